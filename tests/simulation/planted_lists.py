@@ -26,7 +26,7 @@ def _with_answers(look: Look, change: Change) -> Look:
 
 def _ignores_neighbours(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """It takes it that the list has all around what it lacks."""
-    others: set[str] = {coverage.recognised.hash} if coverage.recognised else set()
+    others: set[str] = {each.hash for each in coverage.controls}
 
     def change(ask: Ask, answer: Any) -> Any:
         if isinstance(ask, AskLogs) and isinstance(answer, frozenset):
@@ -49,13 +49,9 @@ def _asks_no_receipts(task: Task, coverage: Coverage, rules: Rules, facts: Facts
 
 def _ignores_pruning(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """An endpoint that has the newest has all."""
-    newest = Transaction(0, coverage.recognised.hash) if coverage.recognised else None
+    newest = Transaction(0, coverage.controls[-1].hash) if coverage.controls else None
     after = yield from run_task(task, replace(coverage, oldest=newest), rules, facts)
     return replace(after, oldest=coverage.oldest)
-
-
-def _takes_cut_lists(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    return run_task(task, replace(coverage, most_entries=10**9), replace(rules, limit=10**9), facts)
 
 
 def _repeats_nothing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -85,7 +81,6 @@ TRUSTS_ONE_ENDPOINT = Plan(rules=lambda rules: replace(rules, endpoints=1))
 IGNORES_NEIGHBOURS = Plan(begin=_ignores_neighbours)
 ASKS_NO_RECEIPTS = Plan(begin=_asks_no_receipts)
 IGNORES_PRUNING = Plan(begin=_ignores_pruning)
-TAKES_CUT_LISTS = Plan(begin=_takes_cut_lists)
 REPEATS_NOTHING = Plan(begin=_repeats_nothing)
 NEVER_LOOKS_AGAIN = Plan(begin=_never_looks_again)
 EXPECTS_WHAT_IS_MISSING = Plan(begin=_expects_what_is_missing)

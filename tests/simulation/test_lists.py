@@ -113,11 +113,6 @@ LATE: dict[str, Any] = {"manner": "late", "transactions_per_hour": 200, "faults"
             id="who has forgotten something is believed",
         ),
         pytest.param(
-            planted_lists.TAKES_CUT_LISTS,
-            draw(1)._replace(manner="cut short", transactions_per_hour=200, hours=1.5),
-            id="what was cut off is missing",
-        ),
-        pytest.param(
             planted_lists.REPEATS_NOTHING,
             PLAIN._replace(hole="old one", hours=3, repeat_hours=0.5),
             id="what was equal once is equal for ever",

@@ -23,12 +23,12 @@ from lookout.core.completeness.coverage import (
     forget,
     gaps_of,
     is_as_expected,
+    keep_controls,
     keep_extra,
     keep_missing,
     oldest_unchecked_at,
     pause_list,
     put_off,
-    recognise,
     resume,
 )
 from lookout.core.completeness.tasks import choose_task
@@ -106,17 +106,16 @@ def test_what_agrees_again_is_dropped_and_nothing_else() -> None:
     coverage = drop_healed(coverage, 100, 199, {a_hash(1), a_hash(3), a_hash(5)})
     assert set(coverage.missing) == {a_hash(2), a_hash(3)}
     assert set(coverage.extra) == {a_hash(5), a_hash(6)}
-    assert coverage.recognised is None  # it may date by other blocks
-    known = replace(coverage, recognised=Transaction(90, a_hash(7)))
-    assert drop_healed(known, 100, 199, {a_hash(2)}).recognised == Transaction(120, a_hash(2))
 
 
 @pytest.mark.clause("S18")
-def test_the_newest_transaction_that_both_have_is_kept() -> None:
-    coverage = recognise(EMPTY, [Transaction(110, a_hash(1)), Transaction(120, a_hash(2))])
-    assert coverage.recognised == Transaction(120, a_hash(2))
-    assert recognise(coverage, [Transaction(115, a_hash(3))]) == coverage
-    assert recognise(EMPTY, []) == EMPTY
+def test_some_transactions_that_both_have_are_kept_the_oldest_and_the_newest() -> None:
+    many = [Transaction(100 + each, a_hash(each)) for each in range(12)]
+    coverage = keep_controls(EMPTY, many)
+    assert [each.block for each in coverage.controls] == [100, 101, 106, 107, 108, 109, 110, 111]
+    coverage = keep_controls(coverage, [Transaction(111, a_hash(20)), Transaction(120, a_hash(21))])
+    assert [each.block for each in coverage.controls] == [100, 101, 107, 108, 109, 110, 111, 120]
+    assert keep_controls(EMPTY, []) == EMPTY
 
 
 @pytest.mark.clause("S17")

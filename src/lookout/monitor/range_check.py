@@ -39,6 +39,7 @@ _ROUNDS_IN_VAIN: Final = 5
 _AFTER_ROUND_IN_VAIN_S: Final = 3
 _AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
 _DAY_MS: Final = 86_400_000
+_NEVER_MS: Final = 10_000 * _DAY_MS  # a list without anything may only fail without a word: it proves nothing at once
 
 Report = Callable[[Check, int, int], None]
 """Called with how many blocks of a check's list were compared, and how many there are."""
@@ -166,7 +167,9 @@ class _RangeCheck:
             )
             return _compared_nothing(check, first, first if ends.last is None else ends.last, why)
         end = final if ends.last is None else ends.last
-        rules = replace(rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
+        rules = replace(
+            rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS, confirm_empty_ms=_DAY_MS * 365
+        )
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())
         furthest, in_vain = 0, 0

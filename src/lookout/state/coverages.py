@@ -38,7 +38,8 @@ def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
 def _check(coverage: Coverage) -> None:
     """ValueError for what is of the right type and cannot be: the comparison would go on from it."""
     findings = {**coverage.missing, **coverage.extra}.values()
-    check_instants(coverage.began_at, coverage.newest_at, coverage.checked_at, coverage.list_until_at)
+    check_instants(coverage.began_at, coverage.newest_at, coverage.checked_at)
+    check_instants(coverage.list_until_at, coverage.had_some_at)
     check_instants(*(at for each in coverage.stretches for at in (each.compared_at, each.doubted_at)))
     check_instants(*(at for each in findings for at in (each.seen_at, each.looked_at, each.proved_at)))
     check_counts(
@@ -48,7 +49,7 @@ def _check(coverage: Coverage) -> None:
     check_counts(*(number for each in coverage.put_off for number in (each.first, each.last, each.times)))
     reaches = (coverage.list_reach, *coverage.reaches.values())
     check_counts(coverage.longest_list, *(number for each in reaches for number in (each.blocks, each.refused)))
-    known = [each for each in (coverage.oldest, coverage.recognised) if each is not None]
+    known = coverage.controls if coverage.oldest is None else (coverage.oldest, *coverage.controls)
     check_counts(coverage.most_entries, coverage.list_failures, *(each.block for each in known))
     for transaction in (*coverage.missing, *coverage.extra, *(each.hash for each in known)):
         if not _HASH.fullmatch(transaction):

@@ -12,6 +12,8 @@ from lookout.core.model import Gaps
 MOST_FINDINGS: Final = 1_000
 """More differences than these are not followed one by one: the list is another one altogether."""
 DIGEST_BYTES: Final = 16
+_MOST_CONTROLS: Final = 8
+_OLD_CONTROLS: Final = 2
 _MOST_NAMED: Final = 5
 """How many transactions a sentence names."""
 _FIRST_REACH: Final = 2_000
@@ -121,8 +123,9 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What it has and the chain has not."""
     oldest: Transaction | None = None
     """The first transaction of the chain that was ever agreed on: an endpoint that has it is not pruned after it."""
-    recognised: Transaction | None = None
-    """The last transaction that the list had where the chain has it. Without one it may be a list of anything."""
+    controls: tuple[Transaction, ...] = ()
+    """Some transactions that both had, the oldest and the newest: what the list gives for their blocks shows whether it
+    may be believed. Without one it may be a list of anything."""
     had_some_at: int = 0
     """When the list last had anything."""
     most_entries: int = 0
@@ -143,6 +146,8 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     checked_at: int = 0
     """When they were last compared."""
     put_off: tuple[PutOff, ...] = ()
+    was_following: bool = False
+    """Whether the last look followed a finding: then it is the turn of blocks that were not compared yet."""
 
 
 def gaps_of(coverage: Coverage) -> Gaps:
@@ -214,16 +219,23 @@ def add_agreed(
     """The chain's side of these blocks, none of which is part of a stretch, is known now. Few enough are joined for the
     list to give them at once, by its ``entries`` too."""
     new = Stretch(first, last, len(chain), _encode(_sum(each.hash for each in chain)), now, entries)
-    stretches, place = list(coverage.stretches), _place(coverage.stretches, first)
-    stretches.insert(place, new)
+    place = _place(coverage.stretches, first)
+    stretches = (*coverage.stretches[:place], new, *coverage.stretches[place:])
+    known = () if coverage.oldest is None else (coverage.oldest,)
+    coverage = replace(coverage, stretches=stretches, oldest=min((*chain, *known), default=None))
+    return _join_around(coverage, place, limit)
+
+
+def _join_around(coverage: Coverage, place: int, limit: int) -> Coverage:
+    """The stretch in this place with its neighbours, as far as the list gives them at once."""
+    stretches = list(coverage.stretches)
     reach = max((reach.blocks for reach in coverage.reaches.values()), default=1)
     most_blocks = min(_PIECES_OF_STRETCH * reach, coverage.longest_list)
     for left in (place, place - 1):
         joined = _join(stretches[left], stretches[left + 1]) if 0 <= left < len(stretches) - 1 else None
         if joined and max(joined.count, joined.entries) <= limit // 2 and joined.last - joined.first < most_blocks:
             stretches[left : left + 2] = [joined]
-    known = () if coverage.oldest is None else (coverage.oldest,)
-    return replace(coverage, stretches=tuple(stretches), oldest=min((*chain, *known), default=None))
+    return replace(coverage, stretches=tuple(stretches))
 
 
 def forget(coverage: Coverage, first: int, last: int) -> Coverage:
@@ -240,10 +252,10 @@ def forget(coverage: Coverage, first: int, last: int) -> Coverage:
     return drop_findings(replace(coverage, stretches=left), elsewhere)
 
 
-def keep_stretch(coverage: Coverage, new: Stretch) -> Coverage:
+def keep_stretch(coverage: Coverage, new: Stretch, limit: int) -> Coverage:
     """In the place of the one with the same blocks."""
     stretches = tuple(new if each.first == new.first else each for each in coverage.stretches)
-    return replace(coverage, stretches=stretches)
+    return _join_around(replace(coverage, stretches=stretches), _place(stretches, new.first), limit)
 
 
 def keep_missing(coverage: Coverage, *findings: Finding) -> Coverage:
@@ -270,15 +282,15 @@ def drop_healed(coverage: Coverage, first: int, last: int, listed: Collection[st
         for each in coverage.extra.values()
         if first <= each.first and each.last <= last and each.hash not in listed
     ]
-    if coverage.recognised is not None:
-        coverage = recognise(coverage, (Transaction(each.block, each.hash) for each in found))
     return drop_findings(coverage, [each.hash for each in (*found, *gone)])
 
 
-def recognise(coverage: Coverage, common: Iterable[Transaction]) -> Coverage:
-    """The list has these where the chain has them."""
-    known = () if coverage.recognised is None else (coverage.recognised,)
-    return replace(coverage, recognised=max((*common, *known), default=None))
+def keep_controls(coverage: Coverage, common: Iterable[Transaction]) -> Coverage:
+    """The list has these where the chain has them. One of a block is enough."""
+    by_block = {each.block: each for each in (*coverage.controls, *common)}
+    known = tuple(by_block[block] for block in sorted(by_block))
+    few = known if len(known) <= _MOST_CONTROLS else (*known[:_OLD_CONTROLS], *known[_OLD_CONTROLS - _MOST_CONTROLS :])
+    return replace(coverage, controls=few)
 
 
 def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Collection[str]) -> bool:

@@ -1,175 +1,190 @@
 """Following what only one side has, until it is reported or both agree (S18)."""
 
-from collections.abc import Callable, Collection, Generator
-from typing import Any, Final, Literal, NamedTuple, assert_never
+from collections.abc import Callable, Collection, Generator, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from lookout.core.completeness.asks import Ask, AskList, AskPosition, Listed, Look, Refused
 from lookout.core.completeness.coverage import (
+    MOST_FINDINGS,
     Coverage,
     Finding,
     Transaction,
     drop_findings,
     drop_healed,
     forget,
+    keep_controls,
     keep_extra,
     keep_missing,
 )
-from lookout.core.completeness.readings import (
-    Agreed,
-    have_oldest,
-    is_whole,
-    read_list,
-    read_logs,
-    read_receipt,
-    rule_out_cut,
-)
+from lookout.core.completeness.readings import Agreed, have_oldest, is_whole, read_logs, read_receipt
 from lookout.core.completeness.tasks import Facts, Rules, Task
 
 _FAR: Final = 2_000
-_MOST_NEIGHBOURS: Final = 3
+"""How many blocks away from its own an entry is looked for: some lists date entries by another block."""
+_ENOUGH_CONTROLS: Final = 3
+_MOST_NEAR: Final = 16
+_TURNS: Final = 2
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
+_MINUTE_MS: Final = 60_000
+
+
+class _Trust(NamedTuple):
+    """How far a list may be believed that something is not in it. ``weak``: there is one transaction to try it with.
+    ``empty``: it has nothing at all, though it had something once."""
+
+    level: Literal["sure", "weak", "empty", "none"]
+    control: Transaction | None = None
+    """One that the list has under its block."""
+    lost: tuple[Transaction, ...] = ()
+    """Those that it does not have any more."""
 
 
 def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    """The list again, around what it lacks; and the chain again, before that is reported and once an hour."""
-    coverage, listed = yield from read_list(coverage, rules, facts, task.first, task.last)
-    if listed is None:  # fewer blocks are asked for at once
-        return coverage
-    if not isinstance(listed, Listed):
-        return keep_missing(coverage, *(replace(coverage.missing[each], looked_at=facts.now) for each in task.hashes))
-    seen = drop_healed(coverage, task.first, task.last, listed.hashes)
-    left = [seen.missing[each] for each in task.hashes if each in seen.missing]
-    unproved = [each for each in left if _needs_proof(each, rules, facts.now)]
-    coverage = keep_missing(seen, *(replace(each, looked_at=facts.now) for each in left))
+    """The list of each block alone; and the chain again, before something is reported and once an hour."""
+    findings = [coverage.missing[each] for each in task.hashes]
+    followed = [replace(each, looked_at=facts.now) for each in findings]
+    coverage = keep_missing(coverage, *followed)
+    left: list[Finding] = []
+    lists: dict[int, Listed | Refused] = {}
+    for finding in followed:
+        if finding.block not in lists:
+            lists[finding.block] = yield AskList(finding.block, finding.block)
+        alone = lists[finding.block]
+        if isinstance(alone, Listed) and finding.hash in alone.hashes:
+            coverage = _drop_found(coverage, finding)
+        elif is_whole(alone, rules):
+            left.append(finding)
+        elif isinstance(alone, Listed) and finding.stage == "suspected":
+            coverage = keep_missing(coverage, replace(finding, seen_at=facts.now))  # it may be in what was cut off
+    unproved = [each for each in left if _needs_proof(each, len(coverage.missing), rules, facts.now)]
     if not unproved:
         return coverage
     coverage, agreed = yield from read_logs(coverage, rules, facts, task.first, task.last)
-    if agreed is None:
-        return replace(coverage, missing=seen.missing)
+    if agreed is None:  # fewer blocks are asked for, at once
+        return keep_missing(coverage, *(each for each in findings if each.hash in coverage.missing))
     if not isinstance(agreed, Agreed):
         return coverage
     if gone := [each.hash for each in unproved if agreed.blocks.get(each.hash) != each.block]:
         return forget(drop_findings(coverage, gone), task.first, task.last)
-    common = [each for each in agreed.transactions if each.hash in listed.hashes]
-    if coverage.recognised and not task.first <= coverage.recognised.block <= task.last:
-        common.append(coverage.recognised)
-    lacking: list[Finding] = []
-    lists: dict[_Neighbours, _Between] = {}
-    for finding in (replace(each, looked_at=facts.now, proved_at=facts.now) for each in unproved):
-        between = _Between()
-        for _ in range(_MOST_NEIGHBOURS):
-            before = max((each for each in common if each.block < finding.block), default=None)
-            after = min((each for each in common if each.block > finding.block), default=None)
-            around = _Neighbours(before, after)
-            if around not in lists:
-                lists[around] = yield from _read_between(coverage, rules, facts, around, finding.block)
-            between = lists[around]
-            if not between.unfit:
-                break
-            common = [each for each in common if each not in between.unfit]
-        if finding.hash in between.hashes:
-            coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
-        elif _is_lacking_long_enough(coverage, finding, between, rules, facts.now):
-            match (yield from _look_far_away(finding, between, rules, facts)):
-                case "found":
-                    coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
-                case "absent":
-                    lacking.append(finding)
+    unproved = [replace(each, proved_at=facts.now) for each in unproved]
+    coverage = keep_missing(coverage, *unproved)
+    trust = yield from _try_list(coverage, rules, facts, agreed.transactions)
+    coverage = _suspect_lost(coverage, task, trust.lost, agreed, facts.now)
+    lacking = []
+    for finding in unproved:
+        if not _is_ripe(finding, trust, coverage, rules, facts.now):
+            continue
+        match (yield from _look_around(finding, trust, rules, facts)):
+            case "there":
+                coverage = _drop_found(coverage, finding)
+            case "elsewhere":
+                coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
+            case "nowhere" if finding.stage == "elsewhere":
+                coverage = keep_missing(coverage, replace(finding, stage="suspected", seen_at=facts.now))
+            case "nowhere":
+                lacking.append(finding)
+    if lacking:
+        everything = yield AskList(rules.first_block, max(task.last, facts.position or 0))
+        far = [each for each in lacking if isinstance(everything, Listed) and each.hash in everything.hashes]
+        coverage = keep_missing(coverage, *(replace(each, stage="elsewhere") for each in far))
+        lacking = [each for each in lacking if each not in far]
     return (yield from _confirm(coverage, task, keep_missing, lacking))
 
 
-def _is_lacking_long_enough(coverage: Coverage, finding: Finding, between: "_Between", rules: Rules, now: int) -> bool:
-    match between.proof:
-        case "neighbours":
-            return now - finding.seen_at >= rules.confirm_ms
-        case "empty":
-            return now - max(finding.seen_at, coverage.had_some_at) >= rules.confirm_empty_ms
-        case None:
-            return False
-        case _:
-            assert_never(between.proof)
+def _drop_found(coverage: Coverage, finding: Finding) -> Coverage:
+    """The list has it where the chain has it."""
+    return keep_controls(drop_findings(coverage, [finding.hash]), [Transaction(finding.block, finding.hash)])
 
 
-def _look_far_away(
-    finding: Finding, between: "_Between", rules: Rules, facts: Facts
-) -> Generator[Ask, Any, Literal["found", "absent", "unclear"]]:
-    """Whether the list has it far from its block: some date entries by another one."""
-    end = finding.block if facts.position is None else max(finding.block, facts.position)
-    for first, last in ((max(0, finding.block - _FAR), finding.block + _FAR), (rules.first_block, end)):
-        answer = yield AskList(first, last)
-        if isinstance(answer, Listed):
-            if finding.hash in answer.hashes:
-                return "found"
-            if answer.hashes and between.proof == "empty":  # it was so only for a moment
-                return "unclear"
-    return "absent"
+def _try_list(
+    coverage: Coverage, rules: Rules, facts: Facts, near: Sequence[Transaction] = ()
+) -> Generator[Ask, Any, _Trust]:
+    """Whether the list gives transactions of the chain for their blocks alone. One that dates by other blocks or rounds
+    gives most of them only for more blocks. What it does not have at all shows nothing: it is lost as well."""
+    some = near[:: 1 + len(near) // _MOST_NEAR]
+    by_block = {each.block: each for each in (*some, *coverage.controls) if each.hash not in coverage.missing}
+    passed: list[Transaction] = []
+    lost: list[Transaction] = []
+    failed = 0
+    for control in by_block.values():
+        if (yield from _has(control)):
+            passed.append(control)
+        else:
+            around = yield AskList(max(0, control.block - _FAR), control.block + _FAR)
+            if is_whole(around, rules) and control.hash not in around.hashes:
+                lost.append(control)
+            else:
+                failed += 1
+        if len(passed) == failed + _ENOUGH_CONTROLS:
+            break
+    if len(passed) > failed + 1:
+        return _Trust("sure", passed[-1], tuple(lost))
+    if passed and not failed:
+        return _Trust("weak", passed[-1], tuple(lost))
+    if not passed and coverage.controls and coverage.oldest:
+        everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, facts.position or 0))
+        if isinstance(everything, Listed) and not everything.hashes:
+            return _Trust("empty")
+    return _Trust("none")
 
 
-class _Neighbours(NamedTuple):
-    """The nearest transactions before and after one that the list lacks, which both it and the chain have."""
-
-    before: Transaction | None
-    after: Transaction | None
-
-
-class _Between(NamedTuple):
-    """The list from one neighbour to the other."""
-
-    hashes: frozenset[str] = frozenset()
-    proof: Literal["neighbours", "empty"] | None = None
-    """Why it may be believed that it lacks something; None if it proves nothing."""
-    unfit: tuple[Transaction, ...] = ()
-    """The neighbours that it does not have there, but elsewhere: the chain may have moved them; and one that is so far
-    away that the list up to it is not given."""
+def _suspect_lost(coverage: Coverage, task: Task, lost: Collection[Transaction], agreed: Agreed, now: int) -> Coverage:
+    """What the list had once is looked at from now on, as far as the chain has it."""
+    controls = tuple(each for each in coverage.controls if each not in lost)
+    found = [suspect(each.hash, task, each.block, now) for each in lost if agreed.blocks.get(each.hash) == each.block]
+    return keep_missing(replace(coverage, controls=controls), *found[: max(0, MOST_FINDINGS - len(coverage.missing))])
 
 
-def _read_between(
-    coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int
-) -> Generator[Ask, Any, _Between]:
-    """Whether the list of the blocks around this one may be believed:
+def _has(transaction: Transaction) -> Generator[Ask, Any, bool]:
+    """Whether it is in the list of its block alone."""
+    answer = yield AskList(transaction.block, transaction.block)
+    return isinstance(answer, Listed) and transaction.hash in answer.hashes
 
-    - If it has both neighbours, it is neither late nor of other blocks.
-    - If there is one neighbour, it is asked for 2,000 blocks more on the other side, and for the neighbour's block
-      alone: it may date by other blocks, or round where a range ends.
-    - A neighbour of an earlier look is asked for by its block alone as well: the chain may have changed since.
-    """
-    before, after = around
-    margin = 0 if before and after else _FAR
+
+def _is_ripe(finding: Finding, trust: _Trust, coverage: Coverage, rules: Rules, now: int) -> bool:
+    if trust.level == "empty":
+        return now - max(finding.seen_at, coverage.had_some_at) >= rules.confirm_empty_ms
+    return trust.level != "none"
+
+
+def _look_around(
+    finding: Finding, trust: _Trust, rules: Rules, facts: Facts
+) -> Generator[Ask, Any, Literal["there", "elsewhere", "nowhere", "unclear"]]:
+    """Where the list has it, if not under its block: in as many blocks around as the list gives at once."""
+    margin, block = _FAR, finding.block
     while True:
-        first = before.block if before else max(0, block - margin)
-        last = after.block if after else block + margin
+        first, last = max(0, block - margin), block + margin
         answer = yield AskList(first, last)
         if isinstance(answer, Refused) and facts.position is not None and block <= facts.position < last:
             last = facts.position  # it may give no list of blocks that it does not have
             answer = yield AskList(first, last)
-        is_too_long = answer.asks_for_less if isinstance(answer, Refused) else not is_whole(answer, rules)
-        if not is_too_long or not margin:
-            break
+        if isinstance(answer, Listed) and finding.hash in answer.hashes:
+            is_there = yield from _has(Transaction(block, finding.hash))  # it may have come meanwhile
+            return "there" if is_there else "elsewhere"
+        if isinstance(answer, Listed) and answer.hashes and trust.level == "empty":
+            return "unclear"  # it was so only for a moment
+        if is_whole(answer, rules):
+            is_enough = margin == _FAR or trust.level == "sure"
+            if is_enough and not answer.hashes and trust.control:
+                is_enough = yield from _is_empty_there(first, last, trust.control)
+            return "nowhere" if is_enough else "unclear"
+        is_too_long = isinstance(answer, Listed) or answer.asks_for_less
+        if not is_too_long or margin == 1:
+            return "unclear"
         margin //= 2
-    known = [each for each in around if each]
-    if not is_whole(answer, rules) or not known:
-        far = tuple(each for each in known if each == coverage.recognised and len(known) > 1)
-        return _Between(answer.hashes if isinstance(answer, Listed) else frozenset(), unfit=far)
-    if not answer.hashes and coverage.oldest:
-        everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, last))
-        if isinstance(everything, Listed) and not everything.hashes:  # though it had something once
-            return _Between(proof="empty")
-    if absent := tuple(each for each in known if each.hash not in answer.hashes):
-        return _Between(answer.hashes, unfit=absent)
-    for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
-        exact = yield AskList(one.block, one.block)
-        if not isinstance(exact, Listed) or one.hash not in exact.hashes:
-            return _Between(answer.hashes)
-    if after is None and margin < _FAR:  # it may round its end down: then it does not reach the block
-        nearer = yield AskList(first, block)
-        if not isinstance(nearer, Listed) or not nearer.hashes < answer.hashes:
-            return _Between(answer.hashes)
-    if not (yield from rule_out_cut(coverage, answer, first, last)):
-        return _Between(answer.hashes)
-    return _Between(answer.hashes, "neighbours")
+
+
+def _is_empty_there(first: int, last: int, control: Transaction) -> Generator[Ask, Any, bool]:
+    """Whether the list has nothing in these blocks, and something elsewhere, in turns: it may be empty for moments."""
+    for _ in range(_TURNS):
+        is_there = yield from _has(control)
+        again = yield AskList(first, last)
+        if not is_there or again != Listed(frozenset(), 0):
+            return False
+    return True
 
 
 def follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -177,7 +192,8 @@ def follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> 
     coverage = keep_extra(coverage, *(replace(coverage.extra[each], looked_at=facts.now) for each in task.hashes))
     listed = yield AskList(task.first, task.last)
     if not is_whole(listed, rules):
-        return forget(coverage, task.first, task.last) if isinstance(listed, Listed) else coverage
+        is_too_long = isinstance(listed, Listed) or listed.asks_for_less
+        return (yield from _narrow_down(coverage, task, rules)) if is_too_long else coverage
     coverage = drop_healed(coverage, task.first, task.last, listed.hashes)
     left = sorted((coverage.extra[each] for each in task.hashes if each in coverage.extra), key=_by_proof)
     unproved = [each for each in left if each.stage == "suspected" or facts.now - each.proved_at >= rules.prove_ms]
@@ -198,7 +214,9 @@ def follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> 
             return forget(drop_findings(coverage, [finding.hash]), task.first, task.last)
         else:
             coverage = keep_extra(coverage, replace(finding, stage="elsewhere"))
-    off_chain = (yield from _select_off_chain(coverage, task, rules, witnesses)) if absent else frozenset()
+    off_chain: frozenset[str] = frozenset()
+    if absent and (yield from _try_list(coverage, rules, facts)).control:
+        off_chain = yield from _select_off_chain(coverage, task, rules, witnesses)
     extra = [*eventless, *(each for each in absent if each.hash in off_chain)]
     return (yield from _confirm(coverage, task, keep_extra, extra))
 
@@ -219,6 +237,30 @@ def _select_off_chain(
     return kept
 
 
+def _narrow_down(coverage: Coverage, task: Task, rules: Rules) -> Look:
+    """So many blocks are not given at once any more: in which half are they?"""
+    if task.first == task.last:
+        return coverage
+    middle = (task.first + task.last) // 2
+    halves = ((task.first, middle), (middle + 1, task.last))
+    answers = (yield AskList(*halves[0])), (yield AskList(*halves[1]))
+    for finding in [coverage.extra[each] for each in task.hashes]:
+        has_it = [isinstance(answer, Listed) and finding.hash in answer.hashes for answer in answers]
+        if any(has_it):
+            first, last = halves[has_it.index(True)]
+            coverage = keep_extra(coverage, replace(finding, first=first, last=last, block=first))
+        elif all(is_whole(answer, rules) for answer in answers):
+            coverage = drop_findings(coverage, [finding.hash])
+    return coverage
+
+
+def suspect(transaction: str, task: Task, block: int, at: int) -> Finding:
+    """Only one side has it, in the blocks of this task."""
+    return Finding(
+        hash=transaction, first=task.first, last=task.last, block=block, seen_at=at, looked_at=at, proved_at=at
+    )
+
+
 def _confirm(
     coverage: Coverage, task: Task, keep: Callable[..., Coverage], findings: Collection[Finding]
 ) -> Generator[Ask, Any, Coverage]:
@@ -229,11 +271,11 @@ def _confirm(
     return keep(coverage, *(replace(each, stage="confirmed") for each in findings))
 
 
-def _needs_proof(finding: Finding, rules: Rules, now: int) -> bool:
-    """The chain is asked when something can be reported, and then rarely."""
+def _needs_proof(finding: Finding, findings: int, rules: Rules, now: int) -> bool:
+    """The chain is asked when something can be reported, and then rarely, the more so if there are many."""
     if finding.stage == "suspected":
         return now - finding.seen_at >= rules.confirm_ms
-    return now - finding.proved_at >= rules.prove_ms
+    return now - finding.proved_at >= max(rules.prove_ms, _MINUTE_MS * findings)
 
 
 def _by_proof(finding: Finding) -> int:

@@ -13,7 +13,6 @@ from lookout.core.completeness.asks import AskList, AskPosition, Listed, Look, R
 from lookout.core.completeness.coverage import (
     MOST_FINDINGS,
     Coverage,
-    Finding,
     Transaction,
     Trouble,
     add_agreed,
@@ -22,14 +21,14 @@ from lookout.core.completeness.coverage import (
     end_put_off,
     forget,
     is_as_expected,
+    keep_controls,
     keep_extra,
     keep_missing,
     keep_stretch,
     pause_list,
     put_off,
-    recognise,
 )
-from lookout.core.completeness.findings import follow_extra, follow_missing
+from lookout.core.completeness.findings import follow_extra, follow_missing, suspect
 from lookout.core.completeness.readings import Agreed, ask_less, is_whole, read_list, read_logs, rule_out_cut
 from lookout.core.completeness.tasks import Facts, Rules, Task
 
@@ -47,7 +46,7 @@ def run_task(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
             had_some = had_some or (isinstance(answer, Listed) and bool(answer.hashes))
             ask = look.send(answer)
     except StopIteration as end:
-        after: Coverage = end.value
+        after: Coverage = replace(end.value, was_following=task.what in ("follow missing", "follow extra"))
         return replace(after, had_some_at=facts.now) if had_some else after
 
 
@@ -95,11 +94,7 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         return _postpone(coverage, "too_many", task, facts)
     coverage = _note_missing(coverage, task, missing, at)
     coverage = _note_extra(coverage, task, extra, at)
-    if common and coverage.recognised is None:
-        exact = yield AskList(common[-1].block, common[-1].block)
-        if not isinstance(exact, Listed) or common[-1].hash not in exact.hashes:
-            common = []  # it dates by other blocks
-    coverage = end_put_off(recognise(coverage, common), first, last)
+    coverage = end_put_off(keep_controls(coverage, common), first, last)
     if not coverage.stretches or first > coverage.stretches[-1].last:
         coverage = replace(coverage, checked_at=facts.now)
     return add_agreed(coverage, first, last, agreed.transactions, facts.now, rules.limit, listed.entries)
@@ -110,7 +105,7 @@ def _note_missing(coverage: Coverage, task: Task, missing: Iterable[Transaction]
         if listed := coverage.extra.get(transaction):
             coverage = keep_extra(coverage, replace(listed, stage="elsewhere"))
         known = coverage.missing.get(transaction)
-        found = known or _suspect(transaction, task, block, at)
+        found = known or suspect(transaction, task, block, at)
         coverage = keep_missing(coverage, replace(found, stage="elsewhere") if listed else found)
     return coverage
 
@@ -119,16 +114,10 @@ def _note_extra(coverage: Coverage, task: Task, extra: Iterable[str], at: int) -
     for transaction in extra:
         if lacking := coverage.missing.get(transaction):
             coverage = keep_missing(coverage, replace(lacking, stage="elsewhere"))
-        known = coverage.extra.get(transaction) or _suspect(transaction, task, task.first, at)
+        known = coverage.extra.get(transaction) or suspect(transaction, task, task.first, at)
         found = replace(known, first=task.first, last=task.last, block=task.first)
         coverage = keep_extra(coverage, replace(found, stage="elsewhere") if lacking else found)
     return coverage
-
-
-def _suspect(transaction: str, task: Task, block: int, at: int) -> Finding:
-    return Finding(
-        hash=transaction, first=task.first, last=task.last, block=block, seen_at=at, looked_at=at, proved_at=at
-    )
 
 
 def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -148,9 +137,9 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     healed = drop_healed(coverage, task.first, task.last, listed.hashes)
     if is_as_expected(healed, stretch, listed.hashes):
         new = replace(stretch, compared_at=facts.now, entries=listed.entries, doubted_at=None, needs_repeat=False)
-        return keep_stretch(healed, new)
+        return keep_stretch(healed, new, rules.limit)
     if stretch.doubted_at is None:
-        return keep_stretch(coverage, replace(stretch, doubted_at=facts.now))
+        return keep_stretch(coverage, replace(stretch, doubted_at=facts.now), rules.limit)
     position = yield AskPosition()
     if position.block is None or position.block < task.last:
         return _postpone(coverage, "position", task, facts)

@@ -1,6 +1,6 @@
 """Which blocks or findings are looked at next, and by which rules (S19)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple, assert_never
 
 from msgspec import Struct
@@ -8,6 +8,8 @@ from msgspec import Struct
 from lookout.core.completeness.coverage import Coverage, Finding, Reach, find_put_off, find_unchecked
 
 _MINUTE_MS: Final = 60_000
+_MOST_AT_ONCE: Final = 20
+"""How many findings one look follows: newer blocks wait for it meanwhile."""
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _FAR_LESS: Final = 8
 
@@ -63,14 +65,20 @@ def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
     end = min(facts.final, facts.position)
     asked = endpoints_for(coverage, facts, end)[: rules.endpoints]
     may_ask = len(asked) == rules.endpoints
-    reaches = (coverage.list_reach, *(coverage.reaches.get(name, Reach()) for name in asked))
-    piece = min(each.blocks for each in reaches)
-    return (
-        (_newest(coverage, rules, facts.now, end, piece) if may_ask else None)
-        or (_due_findings(coverage, rules, facts.now, end, piece) if may_ask else None)
-        or _due_stretch(coverage, rules, facts.now, end)
-        or (_unchecked_piece(coverage, rules, facts.now, end, piece) if may_ask else None)
-    )
+    piece = min(coverage.list_reach.blocks, _least_reach(coverage, asked))
+    newest = _newest(coverage, rules, facts.now, end, piece) if may_ask else None
+    if newest:
+        return newest
+    findings = _due_findings(coverage, rules, facts.now, end, _least_reach(coverage, asked)) if may_ask else None
+    if findings and not coverage.was_following:
+        return findings
+    unchecked = _unchecked_piece(coverage, rules, facts.now, end, piece) if may_ask else None
+    return _due_stretch(coverage, rules, facts.now, end) or unchecked or findings
+
+
+def _least_reach(coverage: Coverage, endpoints: Iterable[str]) -> int:
+    """How many blocks all of these endpoints give at once."""
+    return min((coverage.reaches.get(name, Reach()).blocks for name in endpoints), default=1)
 
 
 def _newest(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
@@ -83,7 +91,7 @@ def _newest(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) ->
 
 
 def _due_findings(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
-    """The one that waited longest, and those near it, which are looked at together."""
+    """The one that waited longest, and those near it, which cost the endpoints no more."""
     missing = [each for each in coverage.missing.values() if each.block <= end and _is_due(each, rules, now)]
     extra = [each for each in coverage.extra.values() if each.last <= end and _is_due(each, rules, now)]
     if not missing and not extra:
@@ -93,8 +101,9 @@ def _due_findings(coverage: Coverage, rules: Rules, now: int, end: int, piece: i
         same = (each.hash for each in extra if (each.first, each.last) == (one.first, one.last))
         return Task("follow extra", one.first, one.last, tuple(same))
     first, last = max(rules.first_block, one.block - piece // 2), min(end, one.block + (piece - 1) // 2)
-    near = (each for each in coverage.missing.values() if each.stage != "elsewhere" and first <= each.block <= last)
-    return Task("follow missing", first, last, tuple(each.hash for each in near))
+    near = [each for each in coverage.missing.values() if each.stage != "elsewhere" or each in missing]
+    near = sorted((each for each in near if first <= each.block <= last), key=lambda each: each.looked_at)
+    return Task("follow missing", first, last, tuple(each.hash for each in near[:_MOST_AT_ONCE]))
 
 
 def _is_due(finding: Finding, rules: Rules, now: int) -> bool:
@@ -107,7 +116,7 @@ def _is_due(finding: Finding, rules: Rules, now: int) -> bool:
         case "confirmed":
             return waited_ms >= rules.follow_ms
         case "elsewhere":
-            return False
+            return waited_ms >= rules.prove_ms
         case _:
             assert_never(finding.stage)
 
