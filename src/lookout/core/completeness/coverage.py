@@ -313,7 +313,7 @@ def checked_blocks(coverage: Coverage) -> int:
 
 
 def oldest_unchecked_at(coverage: Coverage, first_block: int) -> int:
-    """Since when the blocks that have waited longest for a comparison wait."""
+    """When the least recently compared block was compared; while some never was, when comparing began."""
     if not coverage.stretches:
         return coverage.began_at
     compared_at = [coverage.checked_at, *(each.compared_at for each in coverage.stretches)]
