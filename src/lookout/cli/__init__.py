@@ -27,7 +27,7 @@ _COMMANDS: Final = {
     "monitor": _Command("monitor", "Probe every source and store what was seen, until stopped."),
     "serve": _Command("serve", "Serve the page and the API from the store, until stopped."),
     "reload": _Command("reload", "Make the running monitor read its configuration again."),
-    "probe": _Command("probe", "Ask every source once and show the rows that it would get."),
+    "probe": _Command("probe", "Ask every source once and show the rows this leads to."),
     "coverage": _Command("coverage", "Compare indexers' lists of transactions with their chains."),
     "check-config": _Command("check_config", 'List everything wrong with a configuration, or print "ok".'),
     "replay": _Command("replay", "Run a recorded observation log through the policy."),

@@ -72,7 +72,7 @@ protocol_option = click.option(
     show_default=True,
     metavar="NAME",
     callback=_check_protocol,
-    help="The segment of the path.",
+    help="NAME in /api/v1/NAME/liveness.",
 )
 
 

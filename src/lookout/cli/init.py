@@ -20,6 +20,7 @@ from lookout.cli.probe import show_probed
 from lookout.cli.template import read_template
 from lookout.cli.trial import probe_draft
 from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
+from lookout.store.kinds import ADDRESS_FORM
 
 _STANDARD_OUTPUT: Final = Path("-")
 
@@ -41,8 +42,8 @@ def _repeated(name: str, form: str, text: str) -> Callable[[Any], Any]:
 @click.option(
     "--broadcasters", metavar="[CHAIN,CHAIN=]URL", help="The waku node that hears broadcasters; on all chains."
 )
-@click.option("--store", metavar="URL", help="sqlite: and a file, or postgresql:// and a database.")
-@click.option("--store-read", metavar="URL", help="PostgreSQL: the address for servers.")
+@click.option("--store", metavar="URL", help=f"The store's address; it has to {ADDRESS_FORM}.")
+@click.option("--store-read", metavar="URL", help="The address for servers, if the store is a database.")
 @_repeated("--alert", "[NAME=]ADDRESS", "An address of Apprise that gets messages.")
 def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     """Write a configuration to PATH (default: lookout.toml; - is standard output), which only its owner can read.

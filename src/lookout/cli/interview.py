@@ -33,7 +33,7 @@ from lookout.core.services import SERVICES
 from lookout.monitor.probe import ProbedRow
 from lookout.protocols.ppoi import NETWORKS
 from lookout.protocols.registry import kinds_for, load_plugins
-from lookout.store.kinds import kind_of
+from lookout.store.kinds import ADDRESS_FORM, kind_of
 from lookout.store.protocol import StoreError
 
 _WAKU: Final = "the REST address of your waku node"
@@ -221,7 +221,7 @@ class Interview:
     # Store and alerts
 
     def _ask_store(self) -> None:
-        say("\nStore: sqlite: and a file, or postgresql:// and a database.")
+        say(f"\nStore: its address has to {ADDRESS_FORM}.")
         before = self.draft
         while True:
             self.draft = before

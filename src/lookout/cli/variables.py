@@ -5,6 +5,8 @@ from collections.abc import Container, Iterator
 from itertools import chain, count
 from typing import Final
 
+from lookout.store.kinds import find_kind
+
 _AUTHORITY: Final = re.compile(r"(?<=://)(?P<user>[^/?#@:]*)(?::(?P<password>[^/?#]*))?(?=@)")
 _SEGMENT: Final = re.compile(r"(?<=/)[\w-]{16,}(?=[/?#]|$)|(?<==)[\w-]{16,}(?=[&#]|$)", re.ASCII)
 # Telegram's have their number before them.
@@ -14,7 +16,6 @@ _LABEL: Final = re.compile(
     r"(?:(?<=//)|(?<=[.@]))(?:[A-Za-z0-9]{16,}|[0-9A-Fa-f-]{32,})(?=\.[^./:?#]+\.[^/?#]+)", re.ASCII
 )
 _QUERY: Final = re.compile(r"(?<=\?)[^#]*(?:key|token|pass|secret|auth|sig)[^#]*", re.IGNORECASE)
-_DATABASE: Final = re.compile("postgres(ql)?://")
 
 
 def find_secret(address: str) -> slice | None:
@@ -48,7 +49,8 @@ def _find_spans(address: str) -> Iterator[tuple[int, int]]:
     authority, query = _AUTHORITY.search(address), _QUERY.search(address)
     if query:
         yield query.span()
-    if _DATABASE.match(address):
+    store = find_kind(address)
+    if store and store.name_database:  # a database: its user and its socket's folder are no secrets
         if authority and authority["password"]:
             yield authority.span("password")
         return

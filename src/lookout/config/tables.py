@@ -33,7 +33,7 @@ from lookout.base.url import find_url_mistake
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.protocols.client.access import AccessTable
-from lookout.store.kinds import KINDS, find_kind
+from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
 _WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.name_database is not None)
@@ -66,10 +66,7 @@ class Store(Table, frozen=True):
     url: Annotated[
         str,
         Meta(min_length=1),
-        must(
-            lambda url: find_kind(url) is not None,
-            f"has to {', or '.join(kind.form for kind in KINDS)}",
-        ),
+        must(lambda url: find_kind(url) is not None, f"has to {ADDRESS_FORM}"),
     ] = "sqlite:lookout.db"
     read_url: Annotated[
         str,

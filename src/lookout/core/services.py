@@ -1,9 +1,9 @@
 """The services that are watched, each declared once: the five of the contract here, and an operator's own in the
 configuration (R14).
 
-What else is to be said of a service follows from these few facts: its rows and their order, how a probe of it is judged
-and written to the observation log, its table in the configuration, whether it is compared with a chain's head, and what
-alerts and metrics call it.
+These few facts decide its rows and their order, how a probe of it is judged and written to the observation log, its
+table in the configuration, whether it is compared with a chain's head, and what alerts and metrics call it. Sentences
+for people that are about one service are elsewhere: CONTRIBUTING.md lists the files.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The last outcome of every source and RPC endpoint, for the operator: ``/sources`` on the admin port (M16)."""
+"""The last outcome of every source, RPC endpoint and comparison: ``/sources`` on the admin port (M16)."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping

@@ -14,7 +14,7 @@ def collect_coverages(notes: Iterable[CoverageNote], now: int) -> Iterator[Gauge
         "checked_blocks": "Blocks in which an indexer's list was compared with the chain",
         "missing": "Transactions of the chain that are confirmed to be missing in the list",
         "extra": "Transactions of the list that the chain is confirmed not to have",
-        "oldest_unchecked_seconds": "How long the blocks have waited that waited longest for a comparison",
+        "oldest_unchecked_seconds": "Seconds since the least recently compared block was compared",
     }
     families = {
         name: GaugeMetricFamily(f"lookout_coverage_{name}", what, labels=["service", "chain"])

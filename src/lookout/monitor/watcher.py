@@ -1,4 +1,4 @@
-"""Asking every source and endpoint, each on its own, for as long as the monitor runs (M1, M2, M6, M11, M12, M17)."""
+"""Asking every source and endpoint, and comparing every list, each on its own (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -49,7 +49,7 @@ class Watcher:
         # While it runs; all of it changes together when the clock was set or other settings are applied.
         self._session: Session
         self._group: asyncio.TaskGroup | None = None
-        self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of the source or endpoint
+        self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of what is asked
         self._chains: dict[int, FollowedChain] = {}
         self._failing: set[tuple[int, str]] = set()  # endpoints, by chain and name
         self._exhausted = False  # the monitor lacks something of its own (M17)

@@ -17,7 +17,7 @@ _Value = TypeVar("_Value")
 
 
 class Kept(NamedTuple):
-    """All that a monitor keeps: its ledger's state, and the pieces of its alerts, notices and sources."""
+    """All that a monitor keeps: its ledger's state, and the pieces of its alerts, notices, sources and comparisons."""
 
     state: State
     others: Mapping[str, bytes] = {}

@@ -8,6 +8,8 @@ from lookout.store.protocol import StoreKind
 from lookout.store.sqlite.kind import SQLITE
 
 KINDS: Final[tuple[StoreKind, ...]] = (SQLITE, POSTGRES)
+ADDRESS_FORM: Final = ", or ".join(kind.form for kind in KINDS)
+"""Of any store, for people, after "has to"."""
 
 
 def find_kind(url: str) -> StoreKind | None:
