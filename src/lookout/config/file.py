@@ -99,12 +99,12 @@ def _read(
     path: Path,
     text: str,
     tables: dict[str, Any],
-    reader: "TableReader",
+    reader: TableReader,
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
     reader.unusable_kinds = load_plugins(_kinds_in(tables))
     reader.unshown_keys = keys_of_plugins()
-    settings: Settings = reader.table(type_of_file(), tables, "")
+    settings: Settings = reader.read_table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
         check_more(settings),
