@@ -48,16 +48,22 @@ class TableReader:
     def __init__(
         self, environment: Mapping[str, str], folder: Path, is_used: Callable[[str], bool] = _all_is_used
     ) -> None:
-        self.unreadable: list[Problem] = []
-        self.found: list[Problem] = []
         self.unusable_kinds: Mapping[str, str] = {}
         """Why, by the kind."""
         self.unshown_keys: frozenset[str] = frozenset()
         self.filled_in: dict[str, str] = {}
         """The variables of the environment that the file names, and their values."""
+        self.unusable_variables: set[str] = set()
+        """The variables that the file names, and that are not set, or not valid UTF-8."""
+        self._reading_problems: list[Problem] = []
+        self._value_problems: list[Problem] = []
         self._environment = environment
         self._folder = folder
         self._is_used = is_used
+
+    def problems(self) -> list[Problem]:
+        """First what could not be read, then what is wrong with the values that were read."""
+        return [*self._reading_problems, *self._value_problems]
 
     def read_table(self, table_type: type[Table], table: Any, key: str) -> Any:
         """The settings in this table, as far as they could be read."""
@@ -84,7 +90,7 @@ class TableReader:
 
     def _build_table(self, table_type: type[Table], read: dict[str, Any], key: str) -> Table:
         whole = table_type(**read)
-        self.found += (problem.below(key) for problem in run_checks(whole.checks()))
+        self._value_problems += (problem.below(key) for problem in run_checks(whole.checks()))
         return whole.settle()
 
     def _read_key(self, key_type: Any, value: Any, key: str) -> Any:
@@ -108,6 +114,7 @@ class TableReader:
         for name, what in unusable.items():
             self._report(key, f"the environment variable {name} {what}")
         if unusable:
+            self.unusable_variables |= unusable.keys()
             return UNREAD
         try:
             filled = msgspec.convert(self._fill(value), key_type)
@@ -120,7 +127,7 @@ class TableReader:
             return self._report(key, f"{what} is not allowed; it has to be {describe_allowed(key_type)}{why}")
         if variables and filled == "" and _NOT_EMPTY_BY_VARIABLE.fullmatch(key):
             return self._report(key, "is filled in by a variable that is empty; leave the key out, or set it")
-        self.found += (problem.below(key) for problem in find_broken_rules(key_type, filled))
+        self._value_problems += (problem.below(key) for problem in find_broken_rules(key_type, filled))
         content = find_note(key_type, FileContent)
         return filled if content is None or not filled else self._read_file(content, filled, key)
 
@@ -166,7 +173,7 @@ class TableReader:
 
     def _report(self, key: str, text: str) -> Any:
         """Keep what is wrong, and give what stands for the value."""
-        self.unreadable.append(Problem(key, text))
+        self._reading_problems.append(Problem(key, text))
         return UNREAD
 
 
