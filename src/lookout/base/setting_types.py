@@ -27,13 +27,14 @@ class Table(Struct, frozen=True):
     text_key: ClassVar[str] = ""
     """The key that a text in the place of this table stands for; none, unless it is named."""
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         """What several of its keys together can get wrong. Each is a generator of its own: a key that could not be read
         ends only the checks that look at it."""
         return ()
 
-    def settle(self) -> "Table":
-        """What it stands for, where that is not what is written."""
+    def normalise(self) -> "Table":
+        """The table as the program uses it, if that is not as it is written: with defaults that depend on other keys,
+        in one spelling, or of another type."""
         return self
 
 

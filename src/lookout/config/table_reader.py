@@ -90,8 +90,8 @@ class TableReader:
 
     def _build_table(self, table_type: type[Table], read: dict[str, Any], key: str) -> Table:
         whole = table_type(**read)
-        self._value_problems += (problem.below(key) for problem in run_checks(whole.checks()))
-        return whole.settle()
+        self._value_problems += (problem.below(key) for problem in run_checks(whole.validate()))
+        return whole.normalise()
 
     def _read_key(self, key_type: Any, value: Any, key: str) -> Any:
         if is_table(key_type):
