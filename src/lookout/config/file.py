@@ -13,7 +13,7 @@ from lookout.base.problem import Problem, UnreadError, run_checks
 from lookout.config.alerts import is_target_name
 from lookout.config.lines import find_line, find_lines
 from lookout.config.settings import ServerSettings, Settings, type_of_file
-from lookout.config.table_reader import TableReader, hide_variables
+from lookout.config.table_reader import TableReader
 from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind
 
@@ -119,11 +119,11 @@ def _read(
         check_more(settings),
     )
     problems = [
-        problem._replace(text=hide_variables(problem.text, reader.filled_in))
+        problem._replace(text=reader.variables.hide(problem.text))
         for problem in (*reader.problems(), *run_checks(checks))
     ]
     if problems:
-        raise ConfigError(path, problems, find_lines(text), reader.unusable_variables)
+        raise ConfigError(path, problems, find_lines(text), reader.variables.unusable)
     return settings
 
 

@@ -4,7 +4,7 @@ import difflib
 import json
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +23,10 @@ from lookout.config.key_types import (
     is_table,
     split_annotated,
 )
+from lookout.config.variables import Variables, find_variables
 
 _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
-_SHORTEST_SECRET: Final = 4  # what is shorter than a word would be found in other words
-_SHOWN_AT_LEAST: Final = 40  # of a value that is cut
-_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect|query)\b")
 # A key that is written means something: left empty by its variable, it would silently mean nothing.
 _NOT_EMPTY_BY_VARIABLE: Final = re.compile(r"store\.read_url|.+\.(pointer|expect|ca_file|proxy|complete\.url)")
@@ -51,13 +49,9 @@ class TableReader:
         self.unusable_kinds: Mapping[str, str] = {}
         """Why, by the kind."""
         self.unshown_keys: frozenset[str] = frozenset()
-        self.filled_in: dict[str, str] = {}
-        """The variables of the environment that the file names, and their values."""
-        self.unusable_variables: set[str] = set()
-        """The variables that the file names, and that are not set, or not valid UTF-8."""
+        self.variables = Variables(environment)
         self._reading_problems: list[Problem] = []
         self._value_problems: list[Problem] = []
-        self._environment = environment
         self._folder = folder
         self._is_used = is_used
 
@@ -107,17 +101,16 @@ class TableReader:
         return tuple(self.read_table(entry_type, entry, f"{key}[{n}]") for n, entry in enumerate(value))
 
     def _read_value(self, key_type: Any, value: Any, key: str) -> Any:
-        variables = set(_find_variables(value))
+        variables = set(find_variables(value))
         if variables and not self._is_used(key):
             return UNREAD
-        unusable = {name: what for name in sorted(variables) if (what := self._find_variable_mistake(name)) is not None}
-        for name, what in unusable.items():
+        mistakes = self.variables.find_mistakes(variables)
+        for name, what in mistakes.items():
             self._report(key, f"the environment variable {name} {what}")
-        if unusable:
-            self.unusable_variables |= unusable.keys()
+        if mistakes:
             return UNREAD
         try:
-            filled = msgspec.convert(self._fill(value), key_type)
+            filled = msgspec.convert(self.variables.fill_in(value), key_type)
             check_choices(key_type, filled)
         except msgspec.ValidationError:
             is_unshown = key.rpartition(".")[2] in self.unshown_keys
@@ -149,53 +142,10 @@ class TableReader:
         except ValueError as error:
             return self._report(key, str(error))
 
-    def _find_variable_mistake(self, name: str) -> str | None:
-        """What is wrong with a variable of the environment, if anything."""
-        value = self._environment.get(name)
-        if value is None:
-            return "is not set"
-        try:
-            value.encode()
-        except UnicodeEncodeError:  # bytes that Python keeps as surrogates; an address would be sent without them
-            return "is not valid UTF-8"
-        return None
-
-    def _fill(self, value: Any) -> Any:
-        """Put environment variables in the place of ``${NAME}``."""
-        if isinstance(value, str):
-            self.filled_in |= {name: self._environment[name] for name in _VARIABLE.findall(value)}
-            return _VARIABLE.sub(lambda match: self.filled_in[match[1]], value)
-        if isinstance(value, list):
-            return [self._fill(entry) for entry in value]
-        if isinstance(value, dict):
-            return {name: self._fill(entry) for name, entry in value.items()}
-        return value
-
     def _report(self, key: str, text: str) -> Any:
         """Keep what is wrong, and give what stands for the value."""
         self._reading_problems.append(Problem(key, text))
         return UNREAD
-
-
-def _find_variables(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield from _VARIABLE.findall(value)
-    elif isinstance(value, list | dict):
-        for entry in value.values() if isinstance(value, dict) else value:
-            yield from _find_variables(entry)
-
-
-def hide_variables(text: str, filled_in: Mapping[str, str]) -> str:
-    """The text with a variable's name wherever its value stands, also if that is quoted, or long and was cut."""
-    for name, value in filled_in.items():
-        for form in {value, json.dumps(value)[1:-1]}:
-            begin = form[:_SHOWN_AT_LEAST]
-            at = text.find(begin) if len(form) >= _SHORTEST_SECRET else -1
-            while at >= 0:
-                shown, stands = f"${{{name}}}", max(n for n in range(len(form) + 1) if text.startswith(form[:n], at))
-                text = text[:at] + shown + text[at + stands :]
-                at = text.find(begin, at + len(shown))
-    return text
 
 
 def _format_value(value: Any) -> str:
