@@ -50,7 +50,7 @@ def judge_case(folder: Path, case: bytes) -> Verdict:
         text = str(error)
         if SECRET in text:
             return Verdict("secret", f"a secret of the environment is in an error: {text[:200]!r}")
-        if not error.problems or not all(re.match(rf"{re.escape(str(path))}: \S", each) for each in error.problems):
+        if not error.messages or not all(re.match(rf"{re.escape(str(path))}: \S", each) for each in error.messages):
             return Verdict("wordless", f"an error does not say where or what: {text[:200]!r}")
         return Verdict(re.sub(r"[^a-z; ]|'.*?'", "", text.removeprefix(str(path)).lower())[:60])
     plan = settings.plan()

@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_read_is_refused(content: bytes | None, problem: s
         path.write_bytes(content)
     with pytest.raises(ConfigError) as refused:
         read_environment_file(path)
-    assert refused.value.problems == [f"{path}: {problem}"]
+    assert refused.value.messages == [f"{path}: {problem}"]
 
 
 def ask_systemd(text: str, folder: Path) -> dict[str, str]:

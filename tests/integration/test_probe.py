@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec import UNSET
 
 from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
@@ -20,6 +21,7 @@ from lookout.monitor.probe import Probed, ProbedRow, probe_once
 from tests.commands import LOOKOUT, lookout
 from tests.exhaustion import without_descriptors
 from tests.integration.fast import World, a_config, a_world, run, watched
+from tests.wait import until_async
 
 FAULTS: Final[tuple[tuple[str, str, dict[str, int]], ...]] = (
     ("rpc/1/a", "hang", {}),
@@ -125,16 +127,39 @@ def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Pa
         assert heads["c1"].found == "no head: one answer, and no other that confirms it"
         assert found["rpc 1 of c1"].startswith("no complete answer in time (waiting for: ")
         assert found["rpc 2 of c1"] == "a node of another chain (61 instead of 1)"
-        assert found["rpc 3 of c1"].startswith("not confirmed: block ")
+        assert found["rpc 3 of c1"].startswith("not_confirmed: block ")
         assert re.match(r"disagrees, 9\d{6} above: block ", found["rpc 1 of c42161"])
         assert re.match(r"agrees: block ", found["rpc 2 of c42161"])
-        assert re.match(r"lags, (19|20)\d{2} behind: block \d+, 8 min", found["rpc 3 of c42161"])
+        assert re.match(r"agrees, (19|20)\d{2} below: block \d+, 8 min", found["rpc 3 of c42161"])
         assert found["rpc 1 of c137"] == describe_cause("future_block")
-        assert re.match(r"disagrees, (39|40)\d{2} behind: block \d+, (29|30) min", found["rpc 1 of c56"])
+        assert re.match(r"behind, (39|40)\d{2} below: block \d+, (29|30) min", found["rpc 1 of c56"])
         assert heads["c11155111"].found.endswith("; the chain stands still, or its endpoints do")
         assert {chain.name for chain in probed.chains if chain.has_head} == {"c42161", "c137", "c56", "c11155111"}
 
     run(look())
+
+
+@pytest.mark.clause("M16")
+def test_it_says_of_each_endpoint_that_answers_the_standing_that_a_monitor_shows(tmp_path: Path) -> None:
+    async def compare() -> None:
+        async with a_world(tmp_path) as world:
+            config = await a_bad_world(world)
+            probed = await probe_of(world)
+            async with watched(world, config) as seen:
+
+                def standings() -> dict[str, object]:
+                    return {
+                        each.name: each.standing for each in seen.board.list_entries() if each.standing is not UNSET
+                    }
+
+                await until_async(lambda: len(standings()) == 15, "every endpoint has its standing")
+                shown = standings()
+        endpoints = [each for chain in probed.chains for each in chain.endpoints if each.cause is None]
+        said = {each.name: re.split("[,:]", each.found)[0] for each in endpoints}
+        assert said == {name: shown[name] for name in said}
+        assert set(said.values()) == {"agrees", "behind", "disagrees", "not_confirmed"}
+
+    run(compare())
 
 
 @pytest.mark.clause("M17")

@@ -94,7 +94,7 @@ from lookout.protocols.api import Natural
 class Own(KindTable, frozen=True, kw_only=True):
     token: Natural
 
-    def checks(self):
+    def validate(self):
         raise LookupError(self.token)
 
 PROTOCOL""",
@@ -125,8 +125,8 @@ def test_whatever_its_checks_do_is_a_sentence_without_its_keys(body: str, said: 
 
 
 def test_settings_that_cannot_be_made_are_a_sentence(tmp_path: Path) -> None:
-    made = "    def __post_init__(self):\n        raise RuntimeError(self.token)\n\n    def checks"
-    install(tmp_path, TEXTS.replace("    def checks", made))
+    made = "    def __post_init__(self):\n        raise RuntimeError(self.token)\n\n    def validate"
+    install(tmp_path, TEXTS.replace("    def validate", made))
     code, _, complaint = check_config(tmp_path, f'{CONFIG}token = "hunter2-and-more"\n')
     assert code == 2
     assert complaint.strip().endswith("the plug-in's settings cannot be made of these keys")

@@ -84,7 +84,7 @@ def deployments(draw: st.DrawFn) -> Deployment:
             block_time_s=1,
             rpc=(RpcEndpoint("http://127.0.0.1"),),
             test_network=draw(st.booleans()) or chain_id == 11155111,
-        ).settle()
+        ).normalise()
         for chain_id in chain_ids
     ]
     settings = Settings(chains=tuple(chains), services=tuple(draw(own_services(chain_ids))))
@@ -105,7 +105,7 @@ def own_services(draw: st.DrawFn, chain_ids: list[int]) -> list[OwnService]:
         name: [*draw(st.sets(st.sampled_from(chain_ids)))] if chain_ids else [] for name in names
     }
     return [
-        OwnService(name=name, rows=tuple(HttpTable(each, "http", "http://127.0.0.1") for each in chains or [None]))
+        OwnService(name=name, checks=tuple(HttpTable(each, "http", "http://127.0.0.1") for each in chains or [None]))
         for name, chains in on.items()
     ]
 
@@ -207,7 +207,7 @@ def message(made: FeedFiles, path: str) -> object:
 def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
     row = a_row("bundler", 1, "unavailable", NOON) | {"chainId": "x"}
     checks = [a_row(check.service, check.chain_id, "current", NOON) for check in all_checks([1])]
-    chain = Chain(id=1, rpc=(RpcEndpoint("http://127.0.0.1"),)).settle()
+    chain = Chain(id=1, rpc=(RpcEndpoint("http://127.0.0.1"),)).normalise()
     deployment = Deployment(Settings(chains=(chain,)), [*checks, row])
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)

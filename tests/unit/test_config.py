@@ -29,8 +29,8 @@ def problems(
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
         read(path, environment)
-    assert str(caught.value) == "\n".join(caught.value.problems)
-    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
+    assert str(caught.value) == "\n".join(caught.value.messages)
+    return [problem.removeprefix(f"{path}: ") for problem in caught.value.messages]
 
 
 def settings(folder: Path, text: str, **environment: str) -> Settings:
@@ -240,7 +240,7 @@ def test_a_server_reads_no_file_of_authorities_and_no_variable_of_an_endpoint(tm
     (tmp_path / "lookout.toml").write_text(text.replace("'http://${NONE}', \"", "'ftp://a', \""))
     with pytest.raises(ConfigError, match=r"chains\[0\].rpc\[1\]: has to begin with http://") as caught:
         read_server_config(tmp_path / "lookout.toml", {})
-    assert len(caught.value.problems) == 1
+    assert len(caught.value.messages) == 1
 
 
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_a_key_that_is_written_is_not_left_empty_by_its_variable(key: str, tmp_p
     path.write_text(f'[[services]]\nname = "relayer"\nchecks = [{check}]\n')
     with pytest.raises(ConfigError) as caught:
         read_config(path, {"EMPTY": ""})
-    assert caught.value.problems == [
+    assert caught.value.messages == [
         f"{path}: services[0].checks[0].{key}: is filled in by a variable that is empty; leave the key out, or set it"
     ]
 

@@ -135,7 +135,7 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
             default_of(KEYS["indexer.complete", name]) for name in OF_LISTS
         ]
     assert list(read.transaction_lists()) == [Check("indexer", 1), Check("hosted-indexer", 1)]
-    assert [(own.name, own.service().title, [row.kind for row in own.rows]) for own in read.services] == [
+    assert [(own.name, own.service().title, [check.kind for check in own.checks]) for own in read.services] == [
         ("bundler", "Bundlers", ["jsonrpc"]),
         ("relayer", "Relayer", ["http"]),
         ("rpc-provider", "RPC providers", ["evm"]),

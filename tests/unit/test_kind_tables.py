@@ -48,7 +48,7 @@ def read(folder: Path, relayer: str, bundler: str = HTTP) -> tuple[KindTable, Ki
 def problems(folder: Path, relayer: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         read(folder, relayer)
-    return [each.removeprefix(f"{folder / 'lookout.toml'}: ") for each in caught.value.problems]
+    return [each.removeprefix(f"{folder / 'lookout.toml'}: ") for each in caught.value.messages]
 
 
 def test_a_service_that_only_answers_may_have_a_chain_or_none(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ class Reloader:
                 self._check_that_something_is_watched(new)
                 await self._prepare_monitor(new)
             except ConfigError as error:
-                reloaded = Reloaded(str(self.path), "refused", tuple(error.problems))
+                reloaded = Reloaded(str(self.path), "refused", tuple(error.messages))
                 for problem in reloaded.problems:
                     log.error("not reloaded; everything is as it was", problem=problem)
             except Exception as error:

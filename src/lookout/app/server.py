@@ -101,7 +101,7 @@ def asgi() -> AsgiApplication:
     try:
         settings = read_server_config(path)
     except ConfigError as error:
-        sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.located)
+        sys.stderr.writelines(f"lookout: {message}\n" for message in error.messages_with_lines)
         raise SystemExit(WRONG_USE) from None
     configure_log(settings.log)
     front = build_front(settings, path.absolute().parent, _limiter(settings, 1), Counts(1).attach())

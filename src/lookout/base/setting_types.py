@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_network
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -18,8 +18,6 @@ _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
 _HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
 
-Value = TypeVar("Value")
-
 
 class Table(Struct, frozen=True):
     """A table of the configuration, which checks itself."""
@@ -27,13 +25,14 @@ class Table(Struct, frozen=True):
     text_key: ClassVar[str] = ""
     """The key that a text in the place of this table stands for; none, unless it is named."""
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         """What several of its keys together can get wrong. Each is a generator of its own: a key that could not be read
         ends only the checks that look at it."""
         return ()
 
-    def settle(self) -> "Table":
-        """What it stands for, where that is not what is written."""
+    def normalise(self) -> "Table":
+        """The table as the program uses it, if that is not as it is written: with defaults that depend on other keys,
+        in one spelling, or of another type."""
         return self
 
 

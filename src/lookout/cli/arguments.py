@@ -54,7 +54,7 @@ def settings_of(config: Path, read: Callable[[Path], S]) -> S:
     try:
         return read(config)
     except ConfigError as error:
-        fail(*error.located)
+        fail(*error.messages_with_lines)
 
 
 def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:

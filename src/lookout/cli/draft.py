@@ -128,7 +128,7 @@ class Draft(Struct, frozen=True):
         try:
             self.settings()
         except ConfigError as error:
-            return [str(each) for each in error.found]
+            return [str(each) for each in error.problems]
         return []
 
     def text(self) -> str:

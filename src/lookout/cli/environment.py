@@ -12,11 +12,11 @@ from lookout.config.file import ConfigError
 def set_variables(files: Sequence[Path]) -> None:
     """A later file counts more than an earlier one, and each more than what is set already. All that is wrong with any
     of them ends the command."""
-    problems: list[str] = []
+    messages: list[str] = []
     for path in files:
         try:
             os.environ.update(read_environment_file(path))
         except ConfigError as error:
-            problems += error.problems
-    if problems:
-        fail(*problems)
+            messages += error.messages
+    if messages:
+        fail(*messages)

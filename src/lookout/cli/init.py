@@ -78,7 +78,7 @@ def _take_options(path: Path, options: dict[str, Any], *, force: bool, is_probin
         draft = build_draft(path, options, is_probing=is_probing)
         settings = draft.settings()
     except (ConfigError, OptionError) as error:
-        fail(*error.problems)
+        fail(*error.messages)
     if is_probing and draft.has_sources():
         show_probed(probe_draft(draft), settings, on_stderr=path == _STANDARD_OUTPUT)
     _write_or_fail(path, draft.text(), force=force)

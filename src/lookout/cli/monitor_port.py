@@ -105,8 +105,8 @@ def _read_settings(config: Path) -> Settings:
     try:
         return read_sending_config(config)
     except ConfigError as error:
-        unset = any("the environment variable" in problem for problem in error.problems)
-        fail(*error.located, *(("this command needs the environment of the monitor",) if unset else ()))
+        hint = ["this command needs the environment of the monitor"] if error.unusable_variables else []
+        fail(*error.messages_with_lines, *hint)
 
 
 def _why(error: Exception) -> str:

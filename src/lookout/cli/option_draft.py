@@ -32,9 +32,9 @@ _TARGET_NAME: Final = re.compile("[A-Za-z0-9_-]+")
 class OptionError(Exception):
     """Options that cannot be used; a sentence for each, without a part of an address."""
 
-    def __init__(self, *problems: str) -> None:
-        super().__init__(*problems)
-        self.problems = problems
+    def __init__(self, *messages: str) -> None:
+        super().__init__(*messages)
+        self.messages = messages
 
 
 def build_draft(path: Path, options: Mapping[str, Any], *, is_probing: bool) -> Draft:

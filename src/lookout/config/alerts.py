@@ -84,7 +84,7 @@ class AlertRule(Table, frozen=True):
     def _trouble(self) -> tuple[Status, ...]:
         return TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_reasons(),)
 
     def _check_reasons(self) -> Iterator[Problem]:
@@ -134,7 +134,7 @@ class Alerts(Table, frozen=True):
     rules: tuple[AlertRule, ...] = ()
     link: UrlOrNone = ""
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (
             self._check_unused_targets(),
             self._check_both_or_none(),

@@ -13,7 +13,7 @@ from lookout.base.problem import Problem, UnreadError, run_checks
 from lookout.config.alerts import is_target_name
 from lookout.config.lines import find_line, find_lines
 from lookout.config.settings import ServerSettings, Settings, type_of_file
-from lookout.config.table_reader import TableReader, hide_variables
+from lookout.config.table_reader import TableReader
 from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind
 
@@ -26,18 +26,27 @@ _USED_BY_SERVERS: Final = re.compile(
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used. ``problems`` has a sentence for each thing that is wrong, ``located`` the
-    same with their lines, as far as these are known, and ``found`` the same without the file's name."""
+    """A configuration that cannot be used. ``messages`` are its problems with the file's name before each,
+    ``messages_with_lines`` the same with the line after each, where that is known."""
 
-    def __init__(self, path: Path, problems: Iterable[str | Problem], lines: Mapping[str, int] = {}) -> None:
-        self.found = tuple(problems)
-        self.problems: list[str] = []
-        self.located: list[str] = []
-        for problem in self.found:
-            line = find_line(problem.key, lines) if isinstance(problem, Problem) else None
-            self.problems.append(f"{path}: {problem}")
-            self.located.append(self.problems[-1] + (f" (line {line})" if line else ""))
-        super().__init__("\n".join(self.problems))
+    def __init__(
+        self,
+        path: Path,
+        problems: Iterable[str | Problem],
+        lines: Mapping[str, int] = {},
+        unusable_variables: Iterable[str] = (),
+    ) -> None:
+        self.problems = tuple(problems)
+        self.messages = [f"{path}: {problem}" for problem in self.problems]
+        self.messages_with_lines = [f"{path}: {problem}{_format_line(problem, lines)}" for problem in self.problems]
+        self.unusable_variables = frozenset(unusable_variables)
+        """Those of the environment that the file names, and that are not set, or not valid UTF-8."""
+        super().__init__("\n".join(self.messages))
+
+
+def _format_line(problem: str | Problem, lines: Mapping[str, int]) -> str:
+    line = find_line(problem.key, lines) if isinstance(problem, Problem) else None
+    return f" (line {line})" if line else ""
 
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -99,22 +108,22 @@ def _read(
     path: Path,
     text: str,
     tables: dict[str, Any],
-    reader: "TableReader",
+    reader: TableReader,
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
     reader.unusable_kinds = load_plugins(_kinds_in(tables))
     reader.unshown_keys = keys_of_plugins()
-    settings: Settings = reader.table(type_of_file(), tables, "")
+    settings: Settings = reader.read_table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
         check_more(settings),
     )
     problems = [
-        problem._replace(text=hide_variables(problem.text, reader.filled_in))
-        for problem in (*reader.unreadable, *reader.found, *run_checks(checks))
+        problem._replace(text=reader.variables.hide(problem.text))
+        for problem in (*reader.problems(), *run_checks(checks))
     ]
     if problems:
-        raise ConfigError(path, problems, find_lines(text))
+        raise ConfigError(path, problems, find_lines(text), reader.variables.unusable)
     return settings
 
 

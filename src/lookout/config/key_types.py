@@ -13,71 +13,71 @@ from lookout.base.setting_types import OneOf, Rule, Table
 Note = TypeVar("Note")
 
 
-def is_table(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Table)
+def is_table(key_type: Any) -> bool:
+    return isinstance(key_type, type) and issubclass(key_type, Table)
 
 
-def is_list_of_tables(kind: Any) -> bool:
-    return typing.get_origin(kind) is tuple and is_table(typing.get_args(kind)[0])
+def is_list_of_tables(key_type: Any) -> bool:
+    return typing.get_origin(key_type) is tuple and is_table(typing.get_args(key_type)[0])
 
 
-def broken_rules(kind: Any, value: Any) -> Iterator[Problem]:
+def find_broken_rules(key_type: Any, value: Any) -> Iterator[Problem]:
     """What is wrong with a value, and with the values in it."""
-    kind, _, rules = split_annotated(kind)
+    key_type, _, rules = split_annotated(key_type)
     for rule in rules:
         yield from rule.problems(value)
-    inner = typing.get_args(kind)
-    if typing.get_origin(kind) is tuple:
+    inner = typing.get_args(key_type)
+    if typing.get_origin(key_type) is tuple:
         for number, entry in enumerate(value):
-            yield from (problem.below(f"[{number}]") for problem in broken_rules(inner[0], entry))
-    elif typing.get_origin(kind) is dict:
+            yield from (problem.below(f"[{number}]") for problem in find_broken_rules(inner[0], entry))
+    elif typing.get_origin(key_type) is dict:
         for name, entry in value.items():
-            yield from (problem.below(name) for problem in broken_rules(inner[1], entry))
+            yield from (problem.below(name) for problem in find_broken_rules(inner[1], entry))
 
 
-def check_choices(kind: Any, value: Any) -> None:
+def check_choices(key_type: Any, value: Any) -> None:
     """ValidationError for a text that is not among those that are declared."""
-    if (choices := _choices(kind)) is not None and value not in choices:
+    if (choices := _find_choices(key_type)) is not None and value not in choices:
         raise msgspec.ValidationError
-    if typing.get_origin(kind) is tuple:
+    if typing.get_origin(key_type) is tuple:
         for entry in value:
-            check_choices(typing.get_args(kind)[0], entry)
+            check_choices(typing.get_args(key_type)[0], entry)
 
 
-def _choices(kind: Any) -> tuple[str, ...] | None:
-    if typing.get_origin(kind) is Literal:
-        return typing.get_args(kind)
-    declared = find_note(kind, OneOf)
+def _find_choices(key_type: Any) -> tuple[str, ...] | None:
+    if typing.get_origin(key_type) is Literal:
+        return typing.get_args(key_type)
+    declared = find_note(key_type, OneOf)
     return None if declared is None else tuple(declared.choices())
 
 
-def describe_allowed(kind: Any) -> str:
+def describe_allowed(key_type: Any) -> str:
     """What a value may be, in words."""
-    if (texts := _choices(kind)) is not None:
+    if (texts := _find_choices(key_type)) is not None:
         return f"one of {', '.join(texts)}"
-    kind, meta, _ = split_annotated(kind)
+    key_type, meta, _ = split_annotated(key_type)
     if meta.description:
         return meta.description
-    choices = typing.get_args(kind)
-    if typing.get_origin(kind) is tuple:
+    choices = typing.get_args(key_type)
+    if typing.get_origin(key_type) is tuple:
         return f"a list{' that is not empty' if meta.min_length else ''}, each of it {describe_allowed(choices[0])}"
-    if typing.get_origin(kind) is dict:
+    if typing.get_origin(key_type) is dict:
         return f"a table, each of its values {describe_allowed(choices[1])}"
-    if kind is bool:
+    if key_type is bool:
         return "true or false"
-    if kind is str:
+    if key_type is str:
         return f"a text{' that is not empty' if meta.min_length else ''}"
-    return f"{'a whole number' if kind is int else 'a number'} from {meta.ge} to {meta.le}"
+    return f"{'a whole number' if key_type is int else 'a number'} from {meta.ge} to {meta.le}"
 
 
-def split_annotated(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
+def split_annotated(key_type: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
     """A type without what is annotated to it, the limits, and the rules."""
-    if typing.get_origin(kind) is not Annotated:
-        return kind, Meta(), ()
-    rules = tuple(note for note in kind.__metadata__ if isinstance(note, Rule))
-    return kind.__origin__, find_note(kind, Meta) or Meta(), rules
+    if typing.get_origin(key_type) is not Annotated:
+        return key_type, Meta(), ()
+    rules = tuple(note for note in key_type.__metadata__ if isinstance(note, Rule))
+    return key_type.__origin__, find_note(key_type, Meta) or Meta(), rules
 
 
-def find_note(kind: Any, of: type[Note]) -> Note | None:
+def find_note(key_type: Any, of: type[Note]) -> Note | None:
     """The first note of this type that is annotated to a type."""
-    return next((note for note in getattr(kind, "__metadata__", ()) if isinstance(note, of)), None)
+    return next((note for note in getattr(key_type, "__metadata__", ()) if isinstance(note, of)), None)

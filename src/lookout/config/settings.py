@@ -139,7 +139,7 @@ class Settings(Table, frozen=True):
         for service in SERVICES:
             yield from ((service, table) for table in self.sources.get(service.name, ()))
         for own in self.services:
-            yield from ((own.service(), table) for table in own.rows)
+            yield from ((own.service(), table) for table in own.checks)
 
     def sources_by_check(self) -> dict[Check, SourceTable]:
         """Every monitored check, with the settings of the source that answers for it."""
@@ -190,7 +190,7 @@ class Settings(Table, frozen=True):
                 yield from (each.below(f"{key}.complete") for each in table.complete.warnings())
         yield from (each.below("store") for each in self.store.warnings())
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (
             self._check_chains_differ(),
             self._check_endpoints_differ(),
@@ -249,7 +249,7 @@ class Settings(Table, frozen=True):
         """Every table that has a kind, by its key."""
         written = {service.name: self.sources.get(service.name, ()) for service in SERVICES}
         own = (each for each in enumerate(self.services) if each[1] is not UNREAD)
-        written |= {f"services[{number}].checks": service.rows for number, service in own}
+        written |= {f"services[{number}].checks": service.checks for number, service in own}
         for key, tables in written.items():
             for number, table in enumerate(() if tables is UNREAD else tables):
                 if isinstance(table, KindTable):
@@ -300,13 +300,13 @@ class Settings(Table, frozen=True):
 class _File(Table, frozen=True):
     """A configuration as it is written: in the place of ``sources`` are the tables of every service."""
 
-    def settle(self) -> Settings:
+    def normalise(self) -> Settings:
         keys = {each.encode_name: getattr(self, each.name) for each in fields(self)}
         written = {service.name: keys.pop(service.name) for service in configurable_services()}
         return Settings(**keys, sources={name: _as_rows(each) for name, each in written.items() if each is not None})
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
-        return self.settle().checks()
+    def validate(self) -> Iterable[Iterable[Problem]]:
+        return self.normalise().validate()
 
 
 def type_of_file() -> type[_File]:

@@ -24,7 +24,7 @@ class AnyKindTable(AccessTable, frozen=True):
     kinds: ClassVar[Mapping[str, Protocol[KindTable]]]
     kind: ClassVar[str]  # a key of each subclass
 
-    def settle(self) -> KindTable:
+    def normalise(self) -> KindTable:
         table = KindTable if self.kind is UNREAD else self.kinds[self.kind].settings
         missing = {each.name: UNREAD for each in fields(table) if each.required} | {"chain": None}
         given = {name: value for name, value in asdict(self).items() if value is not None and _has(table, name)}
@@ -36,12 +36,12 @@ class AnyKindTable(AccessTable, frozen=True):
             # A plug-in's settings may raise anything; its checks report that.
             return KindTable(**{name: value for name, value in (missing | given).items() if _has(KindTable, name)})
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
-        settled = self.settle()
+    def validate(self) -> Iterable[Iterable[Problem]]:
+        table = self.normalise()
         if self._is_plugin():
-            yield guard_checks(settled, self.kinds[self.kind].settings)
+            yield guard_checks(table, self.kinds[self.kind].settings)
         else:
-            yield from settled.checks()
+            yield from table.validate()
         yield self._check_missing()
         yield from (self._check_kind_has(each.name, each.default) for each in reversed(fields(self)))
 

@@ -78,7 +78,7 @@ class Store(Table, frozen=True):
         ),
     ] = ""
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_same_database(),)
 
     def _check_same_database(self) -> Iterator[Problem]:
@@ -118,13 +118,13 @@ class Chain(Table, frozen=True, kw_only=True):
     rpc: Annotated[tuple[RpcEndpoint, ...], Meta(min_length=1)]
     test_network: bool = _AS_KNOWN
 
-    def settle(self) -> Self:
+    def normalise(self) -> Self:
         known = KNOWN_CHAINS.get(self.id) if self.id is not UNREAD else None
         defaults = {"name": UNREAD, "block_time_s": UNREAD, "test_network": False} if known is None else known._asdict()
         left_out = {key: value for key, value in defaults.items() if getattr(self, key) is _AS_KNOWN}
         return replace(self, **left_out)
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_is_known(), self._check_test_network(), self._check_endpoint_names())
 
     def _check_is_known(self) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """The 14-day history: published statuses in, one character per bucket and uptime out (clauses H).
 
 A publication says something about every row, yet costs only as much as what it changed: the time for which
-statuses were held is one running total for all rows, and a row settles its share when its status changes or its
+statuses were held is one running total for all rows, and a row adds its share of it when its status changes or its
 bucket ends. Buckets are numbered from 1970; a day holds a whole number of them.
 """
 
@@ -123,7 +123,7 @@ class History:
             strip = self._strips.get(check)
             if strip is None:  # it aged out just now
                 continue
-            strip.publish(NO_DATA, None)
+            strip.set_status(NO_DATA, None)
             if self._bucket != bucket:  # its last status reaches into a bucket in which it was not published
                 strip.discard(self._watched_ms)
             strip.count(at, self._watched_ms)
@@ -151,7 +151,7 @@ class History:
         strip = self._strips.get(row.check)
         if strip is None:
             strip = self._strips[row.check] = Strip(Tally(row.check, NO_DATA, self._watched_ms, {}), {})
-        strip.publish(CHARACTERS[row.status], row.expires_at)
+        strip.set_status(CHARACTERS[row.status], row.expires_at)
         strip.count(at, self._watched_ms)
         self._queue(row.check, strip)
 

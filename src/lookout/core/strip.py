@@ -36,7 +36,7 @@ class Strip:
         self.known: list[int] = []  # of each window; empty until they are counted
         self.current: list[int] = []
 
-    def publish(self, character: str, expires_at: int | None) -> None:
+    def set_status(self, character: str, expires_at: int | None) -> None:
         """Take the row's new status; it counts from the next ``count`` on."""
         self.published, self.expires_at = character, expires_at
 
@@ -45,19 +45,8 @@ class Strip:
         expired = self.expires_at is not None and self.expires_at <= at
         character = "?" if expired else self.published
         if character != self.tally.counted:
-            self.settle(watched_ms)
+            self._add_held_time(watched_ms)
             self.tally = replace(self.tally, counted=character)
-
-    def settle(self, watched_ms: int) -> None:
-        """Add to the tally how long the status that counts has lasted."""
-        tally = self.tally
-        held_ms = watched_ms - tally.since_ms
-        if held_ms == 0:
-            return
-        lasted_ms = tally.lasted_ms
-        if tally.counted != NO_DATA:
-            lasted_ms = {**lasted_ms, tally.counted: lasted_ms.get(tally.counted, 0) + held_ms}
-        self.tally = replace(tally, since_ms=watched_ms, lasted_ms=lasted_ms)
 
     def discard(self, watched_ms: int) -> None:
         """Let what was watched of the bucket since then count as nothing."""
@@ -71,7 +60,7 @@ class Strip:
 
     def put_aside(self, bucket: int, watched_ms: int) -> None:
         """Keep the tally of the filling bucket, until it is recorded or the clock comes back to it."""
-        self.settle(watched_ms)
+        self._add_held_time(watched_ms)
         tally = self.tally
         if tally.lasted_ms:
             self.tally = replace(tally, lasted_ms={}, later={**tally.later, bucket: tally.lasted_ms})
@@ -131,6 +120,17 @@ class Strip:
             if gone != entering:  # seldom
                 self.known[n] += (entering in KNOWN) - (gone in KNOWN)
                 self.current[n] += (entering == "c") - (gone == "c")
+
+    def _add_held_time(self, watched_ms: int) -> None:
+        """Add to the tally how long the status that counts has lasted."""
+        tally = self.tally
+        held_ms = watched_ms - tally.since_ms
+        if held_ms == 0:
+            return
+        lasted_ms = tally.lasted_ms
+        if tally.counted != NO_DATA:
+            lasted_ms = {**lasted_ms, tally.counted: lasted_ms.get(tally.counted, 0) + held_ms}
+        self.tally = replace(tally, since_ms=watched_ms, lasted_ms=lasted_ms)
 
     def _take_later(self, bucket: int) -> dict[str, int]:
         """What was put aside of a bucket, which is not kept aside any longer."""

@@ -10,9 +10,9 @@ from lookout.base.clock import Clock
 from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
-from lookout.core.agreement import NEAR_MS, Agreement
+from lookout.core.agreement import Agreement
 from lookout.core.causes import code_of, describe_cause, explain
-from lookout.core.heads import Pace, Reading
+from lookout.core.heads import Reading
 from lookout.core.ledger import CheckState, Ledger
 from lookout.core.model import Blocks, Found, Indexes, Members, Observation, Peers, Row
 from lookout.core.plan import Limits
@@ -136,13 +136,14 @@ async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> 
     if head is not None:
         run.ledger.read_head(chain.id, head)
     compared = []
-    for endpoint, (_, took_ms), found in zip(endpoints, answers, heard, strict=True):
+    standings = agreement.standings(now, heads)
+    for endpoint, (_, took_ms), found, standing in zip(endpoints, answers, heard, standings, strict=True):
         if isinstance(found, str):
             compared.append(ProbedEndpoint(endpoint.name, describe_cause(found), found, is_fine=False, took_ms=took_ms))
         else:
-            verdict, is_fine = _compare(found, head, heads.pace(), run.limits)
-            block = _describe_block(found, now)
-            compared.append(ProbedEndpoint(endpoint.name, f"{verdict}: {block}", None, is_fine, took_ms, block))
+            block, is_fine = _describe_block(found, now), standing == "agrees"
+            beside_head = f"{standing}{_describe_distance(found, head)}: {block}"
+            compared.append(ProbedEndpoint(endpoint.name, beside_head, None, is_fine, took_ms, block))
     words = _describe_head(head, now) if head else _describe_lack([each.cause for each in compared])
     return ProbedChain(chain.name, words, head is not None, tuple(compared))
 
@@ -159,17 +160,9 @@ async def _read(endpoint: Endpoint, run: _Run) -> _Answer:
     return _Answer(found, run.clock.elapsed_ms() - began_ms)
 
 
-def _compare(answer: Reading, head: Reading | None, pace: Pace, limits: Limits) -> tuple[str, bool]:
-    """Whether an endpoint is where the others are, and whether that is as it should be."""
-    if head is None:
-        return "not confirmed", False
-    apart = answer.height - head.height
-    where = f", {abs(apart)} {'above' if apart > 0 else 'behind'}" if apart else ""
-    if pace.takes_longer(abs(apart), NEAR_MS):
-        return f"disagrees{where}", False
-    if -apart > limits.allowance_blocks and pace.takes_longer(-apart, limits.allowance_ms):
-        return f"lags{where}", False
-    return f"agrees{where}", True
+def _describe_distance(answer: Reading, head: Reading | None) -> str:
+    apart = 0 if head is None else answer.height - head.height
+    return f", {abs(apart)} {'above' if apart > 0 else 'below'}" if apart else ""
 
 
 def _describe_block(block: Reading, now: int) -> str:

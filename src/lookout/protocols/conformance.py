@@ -85,7 +85,7 @@ def _problems(place: str, settings: Mapping[str, Any], good: Mapping[bytes, Foun
     except msgspec.ValidationError as error:
         yield f"its settings refuse those that were given: {error}"
         return
-    yield from (f"its settings refuse those that were given: {each}" for each in run_checks(table.checks()))
+    yield from (f"its settings refuse those that were given: {each}" for each in run_checks(table.validate()))
     tried = _Tried(place, protocol, table)
     request_problems = list(_problems_of_request(tried))
     yield from request_problems

@@ -25,7 +25,7 @@ class ExpectationTable(KindTable, frozen=True):
         """As JSON, where true is not 1: a reload has to notice that one was written in the place of the other."""
         return type(self) is type(other) and msgspec.json.encode(self) == msgspec.json.encode(other)
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_pointer(),)
 
     @property

@@ -15,8 +15,8 @@ from lookout.protocols.protocol import Protocol
 class JsonTable(ListTable, frozen=True):
     pointer: str = ""
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_pointer(), *super().checks())
+    def validate(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_pointer(), *super().validate())
 
     def _check_pointer(self) -> Iterator[Problem]:
         if not self.pointer.startswith("/"):

@@ -38,10 +38,10 @@ class CompleteTable(Table, frozen=True, kw_only=True):
     requests_per_minute: Annotated[int, Meta(ge=1, le=600)] = 5
     url: UrlOrNone = ""
 
-    def settle(self) -> "CompleteTable":
+    def normalise(self) -> "CompleteTable":
         return replace(self, contracts=_in_small_letters(self.contracts), events=_in_small_letters(self.events))
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_pointer(),)
 
     def event_filter(self) -> EventFilter:
@@ -80,7 +80,7 @@ class ListTable(KindTable, frozen=True, kw_only=True):
 
     complete: CompleteTable | None = None
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         if self.complete is not None and self.complete is not UNREAD:
             for check in self.check_list(self.complete):
                 yield (problem.below("complete") for problem in check)

@@ -33,7 +33,7 @@ class PpoiTable(SourceTable, frozen=True):
     chains: Chains
     networks: Annotated[dict[str, Text], KeyedByChain] = field(default_factory=dict)
 
-    def checks(self) -> Iterable[Iterable[Problem]]:
+    def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_names(),)
 
     def _check_names(self) -> Iterator[Problem]:

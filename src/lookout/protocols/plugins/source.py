@@ -85,7 +85,7 @@ def guard_checks(settings: KindTable, declared: type[KindTable]) -> Iterator[Pro
         return
     try:
         given: Any  # whatever a plug-in calls a problem
-        for given in run_checks(settings.checks()):
+        for given in run_checks(settings.validate()):
             match given:
                 case Problem(str(key), str(text)):
                     yield Problem(key, tidy_reason(text, settings))
