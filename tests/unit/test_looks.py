@@ -61,13 +61,13 @@ def _kinds(asked: list[Ask]) -> str:
             replace(EMPTY, list_reach=FEW), FACTS, Task("compare", 951, 1_000), id="as many as the list gives"
         ),
         pytest.param(
-            replace(EMPTY, reaches=dict.fromkeys("abc", FEW)),
+            replace(EMPTY, reaches={"a": FEW}),
             FACTS._replace(heights={"a": 2_000, "b": 2_000}),
             Task("compare", 951, 1_000),
             id="as many as the endpoints give",
         ),
         pytest.param(
-            replace(EMPTY, reaches=dict.fromkeys("abc", FEW)),
+            replace(EMPTY, reaches={"a": FEW}),
             FACTS,
             Task("compare", 100, 1_000),
             id="not from one that gives few",
