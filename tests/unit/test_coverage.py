@@ -26,6 +26,7 @@ from lookout.core.completeness.coverage import (
     keep_controls,
     keep_extra,
     keep_missing,
+    keep_stretch,
     oldest_unchecked_at,
     pause_list,
     put_off,
@@ -106,6 +107,18 @@ def test_what_agrees_again_is_dropped_and_nothing_else() -> None:
     coverage = drop_healed(coverage, 100, 199, {a_hash(1), a_hash(3), a_hash(5)})
     assert set(coverage.missing) == {a_hash(2), a_hash(3)}
     assert set(coverage.extra) == {a_hash(5), a_hash(6)}
+
+
+@pytest.mark.clause("S19")
+def test_a_stretch_that_was_doubted_is_joined_when_it_agrees_again() -> None:
+    coverage = replace(EMPTY, reaches={"a": Reach(1_000)})
+    coverage = add_agreed(coverage, 100, 199, [], NOON, 10)
+    (old,) = coverage.stretches
+    coverage = keep_stretch(coverage, replace(old, doubted_at=NOON), 10)
+    coverage = add_agreed(coverage, 200, 299, [], NOON, 10)
+    assert len(coverage.stretches) == 2
+    coverage = keep_stretch(coverage, old, 10)
+    assert [(each.first, each.last) for each in coverage.stretches] == [(100, 299)]
 
 
 @pytest.mark.clause("S18")

@@ -519,6 +519,16 @@ def test_what_is_missing_is_reported_after_four_minutes(listed: dict[int, int]) 
 
 
 @pytest.mark.clause("S18")
+def test_the_list_of_a_block_is_asked_for_once_for_all_that_it_lacks() -> None:
+    coverage, task = _missing(2)
+    coverage = keep_missing(coverage, replace(a_finding(3, 920), block=920))
+    task = task._replace(hashes=(a_hash(2), a_hash(3)))
+    coverage, asked = look(task, Both({2: 920, 3: 920}, KNOWN), coverage)
+    assert asked.count(AskList(920, 920)) == 1
+    assert _stages(coverage)["missing"] == {2: "confirmed", 3: "confirmed"}
+
+
+@pytest.mark.clause("S18")
 def test_a_block_whose_list_is_cut_begins_the_four_minutes_again() -> None:
     coverage, task = _missing(2)
     coverage, _ = look(task, Both(CHAIN, KNOWN | dict.fromkeys(range(20, 30), 920)), coverage)
@@ -585,6 +595,7 @@ def test_what_the_list_lost_is_not_tried_again() -> None:
         pytest.param(30 * MINUTE - 1, {}, "suspected", id="not before half an hour"),
         pytest.param(30 * MINUTE, {}, "confirmed", id="after half an hour"),
         pytest.param(30 * MINUTE, {5: 700}, "suspected", id="not if it has something else"),
+        pytest.param(30 * MINUTE, {5: 480}, "suspected", id="not if it has something older than all that is known"),
     ],
 )
 def test_a_list_that_lost_everything_lacks_it(age_ms: int, listed: dict[int, int], stage: str) -> None:
@@ -674,6 +685,12 @@ def test_a_list_is_asked_for_as_far_as_it_goes(longest: int, highest: int, stage
     assert _stages(coverage)["missing"] == {2: stage}
 
 
+def _refuse_after(count: int) -> Callable[[Ask, Any], Any]:
+    """Nothing is answered any more after so many requests."""
+    asked = itertools.count()
+    return lambda _, answer: answer if next(asked) < count else Refused()
+
+
 def _extra(**how: Any) -> tuple[Coverage, Task]:
     known = replace(EMPTY, oldest=Transaction(500, a_hash(8)), controls=(Transaction(600, a_hash(7)),))
     coverage = keep_extra(known, a_finding(9, 900, **how))
@@ -760,6 +777,57 @@ def test_what_leaves_the_list_while_it_is_looked_at_is_not_too_much() -> None:
     coverage, task = _extra()
     coverage, _ = look(task, Both({8: 500}, change=ignore_from_and_lose), coverage)
     assert _stages(coverage)["extra"] == {9: "suspected"}
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("both", "stage"),
+    [
+        pytest.param(Both({8: 500}, {9: 950}), "suspected", id="not if the list gives nothing that both have"),
+        pytest.param(
+            Both({8: 500}, {7: 600, 9: 950, **dict.fromkeys(range(20, 31), 1_000)}),
+            "suspected",
+            id="not if the list behind it is cut",
+        ),
+        pytest.param(
+            Both({}, {7: 600, 9: 950}, receipts={"c": Receipt(500, has_event=True)}),
+            "suspected",
+            id="not if an endpoint has forgotten what is older",
+        ),
+        pytest.param(
+            Both({8: 500}, {7: 600, 9: 950}, change=_refuse_after(5)),
+            "suspected",
+            id="not if the list fails in the end",
+        ),
+    ],
+)
+def test_what_is_too_much_is_not_confirmed_without_every_proof(both: Both, stage: str) -> None:
+    coverage, task = _extra()
+    coverage, _ = look(task, both, coverage)
+    assert _stages(coverage)["extra"] == {9: stage}
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("listed", "blocks"),
+    [
+        pytest.param(dict.fromkeys(range(20, 30), 910) | {9: 980}, (950, 999), id="into the half that has it"),
+        pytest.param(dict.fromkeys(range(20, 30), 910) | {9: 930}, (900, 949), id="also if that is still cut"),
+        pytest.param(dict.fromkeys(range(20, 30), 910), (900, 999), id="not at all if a half is cut"),
+        pytest.param({20 + n: 900 + 9 * n for n in range(10)}, None, id="and out of the list if both halves are whole"),
+    ],
+)
+def test_what_is_too_much_is_followed_into_fewer_blocks(listed: dict[int, int], blocks: tuple[int, int] | None) -> None:
+    coverage, task = _extra(stage="confirmed")
+    coverage, _ = look(task, Both({8: 500}, listed), coverage)
+    assert [(each.first, each.last) for each in coverage.extra.values()] == ([blocks] if blocks else [])
+
+
+@pytest.mark.clause("S18")
+def test_what_is_too_much_in_a_block_whose_list_is_cut_stays_so() -> None:
+    coverage, task = _extra(stage="confirmed")
+    coverage, _ = look(task._replace(first=950, last=950), Both({}, dict.fromkeys(range(20, 30), 950)), coverage)
+    assert _stages(coverage)["extra"] == {9: "confirmed"}
 
 
 @pytest.mark.clause("S18")
@@ -864,6 +932,28 @@ def test_one_endpoint_is_enough_where_the_settings_say_so() -> None:
     coverage, asked = look(PIECE, Both({1: 910}, {1: 910}), rules=rules)
     assert _kinds(asked) == "List Logs"
     assert coverage.controls == (Transaction(910, a_hash(1)),)
+
+
+@pytest.mark.clause("S19")
+def test_findings_and_blocks_that_were_not_compared_take_turns() -> None:
+    suspected = keep_missing(EMPTY, a_finding(1, 950))
+    suspected = replace(add_agreed(suspected, 900, 1_000, [], NOON, 10), newest_at=NOON)
+    assert choose_task(suspected, RULES, FACTS) == Task("follow missing", 100, 1_000, (a_hash(1),))
+    followed, _ = look(Task("follow missing", 900, 1_000, (a_hash(1),)), Both(), suspected)
+    assert followed.was_following
+    task = choose_task(replace(suspected, was_following=True), RULES, FACTS)
+    assert task == Task("compare", 100, 899)
+    compared, _ = look(task, Both(), replace(suspected, was_following=True))
+    assert not compared.was_following
+
+
+@pytest.mark.clause("S19")
+def test_one_look_follows_twenty_of_many_those_that_waited_longest() -> None:
+    many = {n: replace(a_finding(n, 950), looked_at=NOON - 2 * HOUR + n) for n in range(100, 160)}
+    coverage = keep_missing(replace(EMPTY, newest_at=NOON), *many.values())
+    task = choose_task(add_agreed(coverage, 100, 1_000, [], NOON, 10), RULES, FACTS)
+    assert task is not None
+    assert task.hashes == tuple(map(a_hash, range(100, 120)))
 
 
 @pytest.mark.clause("S17")
