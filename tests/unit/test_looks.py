@@ -824,6 +824,19 @@ def test_what_is_too_much_is_followed_into_fewer_blocks(listed: dict[int, int], 
 
 
 @pytest.mark.clause("S18")
+@pytest.mark.parametrize(("blocks", "left"), [(20, []), (1, [9])], ids=["few blocks", "not one by one"])
+def test_what_is_gone_is_dropped_though_few_blocks_are_given_at_once(blocks: int, left: list[int]) -> None:
+    coverage, task = _extra(stage="confirmed")
+
+    def refuse(ask: Ask, answer: Any) -> Any:
+        is_long = isinstance(ask, AskList) and ask.last - ask.first >= blocks
+        return Refused(asks_for_less=True) if is_long else answer
+
+    coverage, _ = look(task, Both(change=refuse), replace(coverage, list_reach=Reach(blocks)))
+    assert list(coverage.extra) == list(map(a_hash, left))
+
+
+@pytest.mark.clause("S18")
 def test_what_is_too_much_in_a_block_whose_list_is_cut_stays_so() -> None:
     coverage, task = _extra(stage="confirmed")
     coverage, _ = look(task._replace(first=950, last=950), Both({}, dict.fromkeys(range(20, 30), 950)), coverage)

@@ -26,6 +26,7 @@ _FAR: Final = 2_000
 _ENOUGH_CONTROLS: Final = 3
 _MOST_NEAR: Final = 16
 _TURNS: Final = 2
+_MOST_PIECES: Final = 64
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
 _MINUTE_MS: Final = 60_000
@@ -238,18 +239,20 @@ def _select_off_chain(
 
 
 def _narrow_down(coverage: Coverage, task: Task, rules: Rules) -> Look:
-    """So many blocks are not given at once any more: in which half are they?"""
-    if task.first == task.last:
+    """So many blocks are not given at once any more: in which of fewer are they?"""
+    size = min(coverage.list_reach.blocks, (task.last - task.first + 1) // 2)
+    if not size or (task.last - task.first) // size >= _MOST_PIECES:
         return coverage
-    middle = (task.first + task.last) // 2
-    halves = ((task.first, middle), (middle + 1, task.last))
-    answers = (yield AskList(*halves[0])), (yield AskList(*halves[1]))
+    pieces = [(first, min(first + size - 1, task.last)) for first in range(task.first, task.last + 1, size)]
+    lists: dict[tuple[int, int], Listed | Refused] = {}
+    for piece in pieces:
+        lists[piece] = yield AskList(*piece)
     for finding in [coverage.extra[each] for each in task.hashes]:
-        has_it = [isinstance(answer, Listed) and finding.hash in answer.hashes for answer in answers]
-        if any(has_it):
-            first, last = halves[has_it.index(True)]
+        having = [piece for piece, each in lists.items() if isinstance(each, Listed) and finding.hash in each.hashes]
+        if having:
+            first, last = having[0]
             coverage = keep_extra(coverage, replace(finding, first=first, last=last, block=first))
-        elif all(is_whole(answer, rules) for answer in answers):
+        elif all(is_whole(each, rules) for each in lists.values()):
             coverage = drop_findings(coverage, [finding.hash])
     return coverage
 
