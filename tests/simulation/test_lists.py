@@ -27,6 +27,11 @@ ONCE_FAILED = {
     2099: "one entry in all",
     6111: "replicas of which some lag",
     6263: "a hole that is found while an older one is",
+    859: "a list that is empty for moments, on a quiet chain",
+    1318: "rounding, and nothing after what is looked at",
+    1551: "rounding, and lists that are always cut",
+    2379: "an indexer that lost what it was tried with, too",
+    9539: "a list that is empty for moments, and cut otherwise",
 }
 PLAIN = Script(seed=0, past_blocks=3_000)
 
