@@ -357,6 +357,15 @@ def test_a_list_of_a_single_block_may_have_been_cut_without_a_word() -> None:
 
 
 @pytest.mark.clause("S19")
+@pytest.mark.parametrize(("failures", "blocks"), [(2, 2_000), (3, 50)])
+def test_a_list_that_fails_again_and_again_is_asked_for_fewer_blocks(failures: int, blocks: int) -> None:
+    coverage, _ = look(PIECE, Both(change=_refuse(AskList)), replace(EMPTY, list_failures=failures))
+    assert coverage.list_reach.blocks == blocks
+    few, _ = look(PIECE._replace(first=902), Both(change=_refuse(AskList)), replace(EMPTY, list_failures=9))
+    assert few.list_reach == Reach()
+
+
+@pytest.mark.clause("S19")
 def test_an_endpoint_that_refuses_so_many_blocks_is_asked_for_fewer() -> None:
     coverage, _ = look(PIECE, Both(change=_refuse(AskLogs, asks_for_less=True, by="a")))
     assert (coverage.reaches, coverage.put_off, coverage.endpoints) == ({"a": Reach(50, 101)}, (), ("a",))
@@ -516,6 +525,24 @@ def test_what_is_missing_is_reported_after_four_minutes(listed: dict[int, int]) 
         coverage, asked = look(task, Both({2: 920}, listed), coverage)
         assert _stages(coverage)["missing"] == {2: stage}
         assert ("Logs" in _kinds(asked)) is (stage == "confirmed")
+
+
+@pytest.mark.clause("S18")
+def test_what_the_list_is_known_to_have_elsewhere_is_not_missing() -> None:
+    coverage, task = _missing(2)
+    coverage = keep_extra(coverage, a_finding(2, 300, "elsewhere"))
+    coverage, _ = look(task, Both({2: 920}, KNOWN), coverage)
+    assert _stages(coverage)["missing"] == {2: "elsewhere"}
+
+
+@pytest.mark.clause("S19")
+def test_a_list_that_gives_nothing_of_before_its_first_block_is_asked_for_none_of_it() -> None:
+    def refuse(ask: Ask, answer: Any) -> Any:
+        return Refused() if isinstance(ask, AskList) and ask.first < 500 else answer
+
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both({2: 920}, KNOWN, change=refuse), coverage, replace(RULES, first_block=500))
+    assert _stages(coverage)["missing"] == {2: "confirmed"}
 
 
 @pytest.mark.clause("S18")

@@ -168,7 +168,7 @@ class _RangeCheck:
             return _compared_nothing(check, first, first if ends.last is None else ends.last, why)
         end = final if ends.last is None else ends.last
         rules = replace(
-            rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS, confirm_empty_ms=_DAY_MS * 365
+            rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS, confirm_empty_ms=_NEVER_MS
         )
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())

@@ -83,6 +83,8 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
                 coverage = _drop_found(coverage, finding)
             case "elsewhere":
                 coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
+            case "nowhere" if finding.hash in coverage.extra:  # it has it in blocks that were compared
+                coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
             case "nowhere" if finding.stage == "elsewhere":
                 coverage = keep_missing(coverage, replace(finding, stage="suspected", seen_at=facts.now))
             case "nowhere":
@@ -114,7 +116,8 @@ def _try_list(
         if (yield from _has(control)):
             passed.append(control)
         else:
-            around = yield AskList(max(0, control.block - _FAR), control.block + _FAR)
+            first = max(min(control.block, rules.first_block), control.block - _FAR)
+            around = yield AskList(first, control.block + _FAR)
             if is_whole(around, rules) and control.hash not in around.hashes:
                 lost.append(control)
             else:
@@ -157,7 +160,7 @@ def _look_around(
     """Where the list has it, if not under its block: in as many blocks around as the list gives at once."""
     margin, block = _FAR, finding.block
     while True:
-        first, last = max(0, block - margin), block + margin
+        first, last = max(min(block, rules.first_block), block - margin), block + margin
         answer = yield AskList(first, last)
         if isinstance(answer, Refused) and facts.position is not None and block <= facts.position < last:
             last = facts.position  # it may give no list of blocks that it does not have
