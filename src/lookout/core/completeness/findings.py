@@ -24,9 +24,13 @@ from lookout.core.completeness.tasks import Facts, Rules, Task
 _FAR: Final = 2_000
 """How many blocks away from its own an entry is looked for: some lists date entries by another block."""
 _ENOUGH_CONTROLS: Final = 3
+"""No more are tried once those that the list gives outnumber the others by so many."""
 _MOST_NEAR: Final = 16
+"""With how many transactions of the same blocks a list is tried, beside those that are kept."""
 _TURNS: Final = 2
+"""How often blocks in which the list has nothing are asked for again, in turns with one that it has."""
 _MOST_PIECES: Final = 64
+"""Into how many requests a range is split to find an extra entry again."""
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
 _MINUTE_MS: Final = 60_000
