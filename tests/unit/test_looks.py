@@ -528,6 +528,21 @@ def test_what_is_missing_is_reported_after_four_minutes(listed: dict[int, int]) 
 
 
 @pytest.mark.clause("S18")
+def test_what_the_chain_has_moved_is_forgotten() -> None:
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both({2: 930}, KNOWN), coverage)
+    assert _stages(coverage)["missing"] == {}
+
+
+@pytest.mark.clause("S18")
+def test_a_list_that_does_not_give_half_of_what_it_is_tried_with_is_not_believed_where_it_is_cut() -> None:
+    coverage, task = _missing(2, controls=KNOWN | {14: 540})
+    listed = {11: 510, 14: 540} | dict.fromkeys(range(20, 30), 1_500)
+    coverage, _ = look(task, Both({2: 920}, listed), coverage)
+    assert _stages(coverage)["missing"] == {2: "suspected"}
+
+
+@pytest.mark.clause("S18")
 def test_what_the_list_is_known_to_have_elsewhere_is_not_missing() -> None:
     coverage, task = _missing(2)
     coverage = keep_extra(coverage, a_finding(2, 300, "elsewhere"))
@@ -712,6 +727,11 @@ def test_a_list_is_asked_for_as_far_as_it_goes(longest: int, highest: int, stage
     assert _stages(coverage)["missing"] == {2: stage}
 
 
+def _add_extra(ask: Ask, answer: Any) -> Any:
+    """A list that has the extra entry whatever is asked for."""
+    return Listed(answer.hashes | {a_hash(9)}, answer.entries + 1) if isinstance(ask, AskList) else answer
+
+
 def _refuse_after(count: int) -> Callable[[Ask, Any], Any]:
     """Nothing is answered any more after so many requests."""
     asked = itertools.count()
@@ -820,6 +840,11 @@ def test_what_leaves_the_list_while_it_is_looked_at_is_not_too_much() -> None:
             Both({}, {7: 600, 9: 950}, receipts={"c": Receipt(500, has_event=True)}),
             "suspected",
             id="not if an endpoint has forgotten what is older",
+        ),
+        pytest.param(
+            Both({8: 500}, {7: 600, 9: 950}, change=_add_extra),
+            "suspected",
+            id="not if the list gives it behind its range as well",
         ),
         pytest.param(
             Both({8: 500}, {7: 600, 9: 950}, change=_refuse_after(5)),
