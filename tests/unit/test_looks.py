@@ -171,6 +171,18 @@ def _kinds(asked: list[Ask]) -> str:
             id="what is too much, of the same blocks",
         ),
         pytest.param(
+            keep_extra(COMPARED, a_finding(1, 500, "elsewhere", HOUR)),
+            FACTS,
+            None,
+            id="not what the chain has elsewhere",
+        ),
+        pytest.param(
+            keep_missing(COMPARED, a_finding(1, 500, "elsewhere", HOUR)),
+            FACTS,
+            Task("follow missing", 100, 1_000, (a_hash(1),)),
+            id="what the list has elsewhere once an hour",
+        ),
+        pytest.param(
             keep_missing(COMPARED, a_finding(1, 500, age_ms=59_000)), FACTS, None, id="no sooner than a minute"
         ),
         pytest.param(
@@ -696,7 +708,7 @@ def test_a_list_that_never_had_anything_of_the_chain_is_not_accused() -> None:
     ("listed", "stage"),
     [
         pytest.param(KNOWN | {2: 925}, "elsewhere", id="while the list has it there"),
-        pytest.param(KNOWN, "suspected", id="and is suspected anew if it has left the list"),
+        pytest.param(KNOWN, "suspected", id="and is suspected again if it has left the list"),
     ],
 )
 def test_what_the_list_has_elsewhere_is_looked_at_again(listed: dict[int, int], stage: str) -> None:

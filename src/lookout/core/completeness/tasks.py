@@ -59,7 +59,8 @@ class Task(NamedTuple):
 
 
 def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
-    """What is due: the newest blocks first, then what was found, what was agreed on long ago, and older blocks."""
+    """What is due: the newest blocks first; then, in turns, what was found and other blocks: those that were agreed on
+    long ago, and those that were never compared."""
     if facts.final is None or facts.position is None or facts.now < coverage.list_until_at:
         return None
     end = min(facts.final, facts.position)
@@ -94,6 +95,7 @@ def _due_findings(coverage: Coverage, rules: Rules, now: int, end: int, piece: i
     """The one that waited longest, and those near it, which cost the endpoints no more."""
     missing = [each for each in coverage.missing.values() if each.block <= end and _is_due(each, rules, now)]
     extra = [each for each in coverage.extra.values() if each.last <= end and _is_due(each, rules, now)]
+    extra = [each for each in extra if each.stage != "elsewhere"]  # the chain has it: nothing to prove again
     if not missing and not extra:
         return None
     one = min((*missing, *extra), key=lambda each: each.looked_at)
