@@ -53,8 +53,12 @@ Manner = Literal[
     "refuses long",
     "refuses what it does not have",
     "momentarily empty",
+    "dates some otherwise",
 ]
 MANNERS: Final[tuple[Manner, ...]] = Manner.__args__  # type: ignore[attr-defined]
+DATED_OTHERWISE: Final = 30
+"""One in so many entries stands under a block of up to ``FARTHEST`` away, in a list of that manner."""
+FARTHEST: Final = 1_500
 KEPT_TO_RANGE: Final = ("plain", "late", "replicas", "fails", "refuses long", "refuses what it does not have")
 Hole = Literal["none", "one", "batch", "stretch", "old one", "old batch", "some of each"]
 HOLES: Final[tuple[Hole, ...]] = Hole.__args__  # type: ignore[attr-defined]
@@ -101,7 +105,7 @@ def draw(seed: int) -> Script:
     needed = 2 if chance.random() < 0.85 else 1
     if needed == 1:
         faults = ["none"] * len(faults)
-    return Script(
+    script = Script(
         seed=seed,
         hours=pick((1, 1, 2, 3)),
         block_ms=pick((250, 1_000, 2_000, 2_000, 12_000)),
@@ -115,7 +119,7 @@ def draw(seed: int) -> Script:
         narrowest=pick((0, 0, 0, 0, 1_000, 500)),
         are_all_pruned=chance.random() < 0.08,
         indexing=pick(("right", "right", "right", "right", "rolled back", "rebuilt", "stalls")),
-        manner=pick(("plain", "plain", "plain", *MANNERS)),
+        manner=pick(("plain", "plain", "plain", *MANNERS[:-1])),
         order=pick(("up", "down", "any")),
         limit=pick((1_000, 1_000, 100, 25)),
         is_per_event=chance.random() < 0.2,
@@ -126,6 +130,9 @@ def draw(seed: int) -> Script:
         clock_steps=pick((0, 0, 0, 2)),
         repeat_hours=pick((0.5, 1, 20)),
     )
+    # Where all endpoints have forgotten old blocks alike, nobody can know what such a list has from before them.
+    is_dated_otherwise = not script.are_all_pruned and chance.random() < 0.08
+    return script._replace(manner="dates some otherwise") if is_dated_otherwise else script
 
 
 def _hash(chance: random.Random) -> str:
@@ -439,12 +446,15 @@ class Indexer:
                 self._truth.let_go(elapsed, transaction)
         self._sorted = None
 
-    def _date(self, block: int) -> int:
+    def _date(self, transaction: str, block: int) -> int:
         match self._script.manner:
             case "shifted":
                 return block + self._shift
             case "dated by L1":
                 return block // 6 + 500_000
+            case "dates some otherwise" if int(transaction[-8:], 16) % DATED_OTHERWISE == 0:
+                other = block + int(transaction[2:10], 16) % (2 * FARTHEST + 1) - FARTHEST
+                return max(self._chain.first_block, other)
             case _:
                 return block
 
@@ -467,7 +477,7 @@ class Indexer:
         if manner == "rounds up":
             last += -last % self._unit
         if self._sorted is None:
-            self._sorted = sorted((self._date(block), one) for one, block in self._truth.held.items())
+            self._sorted = sorted((self._date(one, block), one) for one, block in self._truth.held.items())
         begin = bisect_left(self._sorted, (first, ""))
         listed = [one for _, one in self._sorted[begin : bisect_right(self._sorted, (last, "z"))]]
         if manner == "late" or (manner == "replicas" and chance.random() < 0.4):

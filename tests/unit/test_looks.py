@@ -723,7 +723,8 @@ def test_what_the_list_has_elsewhere_is_looked_at_again(listed: dict[int, int], 
     [
         pytest.param(9_999, 1_010, "confirmed", id="up to its position if it gives nothing above it"),
         pytest.param(150, 9_999, "confirmed", id="of fewer blocks if it gives no more"),
-        pytest.param(1, 9_999, "suspected", id="not if it gives one alone"),
+        pytest.param(1, 9_999, "suspected", id="not if it gives few blocks at once"),
+        pytest.param(9_999, 950, "suspected", id="not if it fails below its position too"),
     ],
 )
 def test_a_list_is_asked_for_as_far_as_it_goes(longest: int, highest: int, stage: str) -> None:
@@ -947,6 +948,66 @@ def test_what_the_list_has_far_from_its_block_is_not_missing(far: int, stage: st
     coverage, task = _missing(2)
     coverage, _ = look(task, Both(CHAIN, KNOWN | {1: 910, 2: far, 3: 930, 4: 940}), coverage)
     assert _stages(coverage)["missing"] == {2: stage}
+
+
+BUSY = KNOWN | {number: 900 + 20 * number for number in range(20, 125)} | {1: 910, 2: 2_111, 3: 930, 4: 940}
+
+
+def _cut_to(count: int) -> Callable[[Ask, Any], Any]:
+    """A list that gives so many entries at most and says nothing."""
+
+    def change(ask: Ask, answer: Any) -> Any:
+        if not isinstance(ask, AskList):
+            return answer
+        listed = sorted((block, each) for each, block in BUSY.items() if ask.first <= block <= ask.last)
+        return Listed(frozenset(a_hash(each) for _, each in listed[:count]), min(count, len(listed)))
+
+    return change
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("both", "limit"),
+    [
+        pytest.param(Both(CHAIN, BUSY), 10, id="to the limit"),
+        pytest.param(Both(CHAIN, {}, change=_cut_to(60)), 1_000, id="without a word"),
+    ],
+)
+def test_what_a_busy_list_has_far_from_its_block_is_found_though_its_lists_are_cut(both: Both, limit: int) -> None:
+    coverage, task = _missing(2)
+    coverage, _ = look(task, both, replace(coverage, most_entries=60), replace(RULES, limit=limit))
+    assert _stages(coverage)["missing"] == {2: "elsewhere"}
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("listed", "stage"),
+    [
+        pytest.param(dict.fromkeys(range(20, 26), 880) | dict.fromkeys(range(30, 36), 985), "confirmed", id="near"),
+        pytest.param(dict.fromkeys(range(20, 30), 919), "suspected", id="not beside a block whose list is cut"),
+    ],
+)
+def test_what_a_list_lacks_where_it_is_cut_is_confirmed_by_blocks_around_it(listed: dict[int, int], stage: str) -> None:
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both({2: 920}, KNOWN | listed), coverage, replace(RULES, first_block=600))
+    assert _stages(coverage)["missing"] == {2: stage}
+
+
+@pytest.mark.clause("S18")
+def test_what_a_list_has_in_blocks_that_it_rounds_off_is_found_by_others() -> None:
+    listed = KNOWN | {2: 1_000} | {20 + each: 1_450 + each for each in range(12)}
+
+    def change(ask: Ask, answer: Any) -> Any:
+        """Up to the last multiple of 400, unless it is asked for one block; the newest ten."""
+        if not isinstance(ask, AskList):
+            return answer
+        last = ask.last if ask.first == ask.last else ask.last // 400 * 400
+        newest = sorted((block, each) for each, block in listed.items() if ask.first <= block <= last)[-10:]
+        return Listed(frozenset(a_hash(each) for _, each in newest), len(newest))
+
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both({2: 920}, change=change), coverage, replace(RULES, first_block=600))
+    assert _stages(coverage)["missing"] == {2: "elsewhere"}
 
 
 @pytest.mark.clause("S18")

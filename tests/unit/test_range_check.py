@@ -61,6 +61,15 @@ def test_all_that_is_too_much_in_a_range_is_confirmed(tmp_path: Path) -> None:
     assert not checked.missing
 
 
+@pytest.mark.clause("S18")
+def test_what_is_missing_in_a_single_block_is_not_confirmed(tmp_path: Path) -> None:
+    """Nothing there shows that the list may be believed."""
+    (missing, *_) = Run(tmp_path).check(hole={"blocks": 40}).missing
+    checked = Run(tmp_path).check(Ends(missing.block, missing.block), hole={"blocks": 40})
+    assert [each.hash for each in checked.suspected] == [missing.hash]
+    assert not checked.is_whole
+
+
 @pytest.mark.clause("S17")
 @pytest.mark.parametrize("who", [["squid/1"], ["rpc/1/a", "rpc/1/b"]], ids=["the indexer", "two endpoints of three"])
 def test_who_fails_for_some_seconds_is_asked_again(who: list[str], tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def _show(checked: CheckedRange, names: dict[int, str]) -> None:
         click.echo("  agrees with the chain")
     _list("missing", checked.missing)
     _list("too many", checked.extra)
-    _list("differs, and could not be confirmed", checked.suspected)
+    _list("differs, and could not be confirmed; a longer range may help", checked.suspected)
     for each in checked.not_compared:
         click.echo(f"  not compared: blocks {each.first} to {each.last}: {each.why}")
     for cause in checked.causes:

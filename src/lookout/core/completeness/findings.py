@@ -1,6 +1,6 @@
 """Following what only one side has, until it is reported or both agree (S18)."""
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from lookout.core.completeness.coverage import (
     keep_extra,
     keep_missing,
 )
-from lookout.core.completeness.readings import Agreed, have_oldest, is_whole, read_logs, read_receipt
+from lookout.core.completeness.readings import Agreed, expect_cuts, have_oldest, is_whole, read_logs, read_receipt
 from lookout.core.completeness.tasks import Facts, Rules, Task
 
 _FAR: Final = 2_000
@@ -31,9 +31,15 @@ _TURNS: Final = 2
 """How often blocks in which the list has nothing are asked for again, in turns with one that it has."""
 _MOST_PIECES: Final = 64
 """Into how many requests a range is split to find an extra entry again."""
+_MOST_AROUND: Final = 128
+"""How many requests look for entries in the blocks around their own."""
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
 _MINUTE_MS: Final = 60_000
+
+
+_Piece = tuple[int, int]
+"""The first and the last of some blocks."""
 
 
 class _Trust(NamedTuple):
@@ -52,6 +58,7 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
     findings = [coverage.missing[each] for each in task.hashes]
     followed = [replace(each, looked_at=facts.now) for each in findings]
     coverage = keep_missing(coverage, *followed)
+    rules = expect_cuts(rules, coverage)
     left: list[Finding] = []
     lists: dict[int, Listed | Refused] = {}
     for finding in followed:
@@ -78,11 +85,11 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
     coverage = keep_missing(coverage, *unproved)
     trust = yield from _try_list(coverage, rules, facts, agreed.transactions)
     coverage = _suspect_lost(coverage, task, trust.lost, agreed, facts.now)
+    ripe = [each for each in unproved if _is_ripe(each, trust, coverage, rules, facts.now)]
+    around = yield from _read_around(ripe, rules, facts)
     lacking = []
-    for finding in unproved:
-        if not _is_ripe(finding, trust, coverage, rules, facts.now):
-            continue
-        match (yield from _look_around(finding, trust, rules, facts)):
+    for finding in ripe:
+        match (yield from _find_place(finding, around, trust, rules)):
             case "there":
                 coverage = _drop_found(coverage, finding)
             case "elsewhere":
@@ -158,31 +165,108 @@ def _is_ripe(finding: Finding, trust: _Trust, coverage: Coverage, rules: Rules, 
     return trust.level != "none"
 
 
-def _look_around(
-    finding: Finding, trust: _Trust, rules: Rules, facts: Facts
-) -> Generator[Ask, Any, Literal["there", "elsewhere", "nowhere", "unclear"]]:
-    """Where the list has it, if not under its block: in as many blocks around as the list gives at once."""
-    margin, block = _FAR, finding.block
-    while True:
-        first, last = max(min(block, rules.first_block), block - margin), block + margin
+class _Around(NamedTuple):
+    """What the list has around some blocks, as far as it was read."""
+
+    hashes: set[str]
+    """All that was given, in lists that were cut too."""
+    lists: dict[_Piece, frozenset[str]]
+    """Those that were not cut."""
+    cut: list[_Piece]
+    """Single blocks whose list is cut."""
+    unread: list[_Piece]
+    """What else was not read."""
+
+
+def _read_around(findings: Iterable[Finding], rules: Rules, facts: Facts) -> Generator[Ask, Any, _Around]:
+    """The list of the blocks around these, in smaller and smaller pieces where it is too long."""
+    blocks = [each.block for each in findings]
+    pieces = _join((max(min(block, rules.first_block), block - _FAR), block + _FAR) for block in blocks)
+    around = _Around(set(), {}, [], [])
+    for _ in range(_MOST_AROUND):
+        if not pieces:
+            break
+        first, last = pieces.pop()
         answer = yield AskList(first, last)
-        if isinstance(answer, Refused) and facts.position is not None and block <= facts.position < last:
+        if isinstance(answer, Refused) and facts.position is not None and first <= facts.position < last:
             last = facts.position  # it may give no list of blocks that it does not have
             answer = yield AskList(first, last)
-        if isinstance(answer, Listed) and finding.hash in answer.hashes:
-            is_there = yield from _has(Transaction(block, finding.hash))  # it may have come meanwhile
-            return "there" if is_there else "elsewhere"
-        if isinstance(answer, Listed) and answer.hashes and trust.level == "empty":
-            return "unclear"  # it was so only for a moment
+        if _keep_list(around, (first, last), answer, rules):
+            continue
+        if isinstance(answer, Refused) and not answer.asks_for_less:
+            around.unread.append((first, last))
+        elif first < last:
+            middle = (first + last) // 2
+            pieces += [(first, middle), (middle + 1, last)]
+        else:
+            around.cut.append((first, last))
+    around.unread.extend(pieces)
+    return around
+
+
+def _join(pieces: Iterable[_Piece]) -> list[_Piece]:
+    """Those that overlap as one."""
+    joined: list[_Piece] = []
+    for first, last in sorted(pieces):
+        if joined and first <= joined[-1][1]:
+            first, last = joined.pop()[0], last
+        joined.append((first, last))
+    return joined
+
+
+def _find_place(
+    finding: Finding, around: _Around, trust: _Trust, rules: Rules
+) -> Generator[Ask, Any, Literal["there", "elsewhere", "nowhere", "unclear"]]:
+    """Where the list has it, if not under its block."""
+    if trust.level == "empty" and around.hashes:
+        return "unclear"  # it was so only for a moment
+    if finding.hash not in around.hashes:
+        is_cut = trust.level != "sure" and _is_near(finding, around.cut)
+        piece = (
+            None if is_cut or _is_near(finding, around.unread) else (yield from _read_middle(finding, around, rules))
+        )
+        if finding.hash not in around.hashes:
+            if piece is None:
+                return "unclear"
+            if not around.lists[piece] and trust.control and not (yield from _is_empty_there(*piece, trust.control)):
+                return "unclear"
+            return "nowhere"
+    is_there = yield from _has(Transaction(finding.block, finding.hash))  # it may have come meanwhile
+    return "there" if is_there else "elsewhere"
+
+
+def _read_middle(finding: Finding, around: _Around, rules: Rules) -> Generator[Ask, Any, _Piece | None]:
+    """Blocks with its own well inside, whose list was not cut; None if there are none. Of another piece a list that
+    rounds where to end may lack the last blocks."""
+    block, highest = finding.block, max((last for _, last in around.lists), default=0)
+
+    def within(margin: int) -> _Piece:
+        return max(min(block, rules.first_block), block - margin), min(highest, block + margin)
+
+    margin = max((min(_FAR, last - first) for first, last in around.lists if first <= block <= last), default=0)
+    while margin:
+        first, last = within(margin // 2)
+        known = next((each for each in around.lists if each[0] <= first and last <= each[1]), None)
+        if known:
+            return known
+        piece = within(margin)
+        answer = yield AskList(*piece)
+        if not _keep_list(around, piece, answer, rules):
+            margin //= 2
+    return None
+
+
+def _keep_list(around: _Around, piece: _Piece, answer: Listed | Refused, rules: Rules) -> bool:
+    """Whether it was not cut."""
+    if isinstance(answer, Listed):
+        around.hashes.update(answer.hashes)
         if is_whole(answer, rules):
-            is_enough = margin == _FAR or trust.level == "sure"
-            if is_enough and not answer.hashes and trust.control:
-                is_enough = yield from _is_empty_there(first, last, trust.control)
-            return "nowhere" if is_enough else "unclear"
-        is_too_long = isinstance(answer, Listed) or answer.asks_for_less
-        if not is_too_long or margin == 1:
-            return "unclear"
-        margin //= 2
+            around.lists[piece] = answer.hashes
+    return piece in around.lists
+
+
+def _is_near(finding: Finding, pieces: Iterable[_Piece]) -> bool:
+    return any(first <= finding.block + _FAR and finding.block - _FAR <= last for first, last in pieces)
 
 
 def _is_empty_there(first: int, last: int, control: Transaction) -> Generator[Ask, Any, bool]:

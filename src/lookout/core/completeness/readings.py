@@ -59,10 +59,19 @@ def is_whole(answer: Listed | Refused, rules: Rules) -> bool:
     return isinstance(answer, Listed) and answer.entries < rules.limit
 
 
+def expect_cuts(rules: Rules, coverage: Coverage) -> Rules:
+    """A list as long as the longest one so far counts as cut: it may have been, without a word."""
+    return replace(rules, limit=min(rules.limit, _find_shortest_cut(coverage)))
+
+
+def _find_shortest_cut(coverage: Coverage) -> int:
+    return max(coverage.most_entries, _SHORTEST_CUT)
+
+
 def rule_out_cut(coverage: Coverage, listed: Listed, first: int, last: int) -> Generator[Ask, Any, bool]:
     """Whether the list of these blocks was not cut without a word: it is shorter than another, or its two halves have
     the same together, and each of them less."""
-    if listed.entries < max(coverage.most_entries, _SHORTEST_CUT):
+    if listed.entries < _find_shortest_cut(coverage):
         return True
     if first == last:
         return False
