@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page, Playwright, Route, sync_playwright
 
 from tests.browser.pages import (
     BERLIN,
@@ -12,10 +12,10 @@ from tests.browser.pages import (
     Open,
     Site,
     Watched,
-    a_browser,
     a_history,
     a_live_report,
     all_current,
+    launch,
     now_ms,
     store,
 )
@@ -23,8 +23,21 @@ from tests.integration.served import a_server
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with a_browser() as started:
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with launch(playwright) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def keeping_browser(playwright: Playwright) -> Iterator[Browser]:
+    """One that keeps a page that was left, for the back button."""
+    with launch(playwright, keeps_pages=True) as started:
         yield started
 
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from lookout.base.instants import format_instant
-from tests.browser.pages import CHROMIUM, MISSING, Watched, a_browser, a_check, a_history, a_live_report, now_ms, store
+from tests.browser.pages import CHROMIUM, MISSING, Watched, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import SECOND
 from tests.integration.raw import RawServer, a_raw_server
 from tests.wait import until
@@ -56,12 +56,6 @@ _PIXEL: Final = """async ([source, inset]) => {
   context.drawImage(image, 0, 0);
   return [...context.getImageData(image.width - inset, 10, 1, 1).data].slice(0, 3);
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with a_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Any, Final, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Request, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 
 from lookout.base.instants import format_instant
 from lookout.public.page.embed import PATH
@@ -104,17 +104,6 @@ def foreign() -> Iterator[Foreign]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """With the back/forward cache, which the tool that drives it turns off otherwise."""
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], ignore_default_args=["--disable-back-forward-cache"]
-        )
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     store(folder, a_live_report(all_current()), a_history([]))
@@ -124,6 +113,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
+    yield from open_page_of(browser)
+
+
+@pytest.fixture
+def kept_page(keeping_browser: Browser) -> Iterator[Page]:
+    yield from open_page_of(keeping_browser)
+
+
+def open_page_of(browser: Browser) -> Iterator[Page]:
     """In the end nothing was complained of: no violation of the site's policy, and no error."""
     context = browser.new_context()
     watched = Watched(context.new_page())
@@ -297,8 +295,9 @@ def test_without_any_answer_it_is_grey_from_the_start(page: Page, foreign: Forei
 
 @pytest.mark.clause("C3", "C4")
 def test_a_badge_that_comes_back_with_the_back_button_is_not_green_for_ever(
-    page: Page, foreign: Foreign, site: Site
+    kept_page: Page, foreign: Foreign, site: Site
 ) -> None:
+    page = kept_page
     expires_at = now_ms() + 12 * SECOND
     base = serve(site, [row | {"expiresAt": format_instant(expires_at)} for row in all_current()])
     page.goto(foreign.embed(base, 'data-chain="1"'))

@@ -1,6 +1,5 @@
 """A page of another origin asks for the report in a real browser."""
 
-import os
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -10,11 +9,11 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.browser.pages import CHROMIUM, MISSING
 from tests.integration.served import HISTORY, LIVE, Server, a_later_ledger, a_ledger, a_server, publish
 
-CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 BOTH = pytest.mark.parametrize(
     "path", [pytest.param(LIVE, id="live"), pytest.param(HISTORY, id="history", marks=pytest.mark.long)]
 )
@@ -28,10 +27,7 @@ FETCH = """async ([url, options]) => {
     }
 }"""
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists(),
-    reason=f"{CHROMIUM} is not there (Debian: apt-get install chromium; or say where in CHROMIUM)",
-)
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
 
 class Fetched(NamedTuple):
@@ -43,14 +39,6 @@ class Fetched(NamedTuple):
     error: str | None
     wire_codes: list[int]  # of the answers that came over the wire, those to preflights left out
     preflights: int
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

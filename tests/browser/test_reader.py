@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, CDPSession, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Error, Page, expect
 
 from lookout.base.instants import format_instant
 from tests.browser.pages import CHROMIUM, MISSING, a_check, a_live_report, all_current, now_ms
@@ -111,20 +111,16 @@ def wallet() -> Iterator[Wallet]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """With the back/forward cache, which the tool that drives it turns off otherwise."""
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], ignore_default_args=["--disable-back-forward-cache"]
-        )
-        yield started
-        started.close()
-
-
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def kept_page(keeping_browser: Browser) -> Iterator[Page]:
+    context = keeping_browser.new_context()
     yield context.new_page()
     context.close()
 
@@ -222,7 +218,8 @@ def test_a_service_worker_reads_without_a_preflight(page: Page, wallet: Wallet, 
 
 
 @pytest.mark.clause("C3", "C4")
-def test_a_banner_that_comes_back_with_the_back_button_is_not_fine_for_ever(page: Page, wallet: Wallet) -> None:
+def test_a_banner_that_comes_back_with_the_back_button_is_not_fine_for_ever(kept_page: Page, wallet: Wallet) -> None:
+    page = kept_page
     expires_at = now_ms() + 6 * SECOND
     rows = [
         a_check("current", service, chain, expiresAt=format_instant(expires_at))
