@@ -5,11 +5,14 @@ Every problem in its exact words is in tests/contract/config."""
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
+from lookout.base.setting_types import SECRET, Table, Url
 from lookout.config.file import ConfigError, read_config, read_server_config
 from lookout.config.settings import ServerSettings, Settings
+from lookout.config.table_reader import TableReader
 from lookout.config.tables import Admin, Log, RpcEndpoint, Server
 from lookout.core.heads import Pace
 from lookout.core.model import Check
@@ -253,6 +256,22 @@ def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
     assert "ppoi.url" in told
     assert "ppoi.headers" in told
     assert "secret" not in told
+
+
+def test_a_key_whose_type_says_that_it_is_secret_is_never_shown() -> None:
+    class Hidden(Table, frozen=True):
+        shown: int = 0
+        token: Annotated[int, SECRET] = 0
+        addresses: tuple[Url, ...] = ()
+
+    reader = TableReader({}, Path())
+    reader.read_table(Hidden, {"shown": "abc", "token": "abc", "addresses": "abc"}, "table")
+    shown, *hidden = (str(problem) for problem in reader.problems())
+    assert shown.startswith('table.shown: "abc" is not allowed')
+    assert [problem.partition(" is not")[0] for problem in hidden] == [
+        "table.token: its value",
+        "table.addresses: its value",
+    ]
 
 
 def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:

@@ -55,6 +55,10 @@ class FileContent(NamedTuple):
     extract: Callable[[bytes], str]
 
 
+SECRET: Final = object()
+"""Goes into ``Annotated``: the value may be a secret, or have one in it, and stands in no message."""
+
+
 def must(holds: Callable[[Any], bool], text: str) -> Rule:
     return Rule(lambda value: () if holds(value) else (Problem("", text),))
 
@@ -118,11 +122,11 @@ _printable: Final = must(str.isprintable, "has to be one line that can be printe
 Line = Annotated[str, _printable]
 Name = Annotated[str, Meta(min_length=1), _printable, must(lambda text: text.strip(), "has to be more than spaces")]
 NameOrNone = Annotated[str, _printable, must(lambda text: not text or text.strip(), "has to be more than spaces")]
-Url = Annotated[str, Meta(min_length=1), _must_pass(find_url_mistake)]
-UrlOrNone = Annotated[str, _must_pass(lambda url: find_url_mistake(url) if url else None)]
-ProxyUrl = Annotated[str, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]
+Url = Annotated[str, SECRET, Meta(min_length=1), _must_pass(find_url_mistake)]
+UrlOrNone = Annotated[str, SECRET, _must_pass(lambda url: find_url_mistake(url) if url else None)]
+ProxyUrl = Annotated[str, SECRET, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]
 CaFile = Annotated[str, FileContent(extract_certificates)]
-Headers = Annotated[dict[str, str], must(are_headers, "has a name or a value that HTTP does not allow")]
+Headers = Annotated[dict[str, str], SECRET, must(are_headers, "has a name or a value that HTTP does not allow")]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
 HostPortOrNone = Annotated[
     str, must(lambda address: not address or is_host_port(address), 'has to be HOST:PORT or "" for none')

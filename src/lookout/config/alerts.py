@@ -9,7 +9,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import Duration, DurationOrZero, OneOf, Positive, Rule, Table, Text, UrlOrNone
+from lookout.base.setting_types import SECRET, Duration, DurationOrZero, OneOf, Positive, Rule, Table, Text, UrlOrNone
 from lookout.config.tables import in_ms
 from lookout.core import episodes
 from lookout.core.model import Check, Reason, Status
@@ -42,7 +42,7 @@ class AlertRule(Table, frozen=True):
     reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
     for_s: DurationOrZero = 300
     remind_s: DurationOrZero = 3600
-    targets: tuple[Text, ...] = ()
+    targets: Annotated[tuple[Text, ...], SECRET] = ()  # an address may be written in the place of a name
 
     def key(self) -> str:
         """What its episodes are found by, also after it was changed: its name, or what it finds bad."""
@@ -128,7 +128,7 @@ def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
 
 
 class Alerts(Table, frozen=True):
-    targets: Annotated[dict[str, Text], Rule(_check_target_names)] = field(default_factory=dict)
+    targets: Annotated[dict[str, Text], SECRET, Rule(_check_target_names)] = field(default_factory=dict)
     group_s: Annotated[float, Meta(ge=0, le=3600)] = 30
     give_up_s: Duration = 3600
     rules: tuple[AlertRule, ...] = ()

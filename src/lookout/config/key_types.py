@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import OneOf, Rule, Table
+from lookout.base.setting_types import SECRET, OneOf, Rule, Table
 
 Note = TypeVar("Note")
 
@@ -19,6 +19,11 @@ def is_table(key_type: Any) -> bool:
 
 def is_list_of_tables(key_type: Any) -> bool:
     return typing.get_origin(key_type) is tuple and is_table(typing.get_args(key_type)[0])
+
+
+def is_secret(key_type: Any) -> bool:
+    """Whether a value of this type, or one in it, may be a secret."""
+    return key_type is SECRET or any(map(is_secret, typing.get_args(key_type)))
 
 
 def find_broken_rules(key_type: Any, value: Any) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ from lookout.config.key_types import (
     find_broken_rules,
     find_note,
     is_list_of_tables,
+    is_secret,
     is_table,
     split_annotated,
 )
@@ -27,7 +28,6 @@ from lookout.config.variables import Variables, find_variables
 
 _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
-_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect|query)\b")
 # A key that is written means something: left empty by its variable, it would silently mean nothing.
 _NOT_EMPTY_BY_VARIABLE: Final = re.compile(r"store\.read_url|.+\.(pointer|expect|ca_file|proxy|complete\.url)")
 
@@ -114,7 +114,7 @@ class TableReader:
             check_choices(key_type, filled)
         except msgspec.ValidationError:
             is_unshown = key.rpartition(".")[2] in self.unshown_keys
-            may_be_secret = variables or is_unshown or _MAY_BE_SECRET.search(key)
+            may_be_secret = variables or is_unshown or is_secret(key_type)
             what = "its value" if may_be_secret else _format_value(value)
             why = f"; {self.unusable_kinds[value]}" if isinstance(value, str) and value in self.unusable_kinds else ""
             return self._report(key, f"{what} is not allowed; it has to be {describe_allowed(key_type)}{why}")

@@ -11,6 +11,7 @@ from yarl import URL
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import (
+    SECRET,
     AdminAddress,
     Duration,
     DurationOrZero,
@@ -65,11 +66,13 @@ class Log(Table, frozen=True):
 class Store(Table, frozen=True):
     url: Annotated[
         str,
+        SECRET,
         Meta(min_length=1),
         must(lambda url: find_kind(url) is not None, f"has to {ADDRESS_FORM}"),
     ] = "sqlite:lookout.db"
     read_url: Annotated[
         str,
+        SECRET,
         must(
             lambda url: not url or find_kind(url) in _WITH_READ_URL,
             f"has to {' or '.join(kind.form for kind in _WITH_READ_URL)};"
@@ -106,7 +109,7 @@ class RpcEndpoint(AccessTable, frozen=True):
 
     text_key: ClassVar[str] = "url"
     url: Url
-    name: NameOrNone = ""
+    name: Annotated[NameOrNone, SECRET] = ""  # the address may be written in its place
 
 
 class Chain(Table, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Raw
 
 from lookout.base.problem import Problem
+from lookout.base.setting_types import SECRET
 from lookout.core.model import Responding
 from lookout.protocols.answers import open_value
 from lookout.protocols.client.failure import ProbeFailed, not_understood
@@ -19,7 +20,7 @@ _LONG_NUMBER: Final = re.compile(rb"-?[0-9]{21,}", re.ASCII)
 
 class ExpectationTable(KindTable, frozen=True):
     pointer: str = ""
-    expect: Annotated[str | int | bool, Meta(description="a text, a whole number, true or false")] = ""
+    expect: Annotated[str | int | bool, SECRET, Meta(description="a text, a whole number, true or false")] = ""
 
     def __eq__(self, other: object) -> bool:
         """As JSON, where true is not 1: a reload has to notice that one was written in the place of the other."""

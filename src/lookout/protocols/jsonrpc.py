@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from lookout.base.setting_types import Text, must
+from lookout.base.setting_types import SECRET, Text, must
 from lookout.core.model import Responding
 from lookout.protocols.answers import call, result_of
 from lookout.protocols.client.request import Request
@@ -32,6 +32,7 @@ class JsonRpcTable(ExpectationTable, frozen=True, kw_only=True):
     method: Text
     params: Annotated[
         tuple[Any, ...] | dict[str, Any],
+        SECRET,
         Meta(description="a list or a table"),
         must(_is_json, "has a date, a time, inf or nan in it, which JSON cannot say"),
     ] = ()

@@ -9,7 +9,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from lookout.base.problem import UNREAD, Problem
-from lookout.base.setting_types import Natural, Positive, Table, UrlOrNone
+from lookout.base.setting_types import SECRET, Natural, Positive, Table, UrlOrNone
 from lookout.core.completeness.asks import Listed
 from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, query
 from lookout.protocols.client.access import AccessTable
@@ -31,7 +31,7 @@ class CompleteTable(Table, frozen=True, kw_only=True):
     contracts: Annotated[tuple[Address, ...], Meta(min_length=1)]
     events: Annotated[tuple[Topic, ...], Meta(min_length=1)]
     first_block: Natural
-    query: str = ""
+    query: Annotated[str, SECRET] = ""
     pointer: str
     limit: Annotated[int, Meta(ge=2, le=1_000_000)] = 1000
     endpoints: Positive = 2
