@@ -177,7 +177,7 @@ class SendsAtOnce(Alerts):
         silenced: Collection[Check] = (),
     ) -> None:
         super().advance(at, rows, causes, silenced)
-        self.mark_stored(self._clock.elapsed_ms())
+        self.mark_stored(self._resources.clock.elapsed_ms())
 
 
 class SendsWithoutTheStore(Alerts):

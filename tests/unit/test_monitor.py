@@ -53,7 +53,7 @@ def a_publisher(writer: Writer, history: History) -> tuple[Journal, Publisher]:
     journal.start()
     settings = given_settings(plan, history=history)
     notices = NoticeKeeper(settings, {}, journal)
-    return journal, Publisher(settings, journal, alerts, notices, dict, resources)
+    return journal, Publisher(settings, journal, notices, dict, resources)
 
 
 class Slow(KeptInMemory):

@@ -86,22 +86,20 @@ def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None,
 def _build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:
     live_path, history_path = paths(protocol)
     names = Names(protocol, description.read())
+
+    def make_replies(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
+        """The feeds, and the description with the notes that are not over."""
+        made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
+        return made._replace(ready={**made.ready, **build_about_route(description.drop_past_notes(now))})
+
     return Site(
         (live_path, history_path),
         build_description_routes(protocol, replace(description, notes=[]))
         | build_embed_route(encode_embed(description))
         | assets,
         lambda live: build_status_page(html.render(live, live_path, history_path, description)),
-        partial(_make_timed_replies, names, description),
+        make_replies,
     )
-
-
-def _make_timed_replies(
-    names: Names, description: Description, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int
-) -> TimedReplies:
-    """The feeds, and the description with the notes that are not over."""
-    made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
-    return made._replace(ready={**made.ready, **build_about_route(description.drop_past_notes(now))})
 
 
 def _build_described_site(protocol: str, description: Description, assets: dict[str, Resource], about: bytes) -> Site:

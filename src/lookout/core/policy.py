@@ -31,6 +31,8 @@ from lookout.core.plan import Limits
 
 # Instants and heads, both rising: the highest head seen up to each instant.
 HeadsSeen = tuple[tuple[int, int], ...]
+# What a row says of a service that was compared.
+Verdict = tuple[Status, Reason, Metrics]
 
 
 class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -64,14 +66,14 @@ def judge(
             if responding == 0:
                 return _failed(memory, seen, limits, blind=blind)
             if responding < monitored:
-                return _evaluated(memory, seen, "degraded", "partial-coverage", metrics, limits)
-            return _evaluated(memory, seen, "current", "responding", metrics, limits)
+                return _evaluated(memory, seen, ("degraded", "partial-coverage", metrics), limits)
+            return _evaluated(memory, seen, ("current", "responding", metrics), limits)
         case Peers(peers):  # S11
             if peers == 0:
                 return _failed(memory, seen, limits, blind=blind)
-            return _evaluated(memory, seen, "current", "responding", Metrics(peers=peers), limits)
+            return _evaluated(memory, seen, ("current", "responding", Metrics(peers=peers)), limits)
         case Responding():  # R14
-            return _evaluated(memory, seen, "current", "responding", NO_METRICS, limits)
+            return _evaluated(memory, seen, ("current", "responding", NO_METRICS), limits)
         case Nothing():  # S12
             return _incomparable(memory, seen, "no-observation")
         case MissingList():  # S13, R13
@@ -111,23 +113,23 @@ def _judge_by_gaps(memory: Memory, seen: Observation, metrics: Metrics, limits: 
     """It is where it should be: current, unless its list of transactions is known not to be the chain's (S18)."""
     missing, extra = memory.gaps.missing, memory.gaps.extra
     if not missing and not extra:
-        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+        return _evaluated(memory, seen, ("current", "synced", metrics), limits)
     reason: Reason = "incomplete" if missing else "inconsistent"
     metrics = replace(metrics, missing=missing or UNSET, extra=extra or UNSET)
-    return _evaluated(memory, seen, "degraded", reason, metrics, limits)
+    return _evaluated(memory, seen, ("degraded", reason, metrics), limits)
 
 
 def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, limits: Limits) -> tuple[Memory, Row]:
     metrics = Metrics(position=position, head=head)
     if position >= head:  # S7; S9: catching up forgets earlier heads
         memory = replace(memory, trailing_since_at=None, heads_seen=()) if memory.heads_seen else memory
-        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+        return _evaluated(memory, seen, ("current", "synced", metrics), limits)
     since_at = seen.at if memory.trailing_since_at is None else memory.trailing_since_at
     long_ago_at = seen.at - limits.degraded_lag_ms
     heads_seen = _remember_head(memory.heads_seen, seen.at, head, long_ago_at)
     memory = replace(memory, trailing_since_at=since_at, heads_seen=heads_seen)
     if seen.at - since_at < limits.ppoi_behind_ms:  # S8, which wins over S9
-        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+        return _evaluated(memory, seen, ("current", "synced", metrics), limits)
     first_seen_at, first_head = heads_seen[0]
     far = first_seen_at <= long_ago_at and position < first_head  # S9
     return _behind(memory, seen, metrics, limits, far=far)
@@ -144,21 +146,15 @@ def _remember_head(heads_seen: HeadsSeen, at: int, head: int, long_ago_at: int) 
 def _behind(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits, *, far: bool) -> tuple[Memory, Row]:
     far_behind = memory.far_behind + 1 if far else 0
     status: Status = "degraded" if far_behind >= limits.degraded_evaluations else "catching-up"  # S4, S5, S6, S9
-    return _evaluated(memory, seen, status, "behind", metrics, limits, far_behind)
+    memory, row = _evaluated(memory, seen, (status, "behind", metrics), limits)
+    return replace(memory, far_behind=far_behind), row
 
 
-def _evaluated(
-    memory: Memory,
-    seen: Observation,
-    status: Status,
-    reason: Reason,
-    metrics: Metrics,
-    limits: Limits,
-    far_behind: int = 0,
-) -> tuple[Memory, Row]:
+def _evaluated(memory: Memory, seen: Observation, verdict: Verdict, limits: Limits) -> tuple[Memory, Row]:
     """The service answered and was compared (R6, R7)."""
+    status, reason, metrics = verdict
     row = Row(seen.check, status, reason, seen.at, seen.at, seen.at + limits.row_lifetime_ms, metrics)
-    return replace(memory, failures=0, far_behind=far_behind, last_success_at=seen.at), row
+    return replace(memory, failures=0, far_behind=0, last_success_at=seen.at), row
 
 
 def _incomparable(

@@ -44,8 +44,6 @@ class Alerts:
         self._good: dict[Check, Row] = {}  # the last row of each check that was compared, since the start
         self._outbox = Outbox(kept.messages, kept.next_number, resources.first_rest_ms)
         self._resources = resources
-        self._clock = resources.clock
-        self._instruments = resources.instruments
         self._request_publication: Callable[[], None] = lambda: None
         self._tasks: dict[str, asyncio.Task[None]] | None = None  # by target; None while nothing is sent
         self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
@@ -106,7 +104,9 @@ class Alerts:
         good = self._good.get(row.check)
         is_last = good is not None and good.last_success_at == row.last_success_at
         metrics = good.metrics if good and is_last else NO_METRICS
-        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
+        endpoints = (
+            self._resources.instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
+        )
         return Facts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
 
     def pieces(self) -> dict[str, bytes]:
@@ -150,7 +150,7 @@ class Alerts:
                     is_failing = False
                     await self._send_to(target, thread)
             except Exception:
-                self._instruments.count_sender_failure(target)
+                self._resources.instruments.count_sender_failure(target)
                 if not is_failing:
                     log.exception("the sender failed; starting it again", target=target, every_s=wait_s)
                 is_failing = True
@@ -158,7 +158,7 @@ class Alerts:
 
     async def _send_to(self, target: str, thread: Caller) -> NoReturn:
         while True:
-            changed, now_ms = self._changed, self._clock.elapsed_ms()
+            changed, now_ms = self._changed, self._resources.clock.elapsed_ms()
             step = self._outbox.next(target, now_ms)
             if isinstance(step, Attempt):
                 await self._try(step, thread)
@@ -187,13 +187,15 @@ class Alerts:
         else:
             self._accept(attempt)
             return
-        self._instruments.count_alert_message(queued.target, "retried")
+        self._resources.instruments.count_alert_message(queued.target, "retried")
         if policy is self._policy:  # otherwise its address may be another one now, which is tried at once
             self._refuse(attempt)
 
     def _send(self, address: str, message: Message) -> None:
         """In the target's thread."""
-        if not self._outbox.owns_store(self._clock.elapsed_ms()):  # the process may have been frozen meanwhile
+        if not self._outbox.owns_store(
+            self._resources.clock.elapsed_ms()
+        ):  # the process may have been frozen meanwhile
             raise _StaleError
         self._resources.open_sender(address)(message)
 
@@ -208,14 +210,14 @@ class Alerts:
             self._accept(attempt)
 
     def _accept(self, attempt: Attempt) -> None:
-        self._outbox.accept(attempt, self._clock.elapsed_ms())
+        self._outbox.accept(attempt, self._resources.clock.elapsed_ms())
         self._request_publication()  # also at the end: the next monitor would send again what is still stored
-        self._instruments.count_alert_message(attempt.queued.target, "sent")
+        self._resources.instruments.count_alert_message(attempt.queued.target, "sent")
         log.info("a message was sent", target=attempt.queued.target, message=attempt.number)
         self._set_gauges()
 
     def _refuse(self, attempt: Attempt) -> None:
-        self._outbox.refuse(attempt, self._clock.elapsed_ms())
+        self._outbox.refuse(attempt, self._resources.clock.elapsed_ms())
 
     def _put(self, target: str, message: Message) -> None:
         title, body, is_over, event = message
@@ -224,7 +226,7 @@ class Alerts:
 
     def _report_removed(self, removed: Mapping[int, Queued], outcome: Literal["given-up", "dropped"], why: str) -> None:
         for number, queued in removed.items():
-            self._instruments.count_alert_message(queued.target, outcome)
+            self._resources.instruments.count_alert_message(queued.target, outcome)
             log.error("a message was given up", target=queued.target, message=number, title=queued.title, why=why)
 
     def _wake_tasks(self) -> None:
@@ -236,4 +238,4 @@ class Alerts:
         waiting = dict.fromkeys(self._policy.targets, 0)
         for queued in self._outbox.messages.values():
             waiting[queued.target] += 1
-        self._instruments.set_alert_gauges(firing, waiting)
+        self._resources.instruments.set_alert_gauges(firing, waiting)

@@ -33,8 +33,7 @@ class FollowedChain:
         self._names = [endpoint.name for endpoint in endpoints]
         self._agreement = agreement
         self._journal = journal
-        self._clock = resources.clock
-        self._board = resources.instruments.board
+        self._resources = resources
         self._apart: set[str] = set()  # endpoints that the log says are far from the others
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
@@ -45,7 +44,7 @@ class FollowedChain:
 
     def answered(self, number: int, answer: Reading) -> bool:
         """Whether it is an answer that takes part."""
-        self._journal.ledger.hear(self._clock.now())  # whatever it says: the monitor is not blind (M13)
+        self._journal.ledger.hear(self._resources.clock.now())  # whatever it says: the monitor is not blind (M13)
         return self._agreement.answered(number, answer)
 
     def failed(self, number: int, *, is_wrong_chain: bool) -> None:
@@ -53,7 +52,7 @@ class FollowedChain:
 
     def agree(self) -> None:
         """Read the head that the endpoints agree on now, and again when one of their answers becomes too old."""
-        now, heads = self._clock.now(), self._journal.ledger.heads(self._chain_id)
+        now, heads = self._resources.clock.now(), self._journal.ledger.heads(self._chain_id)
         answer = self._agreement.agreed(now, heads)
         if answer is not None:
             self._journal.read_head(self._chain_id, answer)
@@ -68,12 +67,12 @@ class FollowedChain:
 
     def heights(self) -> dict[str, int]:
         """How far each endpoint is that agrees on the head, by name."""
-        heights = self._agreement.heights(self._clock.now(), self._journal.ledger.heads(self._chain_id))
+        heights = self._agreement.heights(self._resources.clock.now(), self._journal.ledger.heads(self._chain_id))
         return {self._names[number]: height for number, height in heights.items()}
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
         """For the operator. Those that fail are logged where that is found."""
-        self._board.note_standings(self._chain_id, standings)
+        self._resources.instruments.board.note_standings(self._chain_id, standings)
         for name, standing in standings.items():
             if standing in _APART and name not in self._apart:
                 self._apart.add(name)
@@ -86,7 +85,7 @@ class FollowedChain:
 
     def end(self) -> None:
         self._is_over = True
-        self._board.note_standings(self._chain_id, {})
+        self._resources.instruments.board.note_standings(self._chain_id, {})
         if self._next_change is not None:
             self._next_change.cancel()
 

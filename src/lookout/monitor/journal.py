@@ -34,10 +34,10 @@ class Journal:
     ) -> None:
         self.ledger = ledger
         self.timeline = timeline
+        self.alerts = alerts
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
         self.coverages = Coverages(coverages)
-        self._alerts = alerts
         self._recorder = recorder
 
     def start(self) -> None:
@@ -138,7 +138,7 @@ class Journal:
 
     def _start(self, at: int, last_at: int | None) -> None:
         self.ledger.start(at, last_at)
-        self._alerts.restart()
+        self.alerts.restart()
         self.coverages.restart(at)
         self.changed.set()
         self._record_start(at)

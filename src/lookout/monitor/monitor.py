@@ -66,13 +66,11 @@ class Monitor:
         ledger = _resume_ledger(plan, stored, parts.ledger)
         self._built = resources.build_sources(settings, decode_sightings(stored))
         self._describe_watched()
-        self._alerts = parts.alerts(settings.alert_policy(resources.config), stored, resources)
+        alerts = parts.alerts(settings.alert_policy(resources.config), stored, resources)
         timeline, coverages = parts.timeline(resources.clock), decode_coverages(stored)
-        self._journal = parts.journal(ledger, timeline, self._alerts, recorder, coverages)
+        self._journal = parts.journal(ledger, timeline, alerts, recorder, coverages)
         self.notices = NoticeKeeper(settings, stored, self._journal)
-        self._publisher = parts.publisher(
-            settings, self._journal, self._alerts, self.notices, self._encode_learned, resources
-        )
+        self._publisher = parts.publisher(settings, self._journal, self.notices, self._encode_learned, resources)
         self._comparers = build_comparers(settings, self._built, self._journal, resources)
         self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources, self._comparers)
         self._pinger = Pinger(settings, resources)
@@ -113,7 +111,7 @@ class Monitor:
         self._pinger.apply_settings(new)
         policy = new.alert_policy(self._resources.config)
         if policy != old.alert_policy(self._resources.config):
-            self._alerts.apply_policy(policy)
+            self._journal.alerts.apply_policy(policy)
 
     def _describe_watched(self) -> None:
         chains, own_services = self._settings.description().chains, self._settings.plan().own_services

@@ -15,7 +15,6 @@ from lookout.core.cadence import GATHER_MS
 from lookout.core.plan import Limits
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
-from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publication_writer import PublicationWriter
@@ -31,19 +30,17 @@ log = structlog.get_logger("monitor")
 
 class Publisher:
     """Publishes the ledger: gathered, when something changed, and as often as the heartbeat demands. It runs on the
-    event loop; only the writing has a thread of its own."""
+    event loop; only the writing has a thread of its own. What it needs of the settings is computed when they change."""
 
     def __init__(
         self,
         settings: Settings,
         journal: Journal,
-        alerts: Alerts,
         notices: NoticeKeeper,
         sources_pieces: Callable[[], dict[str, bytes]],
         resources: Resources,
     ) -> None:
         self._journal = journal
-        self._alerts = alerts
         self._notices = notices
         self._sources_pieces = sources_pieces
         self._resources = resources
@@ -63,7 +60,7 @@ class Publisher:
         is another monitor's now."""
         with self._resources.open_thread("store") as thread:
             try:
-                async with self._alerts.sending(self._journal.changed.set):
+                async with self._journal.alerts.sending(self._journal.changed.set):
                     await self._publish_always(thread)
             except LostStoreError:
                 self._journal.changed.clear()  # the monitor that took over knows better what was accepted
@@ -99,7 +96,7 @@ class Publisher:
         ledger.publish(at)
         self._resources.instruments.published(at, ledger.published_rows, ledger.progress(at))
         silenced = self._notices.find_silenced(at, (row.check for row in ledger.published_rows))
-        self._alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
+        self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
@@ -110,7 +107,7 @@ class Publisher:
         about = self._describe(at)
         if with_history or about != self._stored_about:  # no note waits for the next history
             documents["about"] = Document(about, etag(about), at)
-        others = {**self._sources_pieces(), **self._alerts.pieces(), **self._notices.take_pieces()}
+        others = {**self._sources_pieces(), **self._journal.alerts.pieces(), **self._notices.take_pieces()}
         kept = Kept(ledger.state(), others)
         began_ms = clock.elapsed_ms()
         try:
@@ -120,7 +117,7 @@ class Publisher:
             raise
         if is_stored:
             self._stored_about = about
-            self._alerts.mark_stored(began_ms)
+            self._journal.alerts.mark_stored(began_ms)
             self._notices.mark_stored()
             return
         self._journal.changed.set()  # so that it is tried again soon

@@ -54,7 +54,6 @@ class Guard:
 
     def __init__(self, allowed: Allowed, callers: Callers, counts: OwnCounts, clock: Clock) -> None:
         self._allowed = allowed
-        self._stalled_ms = round(allowed.stalled_s * 1000)
         self._callers = callers  # its own: a flood of addresses is not to push readers out of the other one's memory
         self._crowds = allowed.crowds.attach()
         self._counts = counts
@@ -76,7 +75,7 @@ class Guard:
         now_ms = self._clock.elapsed_ms()
         self._known = self._look_at_all(now_ms)
         for number, connection in self._known.items():
-            if now_ms - connection.moved_ms >= self._stalled_ms:
+            if now_ms - connection.moved_ms >= self._allowed.stalled_s * 1000:
                 self._close(number, connection, "stalled")
         was_crowded = self._close_excess(now_ms) if self._allowed.per_address else False
         self._counts.set_open(sum(not connection.is_ended for connection in self._known.values()))
