@@ -18,8 +18,9 @@ from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
 from lookout.documents.routes import paths
-from lookout.server.poller import Poller, Site
+from lookout.server.poller import Poller
 from lookout.server.responder import respond
+from lookout.server.site import Site
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.fuzz.fuzzer import Judge, Kind, Verdict, catch_errors, judge_in_a_folder
 from tests.integration.served import a_ledger

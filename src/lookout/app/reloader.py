@@ -64,7 +64,8 @@ class ReloadableMonitor(Protocol):
 
 
 class Reloader:
-    """The settings in force, and the file that they come from."""
+    """The settings in force, the file that they come from, and what uses them: the monitor and the server that run. It
+    is one class, since a reload changes all of this together."""
 
     def __init__(self, path: Path, settings: Settings, clock: Clock) -> None:
         self.settings = settings

@@ -32,9 +32,10 @@ from lookout.server.own_routes import (
     build_embed_route,
     build_status_page,
 )
-from lookout.server.poller import Poller, Site
+from lookout.server.poller import Poller
 from lookout.server.replies import Resource, TimedReplies, make_timed_replies
 from lookout.server.rsgi import RsgiApplication
+from lookout.server.site import Site
 from lookout.store.kinds import kind_of
 
 log = structlog.get_logger("server")

@@ -46,7 +46,7 @@ class _Instant(click.ParamType[int]):
     help="Show which buckets and uptimes this configuration would have changed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Show the whole comparison as JSON.")
-def replay(
+def replay(  # Click gives each option as a parameter
     log: Path,
     config: Path,
     until: int | None,

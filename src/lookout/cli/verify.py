@@ -46,7 +46,7 @@ from lookout.verify.visit import VisitOptions, visit
     help="Exit code 1 also if something was not seen that every healthy deployment shows, or if the monitor looks"
     " stopped.",
 )
-def verify(
+def verify(  # Click gives each option as a parameter
     url: str, protocol: str, wants_json: bool, timeout_s: float, wait_s: float, rate_limit: bool, strict: bool
 ) -> None:
     """Compare the deployment at URL (http://host:port) with the contract, clause by clause.

@@ -31,7 +31,8 @@ log = structlog.get_logger("monitor")
 
 
 class Watcher:
-    """A task for each source, endpoint and list that is compared: none waits for another."""
+    """A task for each source, endpoint and list that is compared: none waits for another. It is one class, since all of
+    them change together when the clock was set or other settings are applied."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class Watcher:
         self._journal = journal
         self._limits = limits
         self._resources = resources
-        # While it runs; all of it changes together when the clock was set or other settings are applied.
+        # While it runs.
         self._session: Session
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of what is asked

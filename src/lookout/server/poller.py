@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import structlog
@@ -31,28 +30,13 @@ from lookout.server.replies import (
     TimedReplies,
     endpoint,
 )
+from lookout.server.site import DescribedSite, Site
 from lookout.store.protocol import Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
 _CLOCK_SET_MS: Final = 1_000  # by so much two clocks do not differ unless one was set
 
-# What is made of both documents' bytes, at an instant, so long after the live report arrived.
-Feeds = Callable[[bytes | None, bytes | None, int, int], TimedReplies]
-
 log = structlog.get_logger("server")
-
-
-class Site(NamedTuple):
-    """What is served: the two endpoints' paths, replies that never change, the status page of a live report or of none,
-    made once per report, and what time makes untrue, made after each publication and whenever that is over."""
-
-    paths: tuple[str, str]
-    others: Mapping[str, Resource] = MappingProxyType({})
-    page: Callable[[bytes | None], Resource] | None = None
-    feeds: Feeds = lambda *_: NO_TIMED_REPLIES
-
-    def make_pages(self, live: Forms | None) -> dict[str, Resource]:
-        return {} if self.page is None else {"/": self.page(get_body(live))}
 
 
 class _Timed(NamedTuple):
@@ -74,7 +58,8 @@ class _Timed(NamedTuple):
 
 
 class Poller:
-    """What a server answers with. ``resources`` is replaced as a whole; a request that took it may go on using it."""
+    """What a server answers with. ``resources`` is replaced as a whole; a request that took it may go on using it.
+    Several attributes are what was made last: to make them again for every table would take too long."""
 
     def __init__(
         self,
@@ -85,9 +70,7 @@ class Poller:
         redescribe: Callable[[bytes], Site] | None = None,
     ) -> None:
         """``redescribe`` gives the site of a stored description of the deployment."""
-        self.site = self._own_site = site
-        self._redescribe = redescribe or (lambda _: site)
-        self._about: bytes | None = None  # as read from the store; None if the own site is served
+        self._site = DescribedSite(site, redescribe or (lambda _: site))
         self.state = Mirror()
         self.resources: Mapping[str, Resource] = {}
         self._reader = reader
@@ -97,6 +80,10 @@ class Poller:
         self._lock = Lock()  # two threads take steps
         self._pages = site.make_pages(None)
         self._make_timed_replies()
+
+    @property
+    def site(self) -> Site:
+        return self._site.current
 
     @property
     def store_errors(self) -> int:
@@ -160,12 +147,9 @@ class Poller:
             return False
         if stored is not None and not is_whole(stored):
             return False
-        about = None if stored is None or _is_older(stored.generated_at, history.generated_at) else stored.body
-        if about == self._about:
-            return False
-        self._about = about
-        self.site = self._own_site if about is None else self._redescribe(about)
-        return True
+        if stored is None or _is_older(stored.generated_at, history.generated_at):
+            return self._site.follow(None)
+        return self._site.follow(stored.body)
 
     def _apply(self, event: Event) -> Mirror:
         with self._lock:

@@ -11,9 +11,10 @@ from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
 from lookout.documents.reports import documents_of
 from lookout.documents.routes import paths
-from lookout.server.poller import Poller, Site
+from lookout.server.poller import Poller
 from lookout.server.replies import Reply
 from lookout.server.responder import respond
+from lookout.server.site import Site
 from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.session import Session

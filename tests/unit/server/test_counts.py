@@ -19,8 +19,9 @@ from lookout.server.front import Front
 from lookout.server.limiter import Limiter
 from lookout.server.metrics import Instruments
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
-from lookout.server.poller import Poller, Site
+from lookout.server.poller import Poller
 from lookout.server.replies import Reply
+from lookout.server.site import Site
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller

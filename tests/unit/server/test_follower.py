@@ -8,7 +8,8 @@ from lookout.server.callers import Callers
 from lookout.server.counts import Counts
 from lookout.server.follower import Follower
 from lookout.server.front import Front
-from lookout.server.poller import Poller, Site
+from lookout.server.poller import Poller
+from lookout.server.site import Site
 from tests.unit.server.fakes import FakeReader, SetClock
 from tests.wait import until
 

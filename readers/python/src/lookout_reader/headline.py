@@ -55,7 +55,7 @@ def headline_of(
     """The rows of these chains, and those of no chain, in a sentence at ``now``.
 
     Chains among the ``test_networks`` are left out. ``in_doubt`` is a report about which something is wrong: then
-    nothing is said to be current now.
+    nothing is said to be current now. Only the report and ``now`` are needed.
     """
     counted = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id not in test_networks)
     scope, rows = {None, *counted}, rows_by_check(report)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from concurrent.futures import wait
 from dataclasses import dataclass
 from threading import Event
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from lookout_reader.feed import Answer, FailureCode, Feed, NoAnswer, history_feed, live_feed, take_answer
@@ -60,11 +60,12 @@ def poll(
 ) -> Iterator[Update]:
     """An update after every answer, and whenever the passing of time changes what a row is worth.
 
+    Only the address and the protocol are needed; clocks, chance and ``sleep`` are the machine's unless you give others.
     ``live`` and ``history`` are seconds between two requests, or None to leave one out. Setting ``stop``, from any
     thread, ends it within a second; a request under way is left to itself. A ``fetch`` of your own is called in a
     thread of its own, one at a time; whatever ``Exception`` it raises counts as no answer.
     """
-    turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, now, monotonic, chance)
+    turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, _Machine(now, monotonic, chance))
     stopping = stop or Event()
     return _poll(turns, fetch, stopping, sleep or stopping.wait)
 
@@ -86,7 +87,7 @@ def poll_async(
 
     That thread keeps no program from ending. Cancelling gives up the request under way.
     """
-    turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, now, monotonic, chance)
+    turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, _Machine(now, monotonic, chance))
     return _poll_async(turns, fetch or _fetch_in_a_thread, sleep)
 
 
@@ -149,21 +150,21 @@ class _Turn:
     headers: Mapping[str, str]
 
 
+class _Machine(NamedTuple):
+    """A clock that may be set, one that never is, and chance."""
+
+    now: Callable[[], int]
+    monotonic: Callable[[], float]
+    chance: Callable[[], float]
+
+
 class _Turns:
     """Which request is due, and what is known after an answer; it neither sends nor waits."""
 
     def __init__(
-        self,
-        endpoint: str,
-        live: float | None,
-        history: float | None,
-        user_agent: str,
-        now: Callable[[], int],
-        monotonic: Callable[[], float],
-        chance: Callable[[], float],
+        self, endpoint: str, live: float | None, history: float | None, user_agent: str, machine: _Machine
     ) -> None:
-        self._endpoint, self._user_agent = endpoint, user_agent
-        self._now, self._monotonic, self._chance = now, monotonic, chance
+        self._endpoint, self._user_agent, self._machine = endpoint, user_agent, machine
         self._live: Feed[LiveReport] | None = None if live is None else live_feed(live)
         self._history: Feed[History] | None = None if history is None else history_feed(history)
         self._due = {"live": float("-inf"), "history": float("-inf")}
@@ -171,7 +172,7 @@ class _Turns:
         self._reported: list[EffectiveStatus] = []
 
     def next_turn(self) -> _Turn | None:
-        now_s = self._monotonic()
+        now_s = self._machine.monotonic()
         for name, feed in (("live", self._live), ("history", self._history)):
             if feed is not None and self._due[name] <= now_s:
                 headers = {"Accept": "application/json", "User-Agent": self._user_agent}
@@ -181,22 +182,22 @@ class _Turns:
         return None
 
     def take(self, turn: _Turn, answer: Answer | NoAnswer) -> Update:
-        now, chance = self._now(), self._chance()
+        now, chance = self._machine.now(), self._machine.chance()
         wait_s = 0.0
         if turn.feed == "live" and self._live is not None:
             arrivals = self._live.arrivals
             self._live = take_answer(self._live, answer, now, chance)
             if self._live.arrivals > arrivals:
-                self._received_s = self._monotonic()
+                self._received_s = self._machine.monotonic()
             wait_s = self._live.wait_s
         elif self._history is not None:
             self._history = take_answer(self._history, answer, now, chance)
             wait_s = self._history.wait_s
-        self._due[turn.feed] = self._monotonic() + wait_s
+        self._due[turn.feed] = self._machine.monotonic() + wait_s
         return self._update(now)
 
     def next_change(self) -> Update | None:
-        now, received_ago_ms = self._now(), self._received_ago_ms()
+        now, received_ago_ms = self._machine.now(), self._received_ago_ms()
         return None if self._worth(now, received_ago_ms) == self._reported else self._update(now)
 
     def _update(self, now: int) -> Update:
@@ -215,7 +216,7 @@ class _Turns:
         )
 
     def _received_ago_ms(self) -> float | None:
-        return None if self._received_s is None else max((self._monotonic() - self._received_s) * 1000, 0.0)
+        return None if self._received_s is None else max((self._machine.monotonic() - self._received_s) * 1000, 0.0)
 
     def _worth(self, now: int, received_ago_ms: float | None) -> list[EffectiveStatus]:
         report = self._live.document if self._live else None

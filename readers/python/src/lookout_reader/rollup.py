@@ -72,7 +72,7 @@ def roll_up(
     these chains. A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is
     healthy. Unmonitored rows are neither failure nor health. A service that has a row of no chain is expected on no
     chain, but what it has on these chains counts. Sepolia is left out, even if listed, unless you include it on
-    purpose. ``received_ago_ms`` is as in ``effective_status``.
+    purpose. ``received_ago_ms`` is as in ``effective_status``. Only the report and ``now`` are needed.
     """
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
     allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if include_test_network or chain_id != TEST_NETWORK)

@@ -120,8 +120,9 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Followed, but never from https to what anybody on the way can read and change."""
+    """Redirects are followed, but never from https to what anybody on the way can read and change."""
 
+    # The parameters are urllib's.
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:

@@ -58,7 +58,8 @@ log = structlog.get_logger("store")
 class PostgresWriter:
     """The monitor's side. Made by ``open_writer``.
 
-    A session that is lost is begun again, with the lock and the next epoch, as long as nobody else wrote meanwhile.
+    A session that is lost is begun again, with the lock and the next epoch, as long as nobody else wrote meanwhile. It
+    is one class, since session, lock and position are lost together.
     """
 
     def __init__(self, address: Address) -> None:

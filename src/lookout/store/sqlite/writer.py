@@ -43,7 +43,8 @@ class SqliteWriter:
     """The monitor's side of the file. Made by ``open_writer``.
 
     It knows all that is stored, so that a file that was removed, or emptied, or put back as it was some time ago, can
-    be written whole. One that somebody else has written to is never overwritten.
+    be written whole. One that somebody else has written to is never overwritten. It is one class, since what it knows
+    has to be what its connection wrote.
     """
 
     def __init__(self, path: Path) -> None:
