@@ -1,6 +1,6 @@
 """Plans of any size under the launch thresholds."""
 
-from lookout.config.tables import History, Policy
+from lookout.config.tables import HistoryTable, PolicyTable
 from lookout.core.heads import Pace
 from lookout.core.plan import Plan
 from lookout.core.services import all_checks
@@ -14,6 +14,6 @@ def a_plan(chains: int) -> Plan:
         {chain_id: Pace(12_000, 1) for chain_id in chain_ids},
         frozenset(checks),
         {check: 5 for check in checks if check.service.endswith("indexer")},
-        Policy().limits(),
-        History().span(),
+        PolicyTable().limits(),
+        HistoryTable().span(),
     )

@@ -6,7 +6,7 @@ from functools import partial
 
 from bench.figures import Figure, seconds
 from bench.plans import a_plan
-from lookout.core.history import DAY_MS, HistoryState, Progress
+from lookout.core.history import DAY_MS, HistoryProgress, HistoryState
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Observation, Peers
 from lookout.core.plan import Plan
@@ -67,7 +67,7 @@ def a_full_fortnight(plan: Plan, buckets: str = SOME_TROUBLE) -> tuple[Ledger, i
     text = buckets * per_day
     days = {day: text[day % 7 :][:per_day] for day in range(now // per_day - 15, now // per_day)}
     days[now // per_day] = text[: now % per_day]
-    progress = Progress(BUCKET_MS, now - 14 * per_day, now, now * BUCKET_MS, 0)
+    progress = HistoryProgress(BUCKET_MS, now - 14 * per_day, now, now * BUCKET_MS, 0)
     tallies = state.history.tallies
     past = HistoryState(progress, tallies, dict.fromkeys(tallies, days))
     full = Ledger(plan, State(state.last_answer_at, state.checks, state.heads, past))

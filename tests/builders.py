@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from lookout.base.instants import parse_instant
-from lookout.config.tables import History, Policy
+from lookout.config.tables import HistoryTable, PolicyTable
 from lookout.core.heads import Pace, Reference
 from lookout.core.model import Check, Found, Observation, Row, Status
 from lookout.core.plan import Limits, Plan, Span
 
-LAUNCH: Limits = Policy().limits()
-LAUNCH_SPAN: Span = History().span()
+LAUNCH: Limits = PolicyTable().limits()
+LAUNCH_SPAN: Span = HistoryTable().span()
 
 MESSAGING = Check("messaging", None)
 PPOI = Check("ppoi", 1)

@@ -16,11 +16,11 @@ from lookout.base.setting_types import is_host_port
 from lookout.cli.arguments import settings_of
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.config.tables import Edge
+from lookout.config.tables import EdgeTable
 from lookout.edge.varnish import OriginError, configuration, origin_of, parameters
 
 # Where `make run` can be tried without being root.
-_TRIAL: Final = Settings(edge=Edge(listen="127.0.0.1:8081"))
+_TRIAL: Final = Settings(edge=EdgeTable(listen="127.0.0.1:8081"))
 
 
 def _address(_context: click.Context, option: click.Parameter, address: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from lookout.base.instants import parse_instant
-from lookout.config.tables import History
+from lookout.config.tables import HistoryTable
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check, Metrics, Reason, Report, Row, Status, unmonitored
 from lookout.core.services import SERVICES
@@ -45,7 +45,7 @@ def build_history_example() -> Document:
         HistoryRow(_INDEXER, "-" * 12 + "??" + "c" * 7 + "kkuu", Uptime(None, None, None)),
         HistoryRow(_HOSTED, "." * 25, Uptime(None, None, None)),
     )
-    return history_document(HistoryView(_PUBLISHED_AT, History().span(), _FROM_AT, _TO_AT, rows))
+    return history_document(HistoryView(_PUBLISHED_AT, HistoryTable().span(), _FROM_AT, _TO_AT, rows))
 
 
 def build_about_example() -> Description:

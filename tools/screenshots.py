@@ -17,7 +17,7 @@ from playwright.sync_api import Page, Route, sync_playwright
 from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
 from lookout.demo.rehearsal import Life, rehearse
-from lookout.demo.sim.episodes import Episode, draw_episodes
+from lookout.demo.sim.episodes import FaultEpisode, draw_episodes
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
@@ -101,13 +101,13 @@ def live_through(folder: Path) -> None:
         writer.write(documents_of(ledger), all_pieces(ledger.state()))
 
 
-def trouble_now() -> list[Episode]:
+def trouble_now() -> list[FaultEpisode]:
     """Some of each, going on now."""
     return [
-        Episode("indexer/137", "outage", NOW - 17 * MINUTE, NOW + DAY),
-        Episode("indexer/42161", "behind", NOW - 12 * MINUTE, NOW + DAY, 60),
-        Episode("broadcasters/56", "some-silent", NOW - 48 * MINUTE, NOW + DAY, 30),
-        Episode("ppoi/11155111", "missing-network", NOW - 95 * MINUTE, NOW + DAY),
+        FaultEpisode("indexer/137", "outage", NOW - 17 * MINUTE, NOW + DAY),
+        FaultEpisode("indexer/42161", "behind", NOW - 12 * MINUTE, NOW + DAY, 60),
+        FaultEpisode("broadcasters/56", "some-silent", NOW - 48 * MINUTE, NOW + DAY, 30),
+        FaultEpisode("ppoi/11155111", "missing-network", NOW - 95 * MINUTE, NOW + DAY),
     ]
 
 

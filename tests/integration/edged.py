@@ -15,8 +15,7 @@ from typing import Final
 import pytest
 
 from lookout.config.settings import Settings
-from lookout.config.tables import Edge as EdgeSettings
-from lookout.config.tables import Server as ServerSettings
+from lookout.config.tables import EdgeTable, ServerTable
 from lookout.edge.varnish import configuration, parameters
 from tests.integration.raw import Answer, a_request, parsed
 from tests.integration.served import LIVE, a_free_port
@@ -193,8 +192,8 @@ def an_edge(
 ) -> Iterator[Edge]:
     """Varnish in front of an origin meanwhile, started as it is shipped; with ``others`` of its parameters."""
     settings = Settings(
-        server=ServerSettings(rate_limit_per_minute=limit, ban_s=ban_s, trusted_proxies=trusted),
-        edge=EdgeSettings(origin=f"127.0.0.1:{origin_port}"),
+        server=ServerTable(rate_limit_per_minute=limit, ban_s=ban_s, trusted_proxies=trusted),
+        edge=EdgeTable(origin=f"127.0.0.1:{origin_port}"),
     )
     with a_varnish(folder, configuration(settings, minute_s), **others) as edge:
         yield edge

@@ -11,10 +11,10 @@ from threading import Event, Thread
 from aiohttp import web
 
 from lookout.base.host_port import host_and_port
-from lookout.demo.sim.front import Front
+from lookout.demo.sim.front import UpstreamFront
 
 
-class Closing(Front):
+class Closing(UpstreamFront):
     """Upstreams that close each connection after an answer, as if there were more time between two probes: each needs a
     descriptor."""
 

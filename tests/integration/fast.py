@@ -16,7 +16,7 @@ from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
 from lookout.core.completeness.tasks import Rules
-from lookout.demo.sim.front import BARE, Front
+from lookout.demo.sim.front import BARE, UpstreamFront
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.upstreams import launch_world
 from lookout.monitor.board import Board
@@ -122,7 +122,9 @@ class World:
 
 
 @asynccontextmanager
-async def a_world(folder: Path, now: Callable[[], int] = wall_clock, front: Front = BARE) -> AsyncIterator[World]:
+async def a_world(
+    folder: Path, now: Callable[[], int] = wall_clock, front: UpstreamFront = BARE
+) -> AsyncIterator[World]:
     async with (
         serving("127.0.0.1", 0, launch_world(None, now()), now, front) as (host, port),
         aiohttp.ClientSession() as http,

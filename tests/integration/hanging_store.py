@@ -11,7 +11,7 @@ from lookout.app.monitor import monitor_into
 from lookout.app.process import run_until_stopped
 from lookout.base.pieces import Pieces
 from lookout.config.settings import Settings
-from lookout.config.tables import Admin, Log, Policy
+from lookout.config.tables import AdminTable, LogTable, PolicyTable
 from lookout.documents.document import Document, DocumentName
 
 
@@ -40,6 +40,8 @@ def hang() -> NoReturn:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    settings = Settings(admin=Admin(monitor="", server=""), log=Log(format="json"), policy=Policy(heartbeat_s=0.5))
+    settings = Settings(
+        admin=AdminTable(monitor="", server=""), log=LogTable(format="json"), policy=PolicyTable(heartbeat_s=0.5)
+    )
     configure_log(settings.log)
     run_until_stopped(monitor_into(Hanging(folder / "hangs"), settings, folder))

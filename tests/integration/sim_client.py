@@ -10,7 +10,7 @@ import yarl
 
 from lookout.core.heads import Reading
 from lookout.core.model import Found
-from lookout.demo.sim.front import BARE, Front
+from lookout.demo.sim.front import BARE, UpstreamFront
 from lookout.demo.sim.http.indexers import deployment
 from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
@@ -136,7 +136,7 @@ TARGETS = tuple(tables_at(""))
 
 
 @asynccontextmanager
-async def simulation(world: World | None = None, at: int = NOON, front: Front = BARE) -> AsyncIterator[Client]:
+async def simulation(world: World | None = None, at: int = NOON, front: UpstreamFront = BARE) -> AsyncIterator[Client]:
     """A simulation meanwhile, and a client of it."""
     clock = Clock(at)
     async with (

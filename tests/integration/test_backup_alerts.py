@@ -13,7 +13,7 @@ from lookout.alerts.policy import AlertPolicy
 from lookout.app.backup import back_up, restore
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.core.episodes import Rule, Rules
+from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Status
 from lookout.documents.reports import documents_of
 from lookout.monitor.alerts import Alerts
@@ -26,8 +26,8 @@ from tests.integration.planted import a_fresh_ledger
 from tests.unit.running_monitor import KeptInMemory, some_resources
 from tests.unit.server.fakes import SetClock
 
-RULE: Final = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, ("ops",))
-POLICY: Final = AlertPolicy(Rules((RULE,), 0, MINUTE), {"ops": "address"}, HOUR)
+RULE: Final = EpisodeRule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, ("ops",))
+POLICY: Final = AlertPolicy(EpisodeRules((RULE,), 0, MINUTE), {"ops": "address"}, HOUR)
 ENDED: Final = "Lookout: messaging recovered"
 RESTORED: Final = "Lookout: restored from a backup"
 

@@ -20,7 +20,7 @@ from lookout.base.instants import parse_instant
 from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.config.tables import Admin, Server
+from lookout.config.tables import AdminTable, ServerTable
 from lookout.state.codec import decode_state
 from lookout.store.sqlite.writer import open_writer
 from tests.commands import LOOKOUT, a_command, living, lookout
@@ -133,7 +133,7 @@ def ignores_interrupts(pid: int) -> bool:
 
 def test_an_interrupt_before_the_server_has_its_settings_is_nothing_to_it(tmp_path: Path) -> None:
     listen = f"127.0.0.1:{a_free_port()}"
-    settings = Settings(server=Server(listen=listen), admin=Admin(monitor="", server=""))
+    settings = Settings(server=ServerTable(listen=listen), admin=AdminTable(monitor="", server=""))
     with subprocess.Popen(
         command_line(BESIDE_MONITOR, str(tmp_path)), stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:

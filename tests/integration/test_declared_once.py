@@ -26,7 +26,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Responding
 from lookout.core.services import SERVICES, Service
 from lookout.demo.rehearsal import Life, Listeners, rehearse
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.layout import ChainLayout
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.world import World
@@ -121,7 +121,7 @@ class Past(NamedTuple):
 def past(tmp_path: Path) -> Past:
     now = time.time_ns() // 1_000_000
     layout = (ChainLayout(1, 12_000, 25_700_000, responders=("faucet",)),)
-    failed = Episode("faucet/1", "fail", now - HOUR, now - HOUR + 20 * MINUTE)
+    failed = FaultEpisode("faucet/1", "fail", now - HOUR, now - HOUR + 20 * MINUTE)
     world = World(layout, 7, now - 3 * HOUR, [failed])
     settings = configured(tmp_path)
     events: list[Event] = []

@@ -21,7 +21,7 @@ from lookout.app.log import configure_log
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
-from lookout.config.tables import Log
+from lookout.config.tables import LogTable
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Check
 from lookout.documents.reports import live_document
@@ -174,7 +174,7 @@ async def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monito
 
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_a_traceback_shows_no_local_variables(form: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    configure_log(Log(format=form))
+    configure_log(LogTable(format=form))
     planted = "zebra-in-the-" + "cellar"
     try:
         _ = len(planted) / 0

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from lookout.cli import main
 from lookout.core.model import Blocks, Failed
 from lookout.demo.sim.certificate import load_or_make
-from lookout.demo.sim.front import Front
+from lookout.demo.sim.front import UpstreamFront
 from tests.commands import LOOKOUT, TIME_S, lookout
 from tests.integration.fast import a_config
 from tests.integration.sim_client import simulation
@@ -26,7 +26,7 @@ GZIP = {"Accept-Encoding": "gzip"}
 
 async def test_what_a_client_accepts_compressed_it_gets_compressed() -> None:
     async with (
-        simulation(front=Front(compresses=True)) as client,
+        simulation(front=UpstreamFront(compresses=True)) as client,
         aiohttp.ClientSession(auto_decompress=False) as session,
     ):
         for path in ("/json/1", "/ponder/status", "/ppoi/node-status-v2", "/waku/store/v3/messages"):
@@ -51,7 +51,7 @@ async def test_nothing_is_compressed_unless_it_was_asked_for() -> None:
 
 @pytest.mark.clause("M9")
 async def test_a_probe_reads_a_compressed_answer() -> None:
-    async with simulation(front=Front(compresses=True)) as client:
+    async with simulation(front=UpstreamFront(compresses=True)) as client:
         assert await client.probe("squid/1") == Blocks(await client.height("1/a") - 5)
 
 
@@ -63,7 +63,7 @@ async def test_a_certificate_is_made_once_and_trusted_where_it_is_given(tmp_path
     assert key.stat().st_mode & 0o077 == 0
     load_or_make(folder, "localhost")
     assert certificate.read_bytes() == made
-    async with simulation(front=Front(tls=tls)) as client:
+    async with simulation(front=UpstreamFront(tls=tls)) as client:
         port = client.url("").port
         trusting = ssl.create_default_context(cafile=certificate)
         trusting.verify_flags |= ssl.VERIFY_X509_STRICT
@@ -74,7 +74,7 @@ async def test_a_certificate_is_made_once_and_trusted_where_it_is_given(tmp_path
 
 @pytest.mark.clause("M3")
 async def test_an_untrusted_certificate_is_a_failed_probe(tmp_path: Path) -> None:
-    async with simulation(front=Front(tls=load_or_make(tmp_path, "127.0.0.1"))) as client:
+    async with simulation(front=UpstreamFront(tls=load_or_make(tmp_path, "127.0.0.1"))) as client:
         assert await client.probe("squid/1") == Failed("tls: self-signed")
 
 

@@ -6,16 +6,16 @@ import pytest
 
 from lookout.base.base_url import parse_base_url
 from lookout.base.clock import SystemClock
-from lookout.verify.client import Answer, Client, NoAnswer, Outcome, Request
+from lookout.verify.client import Client, HttpAnswer, HttpOutcome, HttpRequest, NoAnswer
 from tests.integration.planted import a_listener
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-def receive(raw: bytes, method: str = "GET") -> Outcome:
+def receive(raw: bytes, method: str = "GET") -> HttpOutcome:
     with a_listener(lambda _: raw) as base:
-        return Client(parse_base_url(base), SystemClock()).send(Request(method, "/", ()), 20)
+        return Client(parse_base_url(base), SystemClock()).send(HttpRequest(method, "/", ()), 20)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def receive(raw: bytes, method: str = "GET") -> Outcome:
 )
 def test_an_answer(raw: bytes, headers: tuple[tuple[str, str], ...] | None, body: bytes) -> None:
     answer = receive(raw)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, HttpAnswer)
     assert (answer.http_code, answer.body, answer.problem) == (200, body, "")
     assert headers in (None, answer.headers)
 
@@ -47,7 +47,7 @@ def test_an_answer(raw: bytes, headers: tuple[tuple[str, str], ...] | None, body
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_body_where_none_belongs_is_seen(method: str) -> None:
     answer = receive(b"HTTP/1.1 %d said\r\nContent-Length: 5\r\n\r\nhello" % (304 if method == "GET" else 200), method)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, HttpAnswer)
     assert (answer.body, answer.problem) == (b"hello", "")
 
 
@@ -64,7 +64,7 @@ def test_a_body_where_none_belongs_is_seen(method: str) -> None:
 )
 def test_a_body_that_is_not_whole(raw: bytes, body: bytes, problem: str) -> None:
     answer = receive(raw)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, HttpAnswer)
     assert (answer.http_code, answer.body) == (200, body)
     assert answer.problem.startswith("its body is not as HTTP has it: ")
     assert problem in answer.problem

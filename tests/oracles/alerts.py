@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from lookout.core.episodes import Rule, Rules
+from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Row
 
 _GOOD: Final = ("current", "unmonitored")
@@ -48,7 +48,12 @@ NOTHING_DUE: Final = Due()
 
 
 def due_with(
-    before: Due, before_at: int | None, at: int, rows: Iterable[Row], rules: Rules, silenced: Iterable[Check] = ()
+    before: Due,
+    before_at: int | None,
+    at: int,
+    rows: Iterable[Row],
+    rules: EpisodeRules,
+    silenced: Iterable[Check] = (),
 ) -> Due:
     """After another publication; ``before_at`` is None if nobody saw the time pass since the last. Of what is silenced
     only ends are news."""
@@ -110,7 +115,9 @@ def _as_it_is_now(news: News, found: Mapping[Check, tuple[str, str]]) -> News:
     return news._replace(status=status) if is_judged else news
 
 
-def _follow(episode: Episode | None, status: str, reason: str, rule: Rule, at: int) -> tuple[Episode | None, str]:
+def _follow(
+    episode: Episode | None, status: str, reason: str, rule: EpisodeRule, at: int
+) -> tuple[Episode | None, str]:
     """What a status makes of an episode, or of none, and what kind of news that is; one without a reason is excused."""
     if status in rule.statuses and reason and (rule.reasons is None or reason in rule.reasons):
         now = (episode or Episode(at, status, due_ms=rule.for_ms))._replace(status=status, is_seen=True)

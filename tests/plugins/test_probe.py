@@ -15,7 +15,7 @@ from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import MOST_STARTS, open_session
-from lookout.protocols.plugins.process import PlainRequest, Reply
+from lookout.protocols.plugins.process import PlainRequest, PluginReply
 from lookout.protocols.plugins.source import PluginFailed, PluginProtocol, read_found, read_request, tidy_reason
 from lookout.protocols.source import observe
 from lookout.protocols.tables import KindTable
@@ -183,7 +183,7 @@ def test_how_it_is_reached_is_the_settings_to_say() -> None:
     plain = PlainRequest("POST", "http://a/b", {"X": "y"}, b"{}", 201)
     settings = KindTable(1, "tidal", "http://a", ca_file="certificates", proxy="http://proxy")
     access = AccessTable(headers={"X": "y"}, ca_file="certificates", proxy="http://proxy")
-    reply = Reply("request", msgspec.Raw(msgspec.msgpack.encode(plain)))
+    reply = PluginReply("request", msgspec.Raw(msgspec.msgpack.encode(plain)))
     assert read_request(reply, settings) == Request("POST", "http://a/b", access, b"{}", expect_code=201)
 
 
@@ -234,15 +234,15 @@ def test_a_reason_repeats_no_setting_that_is_percent_encoded_there() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply("answer", msgspec.Raw(msgspec.msgpack.encode({"position": 2**53}))),
-        Reply("answer", msgspec.Raw(msgspec.msgpack.encode({"position": True}))),
-        Reply("answer"),
-        Reply("failed", msgspec.Raw(msgspec.msgpack.encode(3))),
-        Reply("request"),
-        Reply("broken", msgspec.Raw(msgspec.msgpack.encode("a\nb"))),
+        PluginReply("answer", msgspec.Raw(msgspec.msgpack.encode({"position": 2**53}))),
+        PluginReply("answer", msgspec.Raw(msgspec.msgpack.encode({"position": True}))),
+        PluginReply("answer"),
+        PluginReply("failed", msgspec.Raw(msgspec.msgpack.encode(3))),
+        PluginReply("request"),
+        PluginReply("broken", msgspec.Raw(msgspec.msgpack.encode("a\nb"))),
     ],
 )
-def test_a_reply_that_is_none_is_the_plug_ins_failure(reply: Reply) -> None:
+def test_a_reply_that_is_none_is_the_plug_ins_failure(reply: PluginReply) -> None:
     with pytest.raises(PluginFailed, match="plug_in: gave something else than it declares"):
         read_found(reply, Blocks, SETTINGS)
 

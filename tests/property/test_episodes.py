@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lookout.core.episodes import AlertState, Rule, Rules, advance, restart
+from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, advance, restart
 from lookout.core.model import Check, Reason, Row, Status
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 from tests.oracles.alerts import NOTHING_DUE, due_with
@@ -48,7 +48,7 @@ def publications(drawn: Sequence[Drawn]) -> list[Publication]:
     return course
 
 
-def with_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def with_names(rules: Sequence[EpisodeRule]) -> tuple[EpisodeRule, ...]:
     return tuple(replace(rule, key=f"rule {n}", targets=(f"target {n}",)) for n, rule in enumerate(rules))
 
 
@@ -71,7 +71,7 @@ bad: st.SearchStrategy[frozenset[Status]] = st.sampled_from(
 )
 some_rules = st.lists(
     st.builds(
-        Rule,
+        EpisodeRule,
         key=st.just(""),
         checks=st.sampled_from([frozenset(CHECKS), frozenset(CHECKS[:1])]),
         statuses=bad,
@@ -83,7 +83,7 @@ some_rules = st.lists(
     max_size=3,
 ).map(with_names)
 all_rules = st.builds(
-    Rules, rules=some_rules, group_ms=st.sampled_from([0, 500, 30 * SECOND, HOUR]), hold_ms=st.just(HOLD)
+    EpisodeRules, rules=some_rules, group_ms=st.sampled_from([0, 500, 30 * SECOND, HOUR]), hold_ms=st.just(HOLD)
 )
 
 
@@ -95,7 +95,9 @@ def rows(publication: Publication) -> list[Row]:
     ]
 
 
-def follow(course: Sequence[Publication], rules: Rules, stored_after: frozenset[int] = frozenset()) -> list[Reported]:
+def follow(
+    course: Sequence[Publication], rules: EpisodeRules, stored_after: frozenset[int] = frozenset()
+) -> list[Reported]:
     """What is reported, with a restart from what was stored after these publications."""
     state, reported = AlertState(), []
     for n, publication in enumerate(course):
@@ -109,7 +111,7 @@ def follow(course: Sequence[Publication], rules: Rules, stored_after: frozenset[
     return reported
 
 
-def expected(course: Sequence[Publication], rules: Rules) -> list[Reported]:
+def expected(course: Sequence[Publication], rules: EpisodeRules) -> list[Reported]:
     due, before_at, reported = NOTHING_DUE, None, []
     for n, publication in enumerate(course):
         before_at = None if publication.follows_a_start else before_at
@@ -121,19 +123,19 @@ def expected(course: Sequence[Publication], rules: Rules) -> list[Reported]:
 
 
 @given(courses, all_rules)
-def test_what_is_reported_is_what_the_oracle_says(course: list[Publication], rules: Rules) -> None:
+def test_what_is_reported_is_what_the_oracle_says(course: list[Publication], rules: EpisodeRules) -> None:
     assert follow(course, rules) == expected(course, rules)
 
 
 @given(courses, all_rules, st.frozensets(st.integers(0, 60)))
 def test_a_restart_from_what_was_stored_changes_nothing(
-    course: list[Publication], rules: Rules, stored_after: frozenset[int]
+    course: list[Publication], rules: EpisodeRules, stored_after: frozenset[int]
 ) -> None:
     assert follow(course, rules, stored_after) == follow(course, rules)
 
 
 @given(courses, all_rules)
-def test_a_beginning_comes_before_its_end_and_either_once(course: list[Publication], rules: Rules) -> None:
+def test_a_beginning_comes_before_its_end_and_either_once(course: list[Publication], rules: EpisodeRules) -> None:
     reported = follow(course, rules)
     for target in {each.target for each in reported}:
         for check in CHECKS:
@@ -144,12 +146,12 @@ def test_a_beginning_comes_before_its_end_and_either_once(course: list[Publicati
 
 
 @given(courses, all_rules)
-def test_of_what_is_always_silenced_nothing_is_ever_reported(course: list[Publication], rules: Rules) -> None:
+def test_of_what_is_always_silenced_nothing_is_ever_reported(course: list[Publication], rules: EpisodeRules) -> None:
     assert follow([each._replace(silenced=CHECKS) for each in course], rules) == []
 
 
 @given(courses, all_rules)
-def test_a_monitor_that_only_ever_starts_has_seen_nothing_last(course: list[Publication], rules: Rules) -> None:
+def test_a_monitor_that_only_ever_starts_has_seen_nothing_last(course: list[Publication], rules: EpisodeRules) -> None:
     reported = follow([each._replace(follows_a_start=True) for each in course], rules)
     patient = {rule.targets[0] for rule in rules.rules if rule.for_ms > 0}
     assert not [each for each in reported if each.target in patient]

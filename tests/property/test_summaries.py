@@ -14,7 +14,7 @@ from lookout.base.instants import format_instant, format_second
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.config.own_services import OwnService
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, RpcEndpoint
+from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.services import all_checks
 from lookout.protocols.http import HttpTable
 from lookout.public.feeds.files import FeedFiles, make_feed_files
@@ -78,7 +78,7 @@ class Deployment(NamedTuple):
 def deployments(draw: st.DrawFn) -> Deployment:
     chain_ids = draw(st.lists(st.sampled_from([*KNOWN_CHAINS, 31337, 424242]), unique=True, max_size=5))
     chains = [
-        Chain(
+        ChainTable(
             id=chain_id,
             name=f"chain number {chain_id}",
             block_time_s=1,
@@ -207,7 +207,7 @@ def message(made: FeedFiles, path: str) -> object:
 def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
     row = a_row("bundler", 1, "unavailable", NOON) | {"chainId": "x"}
     checks = [a_row(check.service, check.chain_id, "current", NOON) for check in all_checks([1])]
-    chain = Chain(id=1, rpc=(RpcEndpoint("http://127.0.0.1"),)).normalise()
+    chain = ChainTable(id=1, rpc=(RpcEndpoint("http://127.0.0.1"),)).normalise()
     deployment = Deployment(Settings(chains=(chain,)), [*checks, row])
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)

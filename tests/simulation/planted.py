@@ -28,7 +28,7 @@ from lookout.monitor.timeline import Step, Timeline
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.source import Endpoint, Source
 from lookout.server.forms import Forms
-from lookout.server.mirror import Event, Mirror, Read, ReadFailed
+from lookout.server.mirror import Mirror, MirrorEvent, Read, ReadFailed
 from lookout.server.poller import Poller
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.simulation.worlds.observed_parts import ObservedLedger
@@ -246,7 +246,7 @@ class RewritesBuckets(ObservedLedger):
 class DropsOnError(Poller):
     """A report that cannot be read is no report."""
 
-    def _apply(self, event: Event) -> Mirror:
+    def _apply(self, event: MirrorEvent) -> Mirror:
         after = super()._apply(event)
         if isinstance(event, ReadFailed) and event.name == "live":
             after = self.state = after._replace(live=None)
@@ -269,7 +269,7 @@ class ServesDamage(Poller):
 class KeepsHistoryForEver(Poller):
     """A history that cannot be read is served for ever."""
 
-    def _apply(self, event: Event) -> Mirror:
+    def _apply(self, event: MirrorEvent) -> Mirror:
         kept = self.state.history
         after = super()._apply(event)
         if after.history is None and kept is not None:

@@ -5,12 +5,12 @@ from itertools import groupby
 from random import Random
 
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, Policy, RpcEndpoint
+from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
 from lookout.core.ledger import Ledger
 from lookout.core.model import Row
 from lookout.core.plan import Plan
 from lookout.demo.rehearsal import Life, Listeners, rehearse
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.layout import ChainLayout, Layout
 from lookout.demo.sim.world import World
 from lookout.protocols.broadcasters.table import BroadcastersTable
@@ -25,12 +25,12 @@ ONE_CHAIN: Layout = (SLOW_CHAIN,)
 TWO_CHAINS: Layout = (SLOW_CHAIN, FAST_CHAIN)
 
 
-def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
+def plan_of(layout: Layout, policy: PolicyTable | None = None) -> Plan:
     """The plan of an operator who watches everything in the layout."""
     url = "http://127.0.0.1"
     return Settings(
         chains=tuple(
-            Chain(
+            ChainTable(
                 id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(RpcEndpoint(url),)
             )
             for chain in layout
@@ -46,17 +46,17 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
             "messaging": (MessagingTable(url),),
             "broadcasters": (BroadcastersTable(url, tuple(chain.chain_id for chain in layout if chain.members)),),
         },
-        policy=Policy() if policy is None else policy,
+        policy=PolicyTable() if policy is None else policy,
     ).plan()
 
 
-def an_episode(subject: str, kind: str, begins_min: float, lasts_min: float, size: int = 0) -> Episode:
+def an_episode(subject: str, kind: str, begins_min: float, lasts_min: float, size: int = 0) -> FaultEpisode:
     """An episode in minutes from noon."""
     begin_at = NOON + round(begins_min * MINUTE)
-    return Episode(subject, kind, begin_at, begin_at + round(lasts_min * MINUTE), size)
+    return FaultEpisode(subject, kind, begin_at, begin_at + round(lasts_min * MINUTE), size)
 
 
-def a_world(*episodes: Episode, layout: Layout = ONE_CHAIN, seed: int = 1) -> World:
+def a_world(*episodes: FaultEpisode, layout: Layout = ONE_CHAIN, seed: int = 1) -> World:
     """A world from noon on in which only this goes wrong."""
     return World(layout, seed, NOON, episodes)
 

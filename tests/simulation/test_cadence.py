@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from lookout.config.tables import Policy
+from lookout.config.tables import PolicyTable
 from lookout.core.model import Check, Failed, Observation
 from lookout.demo.rehearsal import Life, Listeners, rehearse
 from lookout.demo.sim.world import HeadAnswer, Silence, World
@@ -18,7 +18,7 @@ from tests.simulation.rehearsed import ONE_CHAIN, TWO_CHAINS, a_life, a_world, a
 SLOWEST_ANSWER = 2_040
 
 
-def observations(world: World, *lives: Life, policy: Policy | None = None) -> dict[Check, list[Observation]]:
+def observations(world: World, *lives: Life, policy: PolicyTable | None = None) -> dict[Check, list[Observation]]:
     """Every check's observations, in order."""
     seen: dict[Check, list[Observation]] = defaultdict(list)
 
@@ -113,7 +113,7 @@ def test_a_source_of_several_chains_fails_only_when_all_of_them_do() -> None:
 
 def test_what_is_well_may_be_asked_seldom_but_is_asked_when_something_begins_and_until_it_has_ended() -> None:
     world = a_world(an_episode("messaging", "fail", 130, 20))
-    policy = Policy(row_lifetime_s=3_600, head_max_age_s=3_600)
+    policy = PolicyTable(row_lifetime_s=3_600, head_max_age_s=3_600)
     life = Life(NOON, NOON + 300 * MINUTE, calm_ms=50 * MINUTE)
     seen = observations(world, life, policy=policy)[MESSAGING]
     minutes = [(one.at - NOON) // MINUTE for one in seen]

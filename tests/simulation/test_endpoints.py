@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 from _pytest.mark import ParameterSet
 
-from lookout.config.tables import Policy
-from lookout.demo.sim.episodes import Episode
+from lookout.config.tables import PolicyTable
+from lookout.demo.sim.episodes import FaultEpisode
 from tests.builders import NOON
 from tests.simulation.rehearsed import TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
 
@@ -95,7 +95,7 @@ def test_without_any_head_for_a_minute_an_indexer_is_unknown_and_others_go_on(ki
 @pytest.mark.clause("M8", "S13")
 def test_frozen_endpoints_all_of_them_are_not_told_from_a_halted_chain() -> None:
     """The head is as fresh as its answer, whatever the block's own age."""
-    frozen = [Episode(f"rpc/1/{number}", "freeze", NOON, NOON + 7_200_000) for number in range(3)]
+    frozen = [FaultEpisode(f"rpc/1/{number}", "freeze", NOON, NOON + 7_200_000) for number in range(3)]
     record = watch(a_world(*frozen), (a_life(0, 120),))
     assert record.statuses("indexer", 1, 1, 120) == {"current"}
 
@@ -107,7 +107,7 @@ def test_a_single_endpoint_that_answers_shows_that_the_monitor_is_not_blind() ->
     services = [an_episode(name, "fail", 10, 50) for name in ("messaging", "ppoi", "broadcasters")]
     indexers = [an_episode(f"{name}/1", "fail", 10, 50) for name in ("indexer", "hosted-indexer")]
     world = a_world(*others, *services, *indexers)
-    plan = plan_of(world.layout, Policy(blind_after_s=60))
+    plan = plan_of(world.layout, PolicyTable(blind_after_s=60))
     assert watch(world, (a_life(0, 60),), plan=plan).statuses("messaging", None, 20, 50) == {"unavailable"}
     blind = a_world(an_episode("rpc/1/0", "fail", 10, 50), *others, *services, *indexers)
     assert watch(blind, (a_life(0, 60),), plan=plan).statuses("messaging", None, 20, 50) == {"unknown"}

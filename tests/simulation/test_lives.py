@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lookout.config.tables import Policy
+from lookout.config.tables import PolicyTable
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.demo.rehearsal import Life, Listeners, rehearse
@@ -154,7 +154,7 @@ def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() 
 
 def test_leaving_out_probes_that_would_only_find_that_all_is_well_hardly_changes_a_bucket() -> None:
     world = drawn_world(TWO_CHAINS, 41, NOON, NOON + 12 * HOUR, intensity=8)
-    plan = plan_of(TWO_CHAINS, Policy(row_lifetime_s=2_400, head_max_age_s=2_400))
+    plan = plan_of(TWO_CHAINS, PolicyTable(row_lifetime_s=2_400, head_max_age_s=2_400))
 
     def lived(calm_ms: int) -> tuple[int, list[str]]:
         events: list[Event] = []

@@ -10,7 +10,7 @@ from lookout.core.heads import Pace
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.demo.rehearsal import Listeners, rehearse
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.layout import ChainLayout
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, PPOI
 from tests.simulation.rehearsed import TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
@@ -91,7 +91,9 @@ SILENCES = (
         ),
     ],
 )
-def test_a_misfortune_takes_its_course(episodes: list[Episode], check: Check, course: list[tuple[str, str]]) -> None:
+def test_a_misfortune_takes_its_course(
+    episodes: list[FaultEpisode], check: Check, course: list[tuple[str, str]]
+) -> None:
     """When each row changes, and what else it says, is the witness's to check."""
     world, lives, record = a_world(*episodes, layout=TWO_CHAINS), (a_life(0, 150),), Record()
     plan = plan_of(world.layout)

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from lookout.demo.sim.episodes import Episode, draw_episodes
+from lookout.demo.sim.episodes import FaultEpisode, draw_episodes
 from lookout.demo.sim.faults import FAULTS
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.world import HeadAnswer, Members, World, drawn_world
@@ -197,8 +197,10 @@ def test_a_later_episode_does_not_change_what_was_before_it() -> None:
     """So that a fault can be added to a world that is being lived in."""
     world = drawn_world(TWO_CHAINS, 3, NOON, NOON + DAY, intensity=30)
     turn_at = NOON + 12 * HOUR
-    added = [Episode(subject, "freeze", turn_at, turn_at + HOUR) for subject in ("indexer/1", "ppoi/56", "rpc/1/0")]
-    halted = Episode("chain/56", "halt", turn_at, turn_at + HOUR)
+    added = [
+        FaultEpisode(subject, "freeze", turn_at, turn_at + HOUR) for subject in ("indexer/1", "ppoi/56", "rpc/1/0")
+    ]
+    halted = FaultEpisode("chain/56", "halt", turn_at, turn_at + HOUR)
     changed = World(world.layout, world.seed, world.origin_at, (*world.episodes, *added, halted))
     for at in range(NOON, turn_at, 47 * SECOND):
         assert changed.ppoi(at) == world.ppoi(at)
@@ -229,6 +231,6 @@ def test_drawn_episodes_use_every_kind_of_fault_and_a_subjects_do_not_overlap() 
         pytest.param(an_episode("messaging", "fail", -1, 9), "does not begin after the world", id="before the world"),
     ],
 )
-def test_an_episode_that_cannot_be_is_refused_by_name(episode: Episode, message: str) -> None:
+def test_an_episode_that_cannot_be_is_refused_by_name(episode: FaultEpisode, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         a_world(episode)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lookout.core.model import Check
 from lookout.demo.rehearsal import Life
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.world import World
 from tests.builders import HOUR, MINUTE, SECOND
 
@@ -137,6 +137,6 @@ def _within(intervals: Sequence[Interval], at: int) -> bool:
     return any(begin_at <= at < end_at for begin_at, end_at in intervals)
 
 
-def silencing(episode: Episode) -> bool:
+def silencing(episode: FaultEpisode) -> bool:
     """Whether every probe of the subject fails in this episode."""
     return episode.kind in ("fail", "hang", "outage", "silent", "zero-peers")

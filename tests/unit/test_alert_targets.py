@@ -18,7 +18,7 @@ from apprise.plugins import jira, opsgenie, pagerduty
 from click.testing import CliRunner
 
 from lookout.alerts.deployment import Deployment
-from lookout.alerts.event import Event, Item
+from lookout.alerts.event import AlertEvent, Item
 from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import count_recipients, open_sender
 from lookout.cli import main
@@ -196,10 +196,10 @@ def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: 
 
 def test_the_page_has_every_key_that_a_webhook_gets_and_a_right_example() -> None:
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    event = msgspec.json.decode(example, type=Event)
+    event = msgspec.json.decode(example, type=AlertEvent)
     assert json.loads(msgspec.json.encode(event)) == json.loads(example)
     documented = PAGE.partition("## What a webhook gets")[2].partition("\n## ")[0].partition("| key of an item |")
-    for table, described in ((documented[0], Event), (documented[2], Item)):
+    for table, described in ((documented[0], AlertEvent), (documented[2], Item)):
         keys = [
             key for first in re.findall(r"^\| (`.+?) \| ", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", first)
         ]

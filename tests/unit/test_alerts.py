@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.alerts.event import Cause, Event
+from lookout.alerts.event import AlertEvent, Cause
 from lookout.alerts.messages import Message
 from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.policy import AlertPolicy
@@ -20,7 +20,7 @@ from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.pieces import StateError
 from lookout.base.threads import Caller, DaemonThread
 from lookout.config.alerts import AlertRule
-from lookout.core.episodes import Rule, Rules
+from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Metrics, Row, Status
 from lookout.monitor.alerts import Alerts
 from lookout.state.alerts import mark_restored
@@ -39,8 +39,8 @@ until = partial(until_async, what="what is to be sent", within_s=WITHIN_S)
 
 def a_policy(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> AlertPolicy:
     targets = TARGETS if targets is None else targets
-    rule = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, tuple(targets))
-    return AlertPolicy(Rules((rule,), group_ms, MINUTE), targets, give_up_ms)
+    rule = EpisodeRule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, tuple(targets))
+    return AlertPolicy(EpisodeRules((rule,), group_ms, MINUTE), targets, give_up_ms)
 
 
 class Night:
@@ -55,7 +55,7 @@ class Night:
         self.sent: list[tuple[str, str]] = []
         self.tried: list[str] = []
         self.over: list[bool] = []
-        self.events: list[Event | None] = []
+        self.events: list[AlertEvent | None] = []
         self.refusing: set[str] = set()  # addresses and titles
         self.held: dict[str, threading.Event] = {}
         self.begun = threading.Event()  # something is being sent
@@ -345,13 +345,13 @@ def test_the_numbers_of_an_earlier_answer_are_not_those_of_the_last_one() -> Non
 class Sent:
     title: str
     body: str
-    event: Event
+    event: AlertEvent
 
 
 def gathered(rows: list[list[Row]], causes: list[dict[Check, str]], *rules: AlertRule) -> list[Sent]:
     """The messages that wait after publications of these rows a minute apart, for these causes."""
     built = tuple(each for rule in rules for each in rule.build((MESSAGING, INDEXER), ("ops",)))
-    night = Night(AlertPolicy(Rules(built, 2 * MINUTE, HOUR), {"ops": "a"}, HOUR))
+    night = Night(AlertPolicy(EpisodeRules(built, 2 * MINUTE, HOUR), {"ops": "a"}, HOUR))
     for minute, published in enumerate(rows):
         night.alerts.advance(NOON + minute * MINUTE, published, causes[minute] if minute < len(causes) else {})
     pieces = night.alerts.pieces()

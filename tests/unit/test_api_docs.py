@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 import msgspec
 import pytest
 
-from lookout.config.tables import Server
+from lookout.config.tables import ServerTable
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Reason, Status
 from lookout.core.services import SERVICES
@@ -81,7 +81,7 @@ def test_the_seconds_of_caching_are_those_of_the_headers() -> None:
 
 
 def test_the_limit_is_the_one_at_launch() -> None:
-    assert f"Above {Server().rate_limit_per_minute} requests a minute" in PAGE
+    assert f"Above {ServerTable().rate_limit_per_minute} requests a minute" in PAGE
 
 
 @pytest.mark.clause("V3")

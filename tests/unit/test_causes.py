@@ -10,7 +10,7 @@ from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.deployment import Deployment
-from lookout.alerts.event import EndpointFact, Facts
+from lookout.alerts.event import AlertFacts, EndpointFact
 from lookout.alerts.messages import write_message
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
 from lookout.cli.probe import list_next_steps
@@ -121,7 +121,7 @@ def test_an_alert_says_why() -> None:
         News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
         for check in (INDEXER, Check("indexer", 137))
     ]
-    body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {news[0]: Facts("tls: expired")}).body
+    body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {news[0]: AlertFacts("tls: expired")}).body
     assert "Unavailable (not reached: no secure connection (expired)):\n- indexer on Ethereum: " in body
     assert (
         "Unavailable (it could not be reached, or its answer could not be understood):\n- indexer on chain 137" in body

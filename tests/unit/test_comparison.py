@@ -6,14 +6,21 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.config.tables import History
+from lookout.config.tables import HistoryTable
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check
 from lookout.core.plan import Span
-from lookout.replay.comparison import Comparison, ComparisonError, Figure, Stretch, check_comparable, compare
+from lookout.replay.comparison import (
+    ChangedStretch,
+    ComparisonError,
+    Figure,
+    HistoryComparison,
+    check_comparable,
+    compare,
+)
 from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 
-LAUNCH_SPAN: Span = History().span()
+LAUNCH_SPAN: Span = HistoryTable().span()
 NO_UPTIME = Uptime(None, None, None)
 
 
@@ -37,8 +44,8 @@ def test_buckets_that_differ_in_the_same_way_are_one_stretch() -> None:
     comparison = compare(a_view({MESSAGING: "ccccccuu"}), a_view({MESSAGING: "ckkkcduu"}))
     (row,) = comparison.rows
     assert row.stretches == [
-        Stretch("2026-11-05T12:05:00Z", "2026-11-05T12:20:00Z", 3, "c", "k"),
-        Stretch("2026-11-05T12:25:00Z", "2026-11-05T12:30:00Z", 1, "c", "d"),
+        ChangedStretch("2026-11-05T12:05:00Z", "2026-11-05T12:20:00Z", 3, "c", "k"),
+        ChangedStretch("2026-11-05T12:25:00Z", "2026-11-05T12:30:00Z", 1, "c", "d"),
     ]
     assert (row.service, row.chain_id, row.changed) == ("messaging", None, 4)
     assert comparison.total.changes == {"cd": 1, "ck": 3}
@@ -81,6 +88,6 @@ def test_buckets_of_different_lengths_are_not_compared() -> None:
 
 def test_as_json_it_has_the_documents_own_kind_of_names() -> None:
     told = json.loads(msgspec.json.encode(compare(a_view({PPOI: "c"}), a_view({PPOI: "u"}))))
-    assert msgspec.convert(told, Comparison).total.changed == 1
+    assert msgspec.convert(told, HistoryComparison).total.changed == 1
     assert told["rows"][0]["stretches"][0]["wouldBe"] == "u"
     assert told["bucketSeconds"] == 300

@@ -13,7 +13,7 @@ from lookout.base.setting_types import SECRET, Table, Url
 from lookout.config.file import ConfigError, read_config, read_server_config
 from lookout.config.settings import ServerSettings, Settings
 from lookout.config.table_reader import TableReader
-from lookout.config.tables import Admin, Log, RpcEndpoint, Server
+from lookout.config.tables import AdminTable, LogTable, RpcEndpoint, ServerTable
 from lookout.core.heads import Pace
 from lookout.core.model import Check
 from lookout.protocols.messaging import MessagingTable
@@ -374,7 +374,12 @@ def test_of_variables_a_server_looks_up_and_holds_only_those_that_it_uses(tmp_pa
     variables = Looked(READER="r", WRITER="w", KEY="k", TARGET="t", PING="p", ADMIN="a", HOST="h", RECORD="f")
     description = a_description({1: "Ethereum"}, title="protocol")
     assert read_server_config(path, variables) == ServerSettings(
-        "protocol", Server(), Admin("", "127.0.0.1:9465", ("h",)), Log(), description, "postgresql://server:r@h/d"
+        "protocol",
+        ServerTable(),
+        AdminTable("", "127.0.0.1:9465", ("h",)),
+        LogTable(),
+        description,
+        "postgresql://server:r@h/d",
     )
     assert variables.names == {"READER", "HOST"}
     assert read_server_config(path, {"READER": "r", "HOST": "h"}).store_url == "postgresql://server:r@h/d"

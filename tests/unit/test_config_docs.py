@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import FieldInfo, fields, replace
 
 from lookout.base.setting_types import Duration, DurationOrZero, Natural, OneOf, Positive, Table
-from lookout.config.alerts import AlertRule, Alerts
+from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.file import read_config
 from lookout.config.key_types import is_list_of_tables, is_table
 from lookout.config.settings import type_of_file
@@ -127,9 +127,9 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
     read = read_config(tmp_path / "lookout.toml", {})
     # What a rule says of unknown where it is left out cannot be written.
-    assert read.alerts == Alerts({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
+    assert read.alerts == AlertsTable({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
     without = {name: tuple(map(without_complete, tables)) for name, tables in read.sources.items()}
-    assert replace(read, alerts=Alerts(), services=(), sources=without) == read_config(EXAMPLE, {})
+    assert replace(read, alerts=AlertsTable(), services=(), sources=without) == read_config(EXAMPLE, {})
     for listed in read.transaction_lists().values():
         assert [getattr(listed.table, name) for name in OF_LISTS] == [
             default_of(KEYS["indexer.complete", name]) for name in OF_LISTS

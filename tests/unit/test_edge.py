@@ -10,13 +10,13 @@ from click.testing import CliRunner
 from lookout.cli import main
 from lookout.config.file import ConfigError, read_config
 from lookout.config.settings import Settings
-from lookout.config.tables import Edge, Server
+from lookout.config.tables import EdgeTable, ServerTable
 from lookout.edge.varnish import configuration, origin_of, parameters
 from tests.integration.edged import VARNISHD, needs_varnish
 
 
 def test_the_origin_and_the_paths_are_those_of_the_settings() -> None:
-    vcl = configuration(Settings(protocol="rail-gun.v2~x", edge=Edge(origin="lookout.internal:8081")))
+    vcl = configuration(Settings(protocol="rail-gun.v2~x", edge=EdgeTable(origin="lookout.internal:8081")))
     assert '.host = "lookout.internal";' in vcl
     assert '.port = "8081";' in vcl
     assert '"/api/v1/rail-gun.v2~x/liveness"' in vcl
@@ -25,7 +25,7 @@ def test_the_origin_and_the_paths_are_those_of_the_settings() -> None:
 
 
 def test_an_origin_in_brackets_is_an_address_without_them() -> None:
-    vcl = configuration(Settings(edge=Edge(origin="[2001:db8::5]:80")))
+    vcl = configuration(Settings(edge=EdgeTable(origin="[2001:db8::5]:80")))
     assert '.host = "2001:db8::5";' in vcl
 
 
@@ -43,7 +43,7 @@ def test_an_origin_in_brackets_is_an_address_without_them() -> None:
     ],
 )
 def test_the_edge_asks_the_server_of_its_settings_unless_another_is_named(listen: str, origin: str, asked: str) -> None:
-    assert origin_of(Settings(server=Server(listen=listen), edge=Edge(origin=origin))) == asked
+    assert origin_of(Settings(server=ServerTable(listen=listen), edge=EdgeTable(origin=origin))) == asked
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_segment_is_compared_as_text_and_not_as_a_pattern() -> None:
 @pytest.mark.clause("E2")
 @pytest.mark.parametrize("limit", [1, 11, 12, 13, 120, 121, 1000, 2**53 - 1])
 def test_the_buckets_of_a_minute_hold_the_limit_between_them(limit: int) -> None:
-    vcl = configuration(Settings(server=Server(rate_limit_per_minute=limit)))
+    vcl = configuration(Settings(server=ServerTable(rate_limit_per_minute=limit)))
     buckets = re.findall(r'is_denied\("\d+ " \+ req.http.X-Edge-Minute, (\d+), (\d+)s\)', vcl)
     assert sum(int(size) for size, _ in buckets) == min(limit, 10**9)
     assert len(buckets) <= 12
@@ -88,7 +88,7 @@ def test_the_buckets_of_a_minute_hold_the_limit_between_them(limit: int) -> None
 def test_nobody_is_believed_unless_the_settings_name_them() -> None:
     assert "acl" not in configuration(Settings())
     proxies = ("10.0.0.0/8", "192.0.2.7", "2001:db8::/32")
-    vcl = configuration(Settings(server=Server(trusted_proxies=proxies)))
+    vcl = configuration(Settings(server=ServerTable(trusted_proxies=proxies)))
     assert '"10.0.0.0"/8;\n    "192.0.2.7"/32;\n    "2001:db8::"/32;' in vcl
 
 
@@ -97,7 +97,7 @@ def test_the_command_prints_it(tmp_path: Path) -> None:
     file.write_text('[edge]\norigin = "127.0.0.1:81"\n')
     answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
     assert answer.exit_code == 0
-    assert answer.output == configuration(Settings(edge=Edge(origin="127.0.0.1:81")))
+    assert answer.output == configuration(Settings(edge=EdgeTable(origin="127.0.0.1:81")))
 
 
 @pytest.mark.clause("A14", "A16")
@@ -124,20 +124,20 @@ def test_the_command_says_what_is_wrong_with_the_settings(tmp_path: Path) -> Non
     "settings",
     [
         pytest.param(Settings(), id="the launch's"),
-        pytest.param(Settings(server=Server(rate_limit_per_minute=0)), id="no limit"),
+        pytest.param(Settings(server=ServerTable(rate_limit_per_minute=0)), id="no limit"),
         pytest.param(
             Settings(
                 protocol="a.b_c~d-e",
-                server=Server(
+                server=ServerTable(
                     rate_limit_per_minute=2**53 - 1,
                     ban_s=0.001,
                     trusted_proxies=("0.0.0.0/0", "::/0", "::1", "10.0.0.0/8"),
                 ),
-                edge=Edge(origin="[::1]:1"),
+                edge=EdgeTable(origin="[::1]:1"),
             ),
             id="extremes",
         ),
-        pytest.param(Settings(server=Server(ban_s=31_536_000, rate_limit_per_minute=1)), id="other extremes"),
+        pytest.param(Settings(server=ServerTable(ban_s=31_536_000, rate_limit_per_minute=1)), id="other extremes"),
     ],
 )
 def test_varnish_understands_it(tmp_path: Path, settings: Settings) -> None:

@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.config.alerts import BAD_REASONS, AlertRule
-from lookout.core.episodes import AlertState, NewsKind, Rule, Rules, advance, note_causes, restart
+from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, note_causes, restart
 from lookout.core.model import Reason, Row, Status
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
 STEP = 30 * SECOND  # the heartbeat
-RULE = Rule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
-RULES = Rules((RULE,), 0, MINUTE)
+RULE = EpisodeRule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
+RULES = EpisodeRules((RULE,), 0, MINUTE)
 
 
-def one_rule(**changed: object) -> Rules:
+def one_rule(**changed: object) -> EpisodeRules:
     return replace(RULES, rules=(replace(RULE, **changed),))
 
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.history import History, HistoryState, Progress
+from lookout.core.history import History, HistoryProgress, HistoryState
 from lookout.core.model import Check, Row
 from lookout.core.plan import Span
 from lookout.core.strip import Tally
@@ -293,7 +293,7 @@ def test_what_an_earlier_version_stored_after_a_clock_was_set_back_goes_on_in_it
     tally = Tally(MESSAGING, "u", 40_000, {"c": 40_000})
     day, place = divmod(NOON // BUCKET, 288)
     days = {day: "-" * place + "d"}
-    progress = Progress(BUCKET, NOON // BUCKET, newest, NOON + MINUTE, 50_000)
+    progress = HistoryProgress(BUCKET, NOON // BUCKET, newest, NOON + MINUTE, 50_000)
     history = History(LAUNCH_SPAN, HistoryState(progress, {tally.check: tally}, {tally.check: days}))
     history.publish(NOON + 2 * MINUTE, [a_row("current")])
     assert shown(history) == "d"

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from lookout.alerts.deployment import Deployment
 from lookout.alerts.effects import EFFECTS, describe_effect
-from lookout.alerts.event import EndpointFact, Event, Facts
+from lookout.alerts.event import AlertEvent, AlertFacts, EndpointFact
 from lookout.alerts.lines import MOST_LISTED
 from lookout.alerts.messages import Message, write_message, write_restored, write_sample
 from lookout.base.durations import format_duration
 from lookout.base.instants import parse_second
 from lookout.config.settings import Settings
-from lookout.config.tables import Admin
+from lookout.config.tables import AdminTable
 from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
@@ -41,7 +41,7 @@ def some_news(
 def write(
     news: list[News],
     deployment: Deployment | None = None,
-    facts: Mapping[Check, Facts] | None = None,
+    facts: Mapping[Check, AlertFacts] | None = None,
     *,
     nothing_answers: bool = False,
 ) -> Message:
@@ -190,7 +190,7 @@ def test_a_message_lists_so_many_and_says_how_many_more(count: int, others: list
 
 def test_a_group_that_is_not_listed_has_its_cause_and_what_to_do() -> None:
     began = [some_news("began", Check("ppoi", n + 1)) for n in range(MOST_LISTED)]
-    facts = {each.check: Facts("refused") for each in began} | {INDEXER: Facts("tls: expired")}
+    facts = {each.check: AlertFacts("refused") for each in began} | {INDEXER: AlertFacts("tls: expired")}
     assert (
         "\n\nUnavailable (not reached: no secure connection (expired)):\n- 1 check\n"
         "Next: check its certificate, and `ca_file` if it is your own.\n\n"
@@ -247,7 +247,7 @@ LOST = (
     EndpointFact("rpc 2 of Polygon", "no usable answer: asked too often (429)", "rate_limited: 429"),
     EndpointFact("rpc 3 of Polygon", "no other confirms its answer (block 71234570)"),
 )
-LAST_GOOD = Facts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=71234567, head=71234570))
+LAST_GOOD = AlertFacts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=71234567, head=71234570))
 
 
 @pytest.mark.clause("M16", "S13", "C12")
@@ -267,7 +267,7 @@ LAST_GOOD = Facts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=7
                     causes=("http_status: 503", "refused"),
                 )
             ],
-            {POLYGON: Facts(None, AT_THREE)},
+            {POLYGON: AlertFacts(None, AT_THREE)},
             id="one that recovered",
         ),
         pytest.param(
@@ -281,13 +281,13 @@ LAST_GOOD = Facts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=7
                     cause="no_head",
                     endpoints=LOST,
                 ),
-                Check("hosted-indexer", 137): Facts("no_head", AT_THREE - 33 * SECOND, endpoints=LOST),
+                Check("hosted-indexer", 137): AlertFacts("no_head", AT_THREE - 33 * SECOND, endpoints=LOST),
             },
             id="lost heads",
         ),
     ],
 )
-def test_the_page_shows_messages_as_they_are_written(news: list[News], facts: dict[Check, Facts]) -> None:
+def test_the_page_shows_messages_as_they_are_written(news: list[News], facts: dict[Check, AlertFacts]) -> None:
     message = write(news, WALLET, facts)
     assert f"```\n{message.title}\n\n{message.body}\n```\n" in PAGE.read_text(encoding="utf-8")
 
@@ -296,7 +296,7 @@ def test_what_needs_the_same_to_be_done_is_listed_together_and_a_cause_that_all_
     causes = {Check("ppoi", 1): "refused", Check("ppoi", 137): "http_status: 404", Check("indexer", 1): "refused"}
     causes |= {Check("indexer", 137): "http_status: 401"}
     news = [some_news("began", check) for check in causes]
-    body = write(news, NAMES, {check: Facts(cause) for check, cause in causes.items()}).body
+    body = write(news, NAMES, {check: AlertFacts(cause) for check, cause in causes.items()}).body
     assert body.partition("\n\nunavailable: ")[0].replace("\n  last good answer: never", "") == (
         "Unavailable (not reached: nothing listens at its address):\n"
         "- ppoi on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
@@ -364,7 +364,7 @@ NEXT = (
     ],
 )
 def test_a_check_has_its_time_its_cause_and_its_last_good_answer(news: News, lines: str) -> None:
-    body = write([news], NAMES, {INDEXER: Facts("timeout: body", NOON - HOUR)}).body
+    body = write([news], NAMES, {INDEXER: AlertFacts("timeout: body", NOON - HOUR)}).body
     assert body.startswith(lines)
 
 
@@ -388,66 +388,66 @@ def test_what_all_of_them_were_and_are_now_is_said_once() -> None:
         ),
         pytest.param(
             UNJUDGED,
-            {INDEXER: Facts("no_head", endpoints=failing("own_fault: no file descriptor left", "refused"))},
+            {INDEXER: AlertFacts("no_head", endpoints=failing("own_fault: no file descriptor left", "refused"))},
             "free what this machine lacks (docs/upkeep.md); nothing is known of the other side",
             id="there is no head, and this machine lacks something",
         ),
         pytest.param(
             UNJUDGED,
-            {INDEXER: Facts("no_head", endpoints=failing("dns", "future_block"))},
+            {INDEXER: AlertFacts("no_head", endpoints=failing("dns", "future_block"))},
             "check this machine's clock, then the node's",
             id="there is no head, and this machine's clock may be slow",
         ),
         pytest.param(
             UNJUDGED,
-            {INDEXER: Facts("no_head", endpoints=(*failing("http_status: 401", "http_status: 403"), LOST[2]))},
+            {INDEXER: AlertFacts("no_head", endpoints=(*failing("http_status: 401", "http_status: 403"), LOST[2]))},
             "for each endpoint that fails: check its address, key and headers in the configuration",
             id="there is no head, and all endpoints fail alike",
         ),
         pytest.param(
             UNJUDGED,
-            {INDEXER: Facts("no_head", endpoints=(LOST[2], LOST[2]))},
+            {INDEXER: AlertFacts("no_head", endpoints=(LOST[2], LOST[2]))},
             "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may"
             " work",
             id="there is no head, and all endpoints answer",
         ),
         pytest.param(
             some_news("began", status="degraded", reason="behind"),
-            {INDEXER: Facts("behind: 900")},
+            {INDEXER: AlertFacts("behind: 900")},
             "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
             id="it is behind",
         ),
         pytest.param(
             some_news("began"),
-            {INDEXER: Facts("dns")},
+            {INDEXER: AlertFacts("dns")},
             "check its address in the configuration, and this machine's name servers",
             id="it is not reached",
         ),
         pytest.param(
             some_news("began"),
-            {INDEXER: Facts("a_plug_ins: own")},
+            {INDEXER: AlertFacts("a_plug_ins: own")},
             "run `lookout probe`: it says why",
             id="a cause of another version",
         ),
     ],
 )
-def test_a_beginning_says_what_to_do_next(news: News, facts: dict[Check, Facts], next_step: str) -> None:
+def test_a_beginning_says_what_to_do_next(news: News, facts: dict[Check, AlertFacts], next_step: str) -> None:
     assert f"\nNext: {next_step}.\n" in write([news], NAMES, facts).body
 
 
 def test_of_two_chains_with_one_name_each_has_its_endpoints() -> None:
     twins = replace(NAMES, chains={1: "Twin", 137: "Twin"})
     endpoints = {INDEXER: EndpointFact("rpc 1 of Twin", "one"), POLYGON: EndpointFact("rpc 1 of Twin", "other")}
-    facts = {check: Facts("no_head", endpoints=(endpoint,)) for check, endpoint in endpoints.items()}
+    facts = {check: AlertFacts("no_head", endpoints=(endpoint,)) for check, endpoint in endpoints.items()}
     body = write([UNJUDGED, unjudged("began", POLYGON)], twins, facts).body
     assert "RPC endpoints:\n  rpc 1 of Twin: one\n  rpc 1 of Twin: other\nNext: " in body
 
 
 def test_a_reading_that_expired_is_not_said_to_have_never_been() -> None:
     news = some_news("began", status="unknown", reason="no-observation", was="unknown")
-    expired = write([news], NAMES, {INDEXER: Facts(None, NOON, has_expired=True)}).body
+    expired = write([news], NAMES, {INDEXER: AlertFacts(None, NOON, has_expired=True)}).body
     assert expired.startswith("Cannot be judged (the monitor has observed nothing since its last reading expired):\n")
-    never = write([news], NAMES, {INDEXER: Facts()}).body
+    never = write([news], NAMES, {INDEXER: AlertFacts()}).body
     assert never.startswith("Cannot be judged (nothing was seen yet, or it holds nothing for this chain):\n")
 
 
@@ -459,7 +459,9 @@ def test_when_nothing_answers_the_first_step_is_to_look_at_this_machines_network
 
 def test_each_news_has_its_own_cause() -> None:
     behind, down = some_news("began", status="degraded", reason="behind", since_at=NOON - 1), some_news("began")
-    event = write_message([behind, down], NAMES, {behind: Facts("behind: 9000"), down: Facts("refused")}).event
+    event = write_message(
+        [behind, down], NAMES, {behind: AlertFacts("behind: 9000"), down: AlertFacts("refused")}
+    ).event
     assert event is not None
     assert {item.reason: item.cause and item.cause.code for item in event.items} == {
         "behind": "behind",
@@ -472,7 +474,7 @@ def test_each_news_has_its_own_cause() -> None:
     [("127.0.0.1:9464", True), ("unix:admin:0", True), ("127.0.0.1:0", False), ("", False)],
 )
 def test_there_are_commands_only_if_the_admin_port_can_be_asked(address: str, can_be_asked: bool) -> None:
-    deployment = Settings(admin=Admin(address)).alert_policy().deployment
+    deployment = Settings(admin=AdminTable(address)).alert_policy().deployment
     assert ("To silence this: " in write([some_news("began")], deployment).body) == can_be_asked
 
 
@@ -572,7 +574,7 @@ def test_a_subject_has_each_name_once(name: str, title: str) -> None:
     assert write_sample(replace(NAMES, name=name)).title == title
 
 
-NO_HEAD = Facts("no_head", NOON - MINUTE, Metrics(position=101, head=103))
+NO_HEAD = AlertFacts("no_head", NOON - MINUTE, Metrics(position=101, head=103))
 
 
 def test_a_message_is_data_as_well() -> None:
@@ -627,7 +629,7 @@ def test_a_message_is_data_as_well() -> None:
     ids=["a sample", "a restored backup"],
 )
 def test_messages_that_are_about_no_check_are_data_as_well(message: Message, kind: str, is_over: bool) -> None:
-    assert message.event == Event(1, kind, is_over, "", "", None)
+    assert message.event == AlertEvent(1, kind, is_over, "", "", None)
 
 
 def test_a_sample_says_that_nothing_is_to_be_done() -> None:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from lookout.alerts.policy import NO_ALERTS
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
-from lookout.config.tables import History
+from lookout.config.tables import HistoryTable
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
@@ -28,7 +28,7 @@ from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, PPOI, a_plan
 from tests.unit.running_monitor import Asked, KeptInMemory, given_settings, lived, running, some_resources
 
-EVERY_SECOND = History(write_every_s=1)
+EVERY_SECOND = HistoryTable(write_every_s=1)
 
 
 @pytest.mark.clause("M11", "M6", "M5", "H14")
@@ -42,10 +42,10 @@ def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it()
     assert len(sound.asked) > 500
     assert {later - earlier for (earlier, _), (later, _) in pairwise(written)} == {GATHER_MS}  # though more changed
     histories = [at for at, documents in written if "history" in documents]
-    assert {later - earlier for earlier, later in pairwise(histories)} == {History().write_every_s * 1_000}
+    assert {later - earlier for earlier, later in pairwise(histories)} == {HistoryTable().write_every_s * 1_000}
 
 
-def a_publisher(writer: Writer, history: History) -> tuple[Journal, Publisher]:
+def a_publisher(writer: Writer, history: HistoryTable) -> tuple[Journal, Publisher]:
     """One that has just started."""
     resources, plan = some_resources(writer, SystemClock()), a_plan()
     alerts = Alerts(NO_ALERTS, {}, resources)
@@ -104,7 +104,7 @@ class FullAtFirst(KeptInMemory):
 async def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_publication() -> None:
     """Not only when the next one is due, which here is in an hour."""
     writer = FullAtFirst(failures=2)
-    journal, publisher = a_publisher(writer, History(write_every_s=3_600))
+    journal, publisher = a_publisher(writer, HistoryTable(write_every_s=3_600))
     async with running(publisher.run()):  # and stores the last one when it ends
         assert await asyncio.to_thread(writer.wrote.wait, 30)
         journal.observe(MESSAGING, Peers(7))

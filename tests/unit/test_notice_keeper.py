@@ -18,7 +18,7 @@ from lookout.base.admin_port import AdminReply, AdminRoutes, open_port
 from lookout.base.clock import SystemClock
 from lookout.base.host_port import host_and_port
 from lookout.base.pieces import Pieces
-from lookout.core.notices import Draft, NoticeError
+from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import NotStoredError
@@ -38,7 +38,7 @@ from tests.unit.running_monitor import (
     some_resources,
 )
 
-NOTE = Draft("note", "Planned maintenance")
+NOTE = NoticeDraft("note", "Planned maintenance")
 
 
 class Switched(KeptInMemory):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from lookout.base.durations import parse_duration
 from lookout.base.pieces import StateError
 from lookout.core.model import Check
-from lookout.core.notices import MOST, Draft, Notice, NoticeError, Notices, Watched, add_notice, end_notice
+from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note
 from lookout.public.notes import scope_text, time_text
@@ -17,17 +17,17 @@ from tests.descriptions import a_description
 
 CHAINS = {1: "Ethereum", 137: "Polygon", 10: "Twin", 20: "Twin"}
 WATCHED = Watched(SERVICES.names, CHAINS, frozenset(all_checks(CHAINS)))
-NOTE = Draft("note", "Planned maintenance")
-SILENCE = Draft("silence", for_="2h")
+NOTE = NoticeDraft("note", "Planned maintenance")
+SILENCE = NoticeDraft("silence", for_="2h")
 NONE = Notices()
 SERVICES_THERE = "there are messaging, ppoi, broadcasters, indexer, hosted-indexer"
 
 
-def add(draft: Draft, notices: Notices = NONE, at: int = NOON) -> Notice:
+def add(draft: NoticeDraft, notices: Notices = NONE, at: int = NOON) -> Notice:
     return add_notice(notices, draft, at, WATCHED)[1]
 
 
-def declared(*drafts: Draft) -> Notices:
+def declared(*drafts: NoticeDraft) -> Notices:
     notices = Notices()
     for draft in drafts:
         notices, _ = add_notice(notices, draft, NOON, WATCHED)
@@ -132,7 +132,7 @@ def declared(*drafts: Draft) -> Notices:
             id="a shared service on a chain",
         ),
         pytest.param(
-            Draft("note", services=("squid",), chains=("x",), until="x"),
+            NoticeDraft("note", services=("squid",), chains=("x",), until="x"),
             [
                 "until: 'x' is not an instant in UTC like 2026-11-17T14:00Z or 2026-11-17T14:00:00Z",
                 "chain: there is no chain 'x'; there are Ethereum (1), Polygon (137), Twin (10), Twin (20)",
@@ -143,7 +143,7 @@ def declared(*drafts: Draft) -> Notices:
         ),
     ],
 )
-def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: Draft, problems: list[str]) -> None:
+def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: NoticeDraft, problems: list[str]) -> None:
     with pytest.raises(NoticeError) as refused:
         add(draft)
     assert list(map(str, refused.value.problems)) == problems
@@ -223,7 +223,7 @@ def test_of_many_chains_the_first_are_listed() -> None:
         pytest.param(replace(SILENCE, for_="30d"), NOON, NOON + 30 * DAY, id="for as long as is allowed"),
     ],
 )
-def test_a_notice_begins_now_and_lasts_as_it_says(draft: Draft, from_at: int, until_at: int | None) -> None:
+def test_a_notice_begins_now_and_lasts_as_it_says(draft: NoticeDraft, from_at: int, until_at: int | None) -> None:
     added = add(draft, at=NOON + 999)  # what is shown, to the second, is what holds
     assert (added.from_at, added.until_at, added.added_at) == (from_at, until_at, NOON + 999)
 
@@ -268,7 +268,7 @@ def test_a_silence_covers_its_services_on_its_chains(
         pytest.param(replace(NOTE, for_="2h", silences=True), [True, True, False], id="a note that silences"),
     ],
 )
-def test_alerts_are_held_back_while_it_lasts(draft: Draft, is_silent: list[bool]) -> None:
+def test_alerts_are_held_back_while_it_lasts(draft: NoticeDraft, is_silent: list[bool]) -> None:
     notices = declared(draft)
     instants = (NOON, NOON + 2 * HOUR - 1, NOON + 2 * HOUR)
     assert [bool(notices.find_silenced(at, [INDEXER])) for at in instants] == is_silent
@@ -369,10 +369,12 @@ def test_a_time_in_words(until_at: int | None, text: str) -> None:
 
 
 def test_a_draft_is_read_strictly() -> None:
-    read = msgspec.json.decode(b'{"kind":"note","text":"t","chains":[137,"Base"],"from":null,"for":"2h"}', type=Draft)
+    read = msgspec.json.decode(
+        b'{"kind":"note","text":"t","chains":[137,"Base"],"from":null,"for":"2h"}', type=NoticeDraft
+    )
     assert (read.chains, read.for_, read.from_) == ((137, "Base"), "2h", None)
     with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(b'{"kind":"note","text":"t","silence":true}', type=Draft)
+        msgspec.json.decode(b'{"kind":"note","text":"t","silence":true}', type=NoticeDraft)
 
 
 def test_a_description_that_an_earlier_version_stored_has_no_notes() -> None:

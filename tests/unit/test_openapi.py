@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from lookout.config.tables import History
+from lookout.config.tables import HistoryTable
 from lookout.core.buckets import uptime
 from lookout.documents.document import with_compressed
 from lookout.documents.reports import build_schemas
@@ -27,7 +27,7 @@ from lookout.server.replies import (
     NO_HOST,
     NO_LIVE,
     Reply,
-    Table,
+    ReplyTable,
     endpoint,
     make_timed_replies,
     too_many_requests,
@@ -42,7 +42,7 @@ LIVE, HISTORY = paths("protocol")
 OWN: Final = build_description_routes("protocol", a_description()) | build_embed_route(encode_embed(a_description()))
 FEEDS: Final = make_timed_replies(build_feeds_example())
 STORED: Final = with_compressed({"live": build_live_example(), "history": build_history_example()})
-LOADED: Final = Table(
+LOADED: Final = ReplyTable(
     {
         **OWN,
         **FEEDS.ready,
@@ -204,7 +204,7 @@ def test_examples_are_what_their_schemas_and_the_rules_of_uptime_allow() -> None
         conforms(content["example"], build_schemas()["history" if path == HISTORY else "liveness"])
     for row in json.loads(build_history_example().body)["rows"]:
         known = sum(character in "ckdu" for character in row["buckets"])
-        share = uptime(row["buckets"].count("c"), known, History().min_known_buckets)
+        share = uptime(row["buckets"].count("c"), known, HistoryTable().min_known_buckets)
         assert (len(row["buckets"]), row["uptime"]) == (25, dict.fromkeys(("24h", "7d", "14d"), share))
 
 

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from lookout.config.settings import Settings
-from lookout.config.tables import Ping
+from lookout.config.tables import PingTable
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
 from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
@@ -108,7 +108,7 @@ async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     instruments.count_own_fault("descriptors")
     async with (
         answering(lambda _: (200, b"")) as (url, asked),
-        running(Pinger(Settings(ping=Ping(url=url)), resources).run()),
+        running(Pinger(Settings(ping=PingTable(url=url)), resources).run()),
     ):
         await asyncio.sleep(0.1)
         assert asked == []

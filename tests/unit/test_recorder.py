@@ -11,15 +11,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from lookout.app.record import Record, RecordTakenError
-from lookout.config.tables import Monitor
+from lookout.config.tables import MonitorTable
 from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import read_log
-from lookout.state.log import Event, Started, Stopped, Unread, format_event
+from lookout.state.log import Event, Started, Stopped, UnreadLine, format_event
 from tests.builders import NOON
 from tests.wait import until
 
 
-def events_in(path: Path) -> list[Event | Unread]:
+def events_in(path: Path) -> list[Event | UnreadLine]:
     with path.open("rb") as lines:
         return [event for _, event in read_log(lines, [])]
 
@@ -209,14 +209,14 @@ def test_a_device_may_be_recorded_to_by_several() -> None:
 def a_record(folder: Path, name: str, file_at: Callable[[Path, int], LogFile] = LogFile) -> Record:
     """One that records to a file already."""
     record = Record(folder, file_at)
-    asyncio.run(record.prepare(Monitor(name)))
-    with record.change(Monitor(name)) as recorder:
+    asyncio.run(record.prepare(MonitorTable(name)))
+    with record.change(MonitorTable(name)) as recorder:
         assert recorder is not None
         recorder.record(Started(NOON))
     return record
 
 
-def change(record: Record, settings: Monitor, at: int) -> None:
+def change(record: Record, settings: MonitorTable, at: int) -> None:
     """As a reload does it."""
     asyncio.run(record.prepare(settings))
     before = record.recorder
@@ -234,7 +234,7 @@ def test_a_disk_that_hangs_keeps_no_other_file_waiting(tmp_path: Path) -> None:
         return disk if path == disk.path else LogFile(path, max_bytes)
 
     record = a_record(tmp_path, "hangs", file_at)
-    change(record, Monitor("log.jsonl"), NOON + 1)
+    change(record, MonitorTable("log.jsonl"), NOON + 1)
     until(lambda: events_in(tmp_path / "log.jsonl") == [Started(NOON + 1)], "the other file is written to", 10)
     record.close()
     assert events_in(disk.path) == []
@@ -244,7 +244,7 @@ def test_a_disk_that_hangs_keeps_no_other_file_waiting(tmp_path: Path) -> None:
 
 def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> None:
     record = a_record(tmp_path, "log.jsonl")
-    for settings in (Monitor("log.jsonl", record_max_mb=1), Monitor("./log.jsonl")):
+    for settings in (MonitorTable("log.jsonl", record_max_mb=1), MonitorTable("./log.jsonl")):
         change(record, settings, NOON + 1)
     record.close()
     assert events_in(tmp_path / "log.jsonl") == [Started(NOON)]
@@ -254,8 +254,8 @@ def test_a_path_through_a_link_is_the_file_that_the_system_means(tmp_path: Path)
     (tmp_path / "x" / "y").mkdir(parents=True)
     (tmp_path / "link").symlink_to("x/y")
     record = a_record(tmp_path, "link/../log.jsonl")
-    change(record, Monitor("x/log.jsonl"), NOON + 1)
-    change(record, Monitor("log.jsonl"), NOON + 2)
+    change(record, MonitorTable("x/log.jsonl"), NOON + 1)
+    change(record, MonitorTable("log.jsonl"), NOON + 2)
     record.close()
     until(lambda: not is_taken(tmp_path / "x" / "log.jsonl"), "the first file is let go")
     assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
@@ -270,7 +270,7 @@ def test_a_link_that_leads_elsewhere_by_now_is_followed_to_the_file_that_a_reloa
     until(lambda: events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON)], "the start is written", 10)
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to("y")
-    change(record, Monitor("x/log.jsonl"), NOON + 1)
+    change(record, MonitorTable("x/log.jsonl"), NOON + 1)
     assert record.recorder is not None
     record.recorder.record(Stopped(NOON + 2))
     record.close()
@@ -280,10 +280,10 @@ def test_a_link_that_leads_elsewhere_by_now_is_followed_to_the_file_that_a_reloa
 
 def test_a_file_left_by_one_reload_may_be_had_again_by_the_next(tmp_path: Path) -> None:
     record = a_record(tmp_path, "first")
-    change(record, Monitor("second"), NOON + 1)
+    change(record, MonitorTable("second"), NOON + 1)
     until(lambda: not is_taken(tmp_path / "first"), "the first file is let go")
-    change(record, Monitor("first"), NOON + 2)
-    change(record, Monitor(), NOON + 3)
+    change(record, MonitorTable("first"), NOON + 2)
+    change(record, MonitorTable(), NOON + 3)
     record.close()
     until(lambda: not is_taken(tmp_path / "first"), "the first file is let go")
     assert events_in(tmp_path / "first") == [Started(NOON), Stopped(NOON + 1), Started(NOON + 2), Stopped(NOON + 3)]
@@ -300,7 +300,7 @@ def test_a_file_that_another_process_records_to_is_refused_and_the_record_goes_o
         other.append(Started(NOON))
         record = a_record(tmp_path, "log.jsonl")
         with pytest.raises(RecordTakenError, match="taken: another process records to it; give each monitor a file"):
-            change(record, Monitor("taken"), NOON + 1)
+            change(record, MonitorTable("taken"), NOON + 1)
         assert record.recorder is not None
         record.recorder.record(Stopped(NOON + 2))
         record.close()
@@ -311,5 +311,5 @@ def test_a_file_that_another_process_records_to_is_refused_and_the_record_goes_o
 def test_what_was_prepared_for_a_monitor_that_ended_meanwhile_is_let_go(tmp_path: Path) -> None:
     record = a_record(tmp_path, "log.jsonl")
     record.close()
-    asyncio.run(record.prepare(Monitor("later")))
+    asyncio.run(record.prepare(MonitorTable("later")))
     until(lambda: not is_taken(tmp_path / "later"), "the file is let go")

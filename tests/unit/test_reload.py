@@ -17,9 +17,9 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
-from lookout.config.alerts import Alerts
+from lookout.config.alerts import AlertsTable
 from lookout.config.settings import Settings
-from lookout.config.tables import Ping, Policy
+from lookout.config.tables import PingTable, PolicyTable
 from lookout.core.heads import Pace, Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Observation, Peers
@@ -260,7 +260,7 @@ async def test_a_reload_while_the_store_hangs_shows_once_it_works_again() -> Non
 
 
 async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
-    registry, policy = CollectorRegistry(), Policy(heartbeat_s=0.5)
+    registry, policy = CollectorRegistry(), PolicyTable(heartbeat_s=0.5)
 
     def is_there(name: str, **labels: str) -> bool:
         return registry.get_sample_value(name, labels) is not None
@@ -270,9 +270,9 @@ async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
     async with answering(lambda _: (200, b"")) as (url, _), running(monitor.run()):
         await until_async(lambda: is_there("lookout_publication_age_seconds"), "it runs")
         assert not is_there("lookout_alert_queue", target="desk")
-        monitor.apply_settings(Settings(policy=policy, alerts=Alerts({"desk": "json://127.0.0.1:9"})), None)
+        monitor.apply_settings(Settings(policy=policy, alerts=AlertsTable({"desk": "json://127.0.0.1:9"})), None)
         await until_async(lambda: is_there("lookout_alert_queue", target="desk"), "there is another target")
-        monitor.apply_settings(Settings(policy=policy, ping=Ping(url, every_s=0.1)), None)
+        monitor.apply_settings(Settings(policy=policy, ping=PingTable(url, every_s=0.1)), None)
         assert not is_there("lookout_alert_queue", target="desk")
         await until_async(lambda: is_there("lookout_pings_total", outcome="answered"), "it pings")
         assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0

@@ -18,9 +18,21 @@ from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
 from lookout.base.clock import SystemClock
-from lookout.config.alerts import AlertRule, Alerts
+from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
-from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Page, Policy, RpcEndpoint, Server, Store
+from lookout.config.tables import (
+    AdminTable,
+    ChainTable,
+    EdgeTable,
+    HistoryTable,
+    LogTable,
+    MonitorTable,
+    PageTable,
+    PolicyTable,
+    RpcEndpoint,
+    ServerTable,
+    StoreTable,
+)
 from lookout.core.model import Check, Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
@@ -29,7 +41,7 @@ from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, Announcement, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.broadcasters.unread import Stretch
+from lookout.protocols.broadcasters.unread import UnreadStretch
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
@@ -38,8 +50,8 @@ from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import DAY, HOUR, NOON
 
 CHAINS = (
-    Chain(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),
-    Chain(id=137, name="Polygon", block_time_s=2, rpc=(RpcEndpoint("http://c"),)),
+    ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),
+    ChainTable(id=137, name="Polygon", block_time_s=2, rpc=(RpcEndpoint("http://c"),)),
 )
 SETTINGS = Settings(
     chains=CHAINS,
@@ -84,7 +96,7 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
         chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=(RpcEndpoint("http://d"),))),
         sources=watching(broadcasters=BroadcastersTable("http://other", (1,)))
         | {"indexer": (INDEXERS[0], replace(INDEXERS[1], headers={"k": "v"}))},
-        policy=Policy(recheck_s=60),
+        policy=PolicyTable(recheck_s=60),
     )
     again = rebuild_sources(built, SETTINGS, changed)
     same = {source.name for source in again.sources if any(source is each for each in built.sources)}
@@ -117,7 +129,7 @@ def listening(built: Built) -> list[BroadcastersSource]:
 
 @pytest.mark.clause("M6", "M7")
 def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_the_others() -> None:
-    left = Stretch(NOON - DAY, NOON - HOUR, "0xa")
+    left = UnreadStretch(NOON - DAY, NOON - HOUR, "0xa")
     seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON, 137: NOON}, {1: (left,)})}
     built = sources_of(SETTINGS, seen)
     one, polygon = listening(built)
@@ -180,7 +192,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
         pytest.param(
             replace(
                 SETTINGS,
-                chains=(*CHAINS, Chain(id=56, name="BNB", block_time_s=1, rpc=(RpcEndpoint("http://e"),))),
+                chains=(*CHAINS, ChainTable(id=56, name="BNB", block_time_s=1, rpc=(RpcEndpoint("http://e"),))),
                 sources=SETTINGS.sources | {"hosted-indexer": INDEXERS[:1]},
             ),
             True,
@@ -192,9 +204,9 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 SETTINGS,
                 chains=(replace(CHAINS[0], block_time_s=13, rpc=(RpcEndpoint("http://b"),)), CHAINS[1]),
                 sources=watching(messaging=MessagingTable("http://n")),
-                policy=Policy(recheck_s=60),
-                history=History(hold_s=61),
-                monitor=Monitor("log.jsonl"),
+                policy=PolicyTable(recheck_s=60),
+                history=HistoryTable(hold_s=61),
+                monitor=MonitorTable("log.jsonl"),
             ),
             True,
             Reloaded(
@@ -220,12 +232,12 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             replace(
                 SETTINGS,
                 protocol="other",
-                server=Server(workers=2),
-                admin=Admin("127.0.0.1:1", "127.0.0.1:2"),
-                store=Store("sqlite:other.db"),
-                edge=Edge("127.0.0.1:3"),
-                page=Page("Status"),
-                log=Log("debug"),
+                server=ServerTable(workers=2),
+                admin=AdminTable("127.0.0.1:1", "127.0.0.1:2"),
+                store=StoreTable("sqlite:other.db"),
+                edge=EdgeTable("127.0.0.1:3"),
+                page=PageTable("Status"),
+                log=LogTable("debug"),
             ),
             True,
             Reloaded(
@@ -243,10 +255,10 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             replace(
                 SETTINGS,
                 protocol="other",
-                server=Server(workers=2),
-                admin=Admin("", ""),
-                page=Page("Status"),
-                log=Log("debug"),
+                server=ServerTable(workers=2),
+                admin=AdminTable("", ""),
+                page=PageTable("Status"),
+                log=LogTable("debug"),
             ),
             False,
             Reloaded("f", "applied", changed=("protocol", "log.level"), needs_restart=("admin.monitor",)),
@@ -259,8 +271,8 @@ def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_se
 
 
 def test_names_that_messages_have_are_changed_where_there_are_alerts() -> None:
-    alerting = replace(SETTINGS, alerts=Alerts({"ops": "json://localhost"}, rules=(AlertRule(),)))
-    renamed = replace(alerting, page=Page(title="Status", operator="ACME", contact="x"))
+    alerting = replace(SETTINGS, alerts=AlertsTable({"ops": "json://localhost"}, rules=(AlertRule(),)))
+    renamed = replace(alerting, page=PageTable(title="Status", operator="ACME", contact="x"))
     changed = ("page.title in alerts", "page.operator in alerts")
     assert compare_settings("f", alerting, renamed, None).changed == changed
     assert compare_settings("f", alerting, renamed, alerting).changed == changed
@@ -268,12 +280,12 @@ def test_names_that_messages_have_are_changed_where_there_are_alerts() -> None:
 
 
 def test_the_name_that_messages_have_is_applied_at_once_and_the_path_of_a_server_is_not() -> None:
-    alerting = replace(SETTINGS, alerts=Alerts({"ops": "json://localhost"}, rules=(AlertRule(),)))
+    alerting = replace(SETTINGS, alerts=AlertsTable({"ops": "json://localhost"}, rules=(AlertRule(),)))
     other = replace(alerting, protocol="other")
     beside = compare_settings("f", alerting, other, alerting)
     assert (beside.changed, beside.needs_restart) == (("protocol in alerts",), ("protocol",))
     assert compare_settings("f", other, other, alerting).needs_restart == ("protocol",)  # the server still has the old
-    titled = replace(alerting, page=Page(title="Status"))
+    titled = replace(alerting, page=PageTable(title="Status"))
     assert compare_settings("f", titled, replace(titled, protocol="other"), titled).changed == ()
 
 
@@ -286,7 +298,7 @@ async def test_a_monitor_uses_another_protocol_from_the_reload_on(tmp_path: Path
 
 
 def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reload() -> None:
-    changed = replace(SETTINGS, page=Page(run_by_others=("indexer",)))
+    changed = replace(SETTINGS, page=PageTable(run_by_others=("indexer",)))
     assert compare_settings("f", changed, changed, SETTINGS).needs_restart == ("page.run_by_others",)
 
 
@@ -334,7 +346,7 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
         began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
         reloaded = await reloader.reload()
         assert reloaded == Reloaded(str(path), "applied", changed=("policy.recheck_s",), needs_restart=("store.url",))
-        assert monitor.applied == [reloader.settings] == [Settings(policy=Policy(recheck_s=60))]
+        assert monitor.applied == [reloader.settings] == [Settings(policy=PolicyTable(recheck_s=60))]
         path.write_text("[policy]\nrecheck = 3\njitter_s = -1\n")
         reloaded = await reloader.reload()
         assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)

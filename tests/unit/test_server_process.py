@@ -4,11 +4,11 @@ import pytest
 
 from lookout.app.server_process import small_environment
 from lookout.config.settings import Settings
-from lookout.config.tables import Store
+from lookout.config.tables import StoreTable
 
-SQLITE = Store()
-WRITERS = Store("postgresql://monitor@db/lookout")
-OWN = Store("postgresql://monitor@db/lookout", "postgresql://server@db/lookout")
+SQLITE = StoreTable()
+WRITERS = StoreTable("postgresql://monitor@db/lookout")
+OWN = StoreTable("postgresql://monitor@db/lookout", "postgresql://server@db/lookout")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ OWN = Store("postgresql://monitor@db/lookout", "postgresql://server@db/lookout")
         pytest.param("PGPASSWORD", OWN, False, id="the writer's password, where reading has an address of its own"),
     ],
 )
-def test_a_servers_environment_has_what_it_needs_and_no_more(name: str, store: Store, is_kept: bool) -> None:
+def test_a_servers_environment_has_what_it_needs_and_no_more(name: str, store: StoreTable, is_kept: bool) -> None:
     given = {name: "x", "SECRET": "y"}
     assert small_environment(Settings(store=store).for_server(), given) == ({name: "x"} if is_kept else {})

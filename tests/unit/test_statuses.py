@@ -35,7 +35,7 @@ MADE_UP = """\
         "trouble",
         "It answers, but in its sleep.",
         "answered, but in its sleep",
-        Look(
+        Appearance(
             Palette("123456", "234567", "345678"),
             Palette("456789", "56789a", "6789ab"),
             '<path d="M1 2h3"/>',

@@ -29,11 +29,11 @@ SAME: Final = re.compile(
 )
 
 
-def forms_of(text: texts.Text) -> dict[str, str]:
+def forms_of(text: texts.PageText) -> dict[str, str]:
     return {"other": text} if isinstance(text, str) else text
 
 
-def slots_of(text: texts.Text) -> set[str]:
+def slots_of(text: texts.PageText) -> set[str]:
     return {slot for form in forms_of(text).values() for slot in re.findall(r"\{(\w+)\}", form)}
 
 

@@ -2,27 +2,31 @@
 
 import pytest
 
-from lookout.protocols.broadcasters.unread import MOST_STRETCHES, Stretch, Unread, after_page, begin, begin_again
+from lookout.protocols.broadcasters.unread import MOST_STRETCHES, Unread, UnreadStretch, after_page, begin, begin_again
 from tests.builders import DAY, HOUR, MINUTE, NOON
 
 OLDEST = NOON - DAY
-LEFT = Stretch(NOON - 9 * HOUR, NOON - 3 * HOUR, "0xc")  # by an earlier probe
+LEFT = UnreadStretch(NOON - 9 * HOUR, NOON - 3 * HOUR, "0xc")  # by an earlier probe
 
 
 @pytest.mark.parametrize(
     ("unread", "expected"),
     [
-        pytest.param((), (Stretch(NOON - MINUTE),), id="all is read but the newest"),
-        pytest.param((LEFT,), (Stretch(NOON - MINUTE), LEFT), id="what was left comes after the newest"),
-        pytest.param((Stretch(OLDEST - HOUR, OLDEST - 1, "0xc"),), (Stretch(NOON - MINUTE),), id="too old for anybody"),
+        pytest.param((), (UnreadStretch(NOON - MINUTE),), id="all is read but the newest"),
+        pytest.param((LEFT,), (UnreadStretch(NOON - MINUTE), LEFT), id="what was left comes after the newest"),
         pytest.param(
-            (Stretch(OLDEST - HOUR, OLDEST, "0xc"),),
-            (Stretch(NOON - MINUTE), Stretch(OLDEST - HOUR, OLDEST, "0xc")),
+            (UnreadStretch(OLDEST - HOUR, OLDEST - 1, "0xc"),),
+            (UnreadStretch(NOON - MINUTE),),
+            id="too old for anybody",
+        ),
+        pytest.param(
+            (UnreadStretch(OLDEST - HOUR, OLDEST, "0xc"),),
+            (UnreadStretch(NOON - MINUTE), UnreadStretch(OLDEST - HOUR, OLDEST, "0xc")),
             id="not quite too old",
         ),
         pytest.param(
-            (Stretch(OLDEST - HOUR, None, "0xc"),),
-            (Stretch(NOON - MINUTE), Stretch(OLDEST - HOUR, None, "0xc")),
+            (UnreadStretch(OLDEST - HOUR, None, "0xc"),),
+            (UnreadStretch(NOON - MINUTE), UnreadStretch(OLDEST - HOUR, None, "0xc")),
             id="nobody knows how far it was read",
         ),
     ],
@@ -32,47 +36,64 @@ def test_a_probe_begins_with_the_newest(unread: Unread, expected: Unread) -> Non
 
 
 def test_a_store_that_always_leaves_something_takes_no_memory_and_nothing_is_forgotten() -> None:
-    many = tuple(Stretch(at, at + MINUTE, f"0x{at}") for at in range(NOON - HOUR, OLDEST, -HOUR))
+    many = tuple(UnreadStretch(at, at + MINUTE, f"0x{at}") for at in range(NOON - HOUR, OLDEST, -HOUR))
     unread = begin(many[:MOST_STRETCHES], NOON - MINUTE, OLDEST)
     assert len(unread) == MOST_STRETCHES
     *others, newer, older = many[:MOST_STRETCHES]
-    assert unread == (Stretch(NOON - MINUTE), *others, Stretch(older.since_at, newer.until_at, newer.cursor))
+    assert unread == (
+        UnreadStretch(NOON - MINUTE),
+        *others,
+        UnreadStretch(older.since_at, newer.until_at, newer.cursor),
+    )
 
 
 @pytest.mark.parametrize(
     ("stretch", "sent_from_at", "cursor", "expected"),
     [
-        pytest.param(Stretch(OLDEST), NOON - HOUR, None, (), id="the last page"),
+        pytest.param(UnreadStretch(OLDEST), NOON - HOUR, None, (), id="the last page"),
         pytest.param(
-            Stretch(OLDEST), NOON - HOUR, "0xa", (Stretch(OLDEST, NOON - HOUR, "0xa"),), id="the first page of many"
+            UnreadStretch(OLDEST),
+            NOON - HOUR,
+            "0xa",
+            (UnreadStretch(OLDEST, NOON - HOUR, "0xa"),),
+            id="the first page of many",
         ),
         pytest.param(
-            Stretch(OLDEST, NOON - HOUR, "0xa"),
+            UnreadStretch(OLDEST, NOON - HOUR, "0xa"),
             NOON - 2 * HOUR,
             "0xb",
-            (Stretch(OLDEST, NOON - 2 * HOUR, "0xb"),),
+            (UnreadStretch(OLDEST, NOON - 2 * HOUR, "0xb"),),
             id="a page further on",
         ),
-        pytest.param(Stretch(OLDEST, NOON, "0xa"), NOON - HOUR, "0xa", (), id="a cursor that leads nowhere"),
-        pytest.param(Stretch(NOON - HOUR), NOON - HOUR - 1, "0xa", (), id="it reached what was read before"),
+        pytest.param(UnreadStretch(OLDEST, NOON, "0xa"), NOON - HOUR, "0xa", (), id="a cursor that leads nowhere"),
+        pytest.param(UnreadStretch(NOON - HOUR), NOON - HOUR - 1, "0xa", (), id="it reached what was read before"),
         pytest.param(
-            Stretch(NOON - HOUR), NOON - HOUR, "0xa", (Stretch(NOON - HOUR, NOON - HOUR, "0xa"),), id="it hardly did"
+            UnreadStretch(NOON - HOUR),
+            NOON - HOUR,
+            "0xa",
+            (UnreadStretch(NOON - HOUR, NOON - HOUR, "0xa"),),
+            id="it hardly did",
         ),
-        pytest.param(Stretch(OLDEST), None, "0xa", (Stretch(OLDEST, None, "0xa"),), id="a page that says no instant"),
         pytest.param(
-            Stretch(OLDEST, NOON - HOUR, "0xa"),
+            UnreadStretch(OLDEST), None, "0xa", (UnreadStretch(OLDEST, None, "0xa"),), id="a page that says no instant"
+        ),
+        pytest.param(
+            UnreadStretch(OLDEST, NOON - HOUR, "0xa"),
             NOON,
             "0xb",
-            (Stretch(OLDEST, NOON - HOUR, "0xb"),),
+            (UnreadStretch(OLDEST, NOON - HOUR, "0xb"),),
             id="a page that goes forward",
         ),
     ],
 )
 def test_a_page_leaves_what_is_older(
-    stretch: Stretch, sent_from_at: int | None, cursor: str | None, expected: Unread
+    stretch: UnreadStretch, sent_from_at: int | None, cursor: str | None, expected: Unread
 ) -> None:
     assert after_page((stretch, LEFT), sent_from_at, cursor) == (*expected, LEFT)
 
 
 def test_a_stretch_is_begun_again_where_it_was_left() -> None:
-    assert begin_again((LEFT, Stretch(OLDEST))) == (Stretch(LEFT.since_at, LEFT.until_at), Stretch(OLDEST))
+    assert begin_again((LEFT, UnreadStretch(OLDEST))) == (
+        UnreadStretch(LEFT.since_at, LEFT.until_at),
+        UnreadStretch(OLDEST),
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from lookout.config.tables import History
+from lookout.config.tables import HistoryTable
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check, Observation, Peers
 from lookout.core.services import SERVICES
@@ -156,7 +156,7 @@ def a_quiet_fortnight() -> Document:
         else HistoryRow(check, "c" * 4033, Uptime(1.0, 1.0, 1.0))
         for check in checks
     )
-    return history_document(HistoryView(NOON, History().span(), NOON - 14 * 24 * 60 * MINUTE, NOON, rows))
+    return history_document(HistoryView(NOON, HistoryTable().span(), NOON - 14 * 24 * 60 * MINUTE, NOON, rows))
 
 
 @pytest.mark.clause("A15")

@@ -22,7 +22,7 @@ class EndpointFact(Struct, frozen=True):
     cause: str | None = None
 
 
-class Facts(Struct, frozen=True):
+class AlertFacts(Struct, frozen=True):
     """What is known of a check beside the news: why it is not current, when it last answered and could be compared, and
     with which numbers; whether that has expired; if there is no head, what its chain's RPC endpoints do."""
 
@@ -33,7 +33,7 @@ class Facts(Struct, frozen=True):
     has_expired: bool = False
 
 
-NO_FACTS: Final[Mapping[News, Facts]] = {}
+NO_FACTS: Final[Mapping[News, AlertFacts]] = {}
 
 
 class Cause(Struct, frozen=True):
@@ -59,7 +59,7 @@ class Item(Struct, frozen=True, rename="camel"):
     last_metrics: Metrics
 
 
-class Event(Struct, frozen=True, rename="camel"):
+class AlertEvent(Struct, frozen=True, rename="camel"):
     """A whole message. It is stored with it, so what is read may be of another version."""
 
     version: int
@@ -71,12 +71,12 @@ class Event(Struct, frozen=True, rename="camel"):
     items: tuple[Item, ...] = ()
 
 
-def make_event(kind: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False) -> Event:
+def make_event(kind: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False) -> AlertEvent:
     link = deployment.link or None
-    return Event(VERSION, kind, is_over, deployment.name, deployment.operator, link, tuple(items))
+    return AlertEvent(VERSION, kind, is_over, deployment.name, deployment.operator, link, tuple(items))
 
 
-def make_item(news: News, facts: Facts, deployment: Deployment) -> Item:
+def make_item(news: News, facts: AlertFacts, deployment: Deployment) -> Item:
     check = news.check
     last_at = facts.last_success_at
     return Item(

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from lookout.alerts.deployment import Deployment
 from lookout.alerts.effects import describe_effect
-from lookout.alerts.event import Facts
+from lookout.alerts.event import AlertFacts
 from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout.core.causes import choose_next_step, choose_step_without_head, describe_cause
@@ -25,7 +25,7 @@ T = TypeVar("T")
 MOST_LISTED: Final = 20
 OVER: Final = ("ended", "left")
 UNJUDGED: Final = "cannot be judged"  # of what is unknown: that it is down is not said
-_NOTHING_KNOWN: Final = Facts()
+_NOTHING_KNOWN: Final = AlertFacts()
 _WITHOUT_ANSWER: Final = ("unavailable", "unknown")
 _ROUNDING_MS: Final = 2_000
 # What to do where no cause is known.
@@ -40,7 +40,7 @@ def is_trouble(news: News) -> bool:
     return news.kind not in OVER or (news.kind == "ended" and news.status in TROUBLE_STATUSES)
 
 
-def list_checks(sections: dict[str, list[News]], names: RowNames, facts: Mapping[News, Facts]) -> Iterator[str]:
+def list_checks(sections: dict[str, list[News]], names: RowNames, facts: Mapping[News, AlertFacts]) -> Iterator[str]:
     """Group after group, each with what to do next and an empty line at its end."""
     room = MOST_LISTED
     for heading, section in sections.items():
@@ -53,7 +53,7 @@ def list_checks(sections: dict[str, list[News]], names: RowNames, facts: Mapping
             room -= len(group)
 
 
-def _group(news: Iterable[News], facts: Mapping[News, Facts]) -> Iterable[list[News]]:
+def _group(news: Iterable[News], facts: Mapping[News, AlertFacts]) -> Iterable[list[News]]:
     """What needs the same to be done, together, and all of which nothing is to be done."""
     groups: dict[str, list[News]] = {}
     for each in news:
@@ -62,7 +62,7 @@ def _group(news: Iterable[News], facts: Mapping[News, Facts]) -> Iterable[list[N
 
 
 def _write_bad(
-    heading: str, group: Sequence[News], names: RowNames, facts: Mapping[News, Facts], room: int
+    heading: str, group: Sequence[News], names: RowNames, facts: Mapping[News, AlertFacts], room: int
 ) -> Iterator[str]:
     whys = {_describe_why(each, facts) for each in group}
     yield f"{heading} ({whys.pop()}):" if len(whys) == 1 else f"{heading}:"
@@ -81,7 +81,7 @@ def _write_bad(
 
 
 def _write_over(
-    heading: str, group: Sequence[News], names: RowNames, facts: Mapping[News, Facts], room: int
+    heading: str, group: Sequence[News], names: RowNames, facts: Mapping[News, AlertFacts], room: int
 ) -> Iterator[str]:
     """How long each lasted, what it was and what it is now; of several with the same course that is said once."""
     yield f"{heading}:"
@@ -102,7 +102,7 @@ def _count_others(group: Sequence[News], room: int) -> Iterator[str]:
         yield f"- and {others} more" if room else f"- {others} {'check' if others == 1 else 'checks'}"
 
 
-def _describe_why(news: News, facts: Mapping[News, Facts]) -> str:
+def _describe_why(news: News, facts: Mapping[News, AlertFacts]) -> str:
     known = facts.get(news, _NOTHING_KNOWN)
     if known.cause is not None:
         return describe_cause(known.cause)
@@ -115,7 +115,7 @@ def _describe_reason(reason: Reason) -> str:
     return f"{text[0].lower()}{text[1:].removesuffix('.')}"
 
 
-def _choose_next_step(news: News, facts: Mapping[News, Facts]) -> str:
+def _choose_next_step(news: News, facts: Mapping[News, AlertFacts]) -> str:
     known = facts.get(news, _NOTHING_KNOWN)
     if known.cause == "no_head":
         step = choose_step_without_head(each.cause for each in known.endpoints if each.cause is not None)
@@ -137,7 +137,7 @@ def _write_time(news: News) -> str:
             return f"after {lasted}, since {since}"
 
 
-def _write_course(news: News, facts: Mapping[News, Facts]) -> str:
+def _write_course(news: News, facts: Mapping[News, AlertFacts]) -> str:
     """What it was, and what it is now."""
     causes = [describe_cause(each) for each in news.causes]
     why = f": at first {causes[0]}, at last {causes[1]}" if len(causes) > 1 else "".join(f": {each}" for each in causes)
@@ -147,7 +147,7 @@ def _write_course(news: News, facts: Mapping[News, Facts]) -> str:
     return f"{was}; is {news.status} now{'' if news.status == 'current' else f': {_describe_why(news, facts)}'}"
 
 
-def _write_last_answer(news: News, facts: Mapping[News, Facts]) -> Iterator[str]:
+def _write_last_answer(news: News, facts: Mapping[News, AlertFacts]) -> Iterator[str]:
     """When it was last seen to work, of what does not answer or cannot be judged; what is behind answers now."""
     if news.status not in _WITHOUT_ANSWER or news not in facts:
         return

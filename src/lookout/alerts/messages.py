@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE, Deployment
-from lookout.alerts.event import NO_FACTS, Event, Facts, make_event, make_item
+from lookout.alerts.event import NO_FACTS, AlertEvent, AlertFacts, make_event, make_item
 from lookout.alerts.lines import (
     LOOK_AT_NETWORK,
     OVER,
@@ -21,7 +21,7 @@ from lookout.core.model import Check
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import NOTES
 
-_NOTHING_KNOWN: Final = Facts()
+_NOTHING_KNOWN: Final = AlertFacts()
 
 
 def _now(status: str) -> str:
@@ -50,13 +50,13 @@ class Message(NamedTuple):
     title: str
     body: str
     is_over: bool = False
-    event: Event | None = None
+    event: AlertEvent | None = None
 
 
 def write_message(
     news: Iterable[News],
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
-    facts: Mapping[News, Facts] = NO_FACTS,
+    facts: Mapping[News, AlertFacts] = NO_FACTS,
     *,
     nothing_answers: bool = False,
 ) -> Message:

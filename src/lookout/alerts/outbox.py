@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from lookout.alerts.event import Event
+from lookout.alerts.event import AlertEvent
 from lookout.alerts.messages import Message
 from lookout.core.episodes import Lasted
 
@@ -27,7 +27,7 @@ class Queued(Struct, frozen=True):
     body: str
     made_ms: Lasted  # on the clock of AlertState: only time that was seen makes it old
     is_over: bool = False
-    event: Event | None = None
+    event: AlertEvent | None = None
 
     @property
     def message(self) -> Message:

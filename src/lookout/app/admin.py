@@ -10,7 +10,7 @@ from prometheus_client import disable_created_metrics
 
 from lookout.base.admin_port import AdminError, AdminRoutes, open_port
 from lookout.base.unix_socket import resolve
-from lookout.config.tables import Admin
+from lookout.config.tables import AdminTable
 
 # They would be a second series for each counter, and nobody asks for them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -20,7 +20,7 @@ log = structlog.get_logger("admin")
 
 @contextmanager
 def open_admin_port(
-    key: Literal["monitor", "server"], settings: Admin, folder: Path, routes: AdminRoutes
+    key: Literal["monitor", "server"], settings: AdminTable, folder: Path, routes: AdminRoutes
 ) -> Iterator[None]:
     """Answer on the address of this key meanwhile, unless it is "" for none. A path is relative to ``folder``."""
     address = resolve(settings.monitor if key == "monitor" else settings.server, folder)

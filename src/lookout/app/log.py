@@ -11,7 +11,7 @@ from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.processors import ExceptionRenderer, JSONRenderer
 from structlog.tracebacks import ExceptionDictTransformer
 
-from lookout.config.tables import Log
+from lookout.config.tables import LogTable
 
 _STANDARD_ERROR: Final = 2
 _CUT_OFF: Final = re.compile(r"Killing worker-\d+ after it refused to gracefully stop")
@@ -26,7 +26,7 @@ LIBRARIES: Final[dict[str, Any]] = {
 }
 
 
-def configure_log(settings: Log) -> None:
+def configure_log(settings: LogTable) -> None:
     """Lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings choose."""
     for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
     level = logging.getLevelNamesMapping()[settings.level.upper()]

@@ -14,7 +14,7 @@ from lookout.app.reloader import Reloader
 from lookout.base.admin_port import AdminReply, AdminRoutes, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.instants import format_second
-from lookout.core.notices import Draft, Notice, NoticeError, NoticeKind
+from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind
 from lookout.monitor.notice_keeper import STORED_WITHIN_S, NoticeKeeper, NotStoredError
 
 LIST_PATH: Final = "/notices"
@@ -26,7 +26,7 @@ _NOT_RUNNING: Final = error_reply(
     "this monitor does not have the store, and so no notes and silences: it is starting or ending; try again",
 )
 
-A = TypeVar("A", Draft, "Ending")
+A = TypeVar("A", NoticeDraft, "Ending")
 
 
 class NoticeEntry(Struct, frozen=True, rename="camel"):
@@ -85,7 +85,7 @@ class NoticeDesk:
         return json_reply(HTTPStatus.OK, [_describe(each) for each in keeper.list_valid(self._clock.now())])
 
     def add(self, body: bytes, meant: str | None) -> AdminReply:
-        return self._change(body, meant, Draft, lambda keeper, draft: keeper.add(draft))
+        return self._change(body, meant, NoticeDraft, lambda keeper, draft: keeper.add(draft))
 
     def end(self, body: bytes, meant: str | None) -> AdminReply:
         return self._change(body, meant, Ending, lambda keeper, ending: keeper.end(ending.kind, ending.id))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from lookout.config.tables import Monitor
+from lookout.config.tables import MonitorTable
 from lookout.monitor.recorder import LogFile, Recorder
 
 _OPEN_S: Final = 2.0  # how long a start or a reload waits for a disk that hangs
@@ -27,7 +27,7 @@ class Record:
         self._prepared: Recorder | None = None
         self._is_closed = False
 
-    async def prepare(self, settings: Monitor) -> None:
+    async def prepare(self, settings: MonitorTable) -> None:
         """Open the file of these settings, for ``change`` to use. RecordTakenError if another process records to it. A
         disk that hangs is not waited for: that is the recorder's part."""
         recorder = self._of(settings)
@@ -42,7 +42,7 @@ class Record:
             raise RecordTakenError(f"monitor.record: {recorder.path}: {what}")
 
     @contextmanager
-    def change(self, settings: Monitor) -> Iterator[Recorder | None]:
+    def change(self, settings: MonitorTable) -> Iterator[Recorder | None]:
         """Record by these settings from now on. The recorder before may be given its last inside the block; it is not
         waited for."""
         before, self.recorder = self.recorder, self._of(settings)
@@ -60,7 +60,7 @@ class Record:
         if self.recorder is not None:
             self.recorder.close()
 
-    def _of(self, settings: Monitor) -> Recorder | None:
+    def _of(self, settings: MonitorTable) -> Recorder | None:
         """The recorder that has the file already, or another one."""
         if not settings.record:
             return None

@@ -22,7 +22,7 @@ from lookout.base.clock import Clock
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import ServerSettings, Settings
-from lookout.config.tables import Chain
+from lookout.config.tables import ChainTable
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
@@ -289,6 +289,6 @@ def _chains(chain_ids: set[int]) -> list[str]:
     return [f"chain {chain_id}" for chain_id in sorted(chain_ids)]
 
 
-def _differences(old: Chain, new: Chain) -> list[str]:
+def _differences(old: ChainTable, new: ChainTable) -> list[str]:
     keys = ("name", "block_time_s", "rpc", "test_network")
     return [f"{key} of chain {new.id}" for key in keys if getattr(old, key) != getattr(new, key)]

@@ -30,7 +30,7 @@ from lookout.server.crowds import Crowds
 from lookout.server.follower import Follower
 from lookout.server.guard import STALLED_S, Allowed
 from lookout.server.limiter import Limiter
-from lookout.server.metrics import Instruments
+from lookout.server.metrics import ServerInstruments
 from lookout.store.kinds import kind_of
 
 _OWN_FILES: Final = 64  # of a worker; about 30 are in use, and the store may need some when everything else is taken
@@ -54,7 +54,7 @@ def serve(
     clock, workers = SystemClock(), settings.server.workers
     limiter, counts = _limiter(settings, workers), Counts(workers)
     registry = process_registry()
-    instruments = Instruments(registry, counts, clock)
+    instruments = ServerInstruments(registry, counts, clock)
     multiprocessing.set_start_method("spawn", force=True)  # a fork would copy the locks of the admin port's threads
     server = Granian(
         "lookout",

@@ -36,7 +36,7 @@ class Table(Struct, frozen=True):
         return self
 
 
-class Rule(NamedTuple):
+class ValueRule(NamedTuple):
     """Goes into ``Annotated``: what a value of the right type can still get wrong."""
 
     problems: Callable[[Any], Iterable[Problem]]
@@ -59,16 +59,16 @@ SECRET: Final = object()
 """Goes into ``Annotated``: the value may be a secret, or have one in it, and stands in no message."""
 
 
-def must(holds: Callable[[Any], bool], text: str) -> Rule:
-    return Rule(lambda value: () if holds(value) else (Problem("", text),))
+def must(holds: Callable[[Any], bool], text: str) -> ValueRule:
+    return ValueRule(lambda value: () if holds(value) else (Problem("", text),))
 
 
-def _must_pass(find_mistake: Callable[[str], str | None]) -> Rule:
+def _must_pass(find_mistake: Callable[[str], str | None]) -> ValueRule:
     def problems(value: str) -> Iterator[Problem]:
         if (mistake := find_mistake(value)) is not None:
             yield Problem("", mistake)
 
-    return Rule(problems)
+    return ValueRule(problems)
 
 
 def is_host_port(address: str) -> bool:
@@ -131,9 +131,9 @@ HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
 HostPortOrNone = Annotated[
     str, must(lambda address: not address or is_host_port(address), 'has to be HOST:PORT or "" for none')
 ]
-AdminAddress = Annotated[str, Rule(_admin_address)]
+AdminAddress = Annotated[str, ValueRule(_admin_address)]
 Networks = Annotated[
     tuple[str, ...], must(lambda all_: all(map(_is_network, all_)), "has to hold addresses and CIDR networks")
 ]
-KeyedByChain: Final = Rule(_not_chain_ids)
+KeyedByChain: Final = ValueRule(_not_chain_ids)
 Chains = Annotated[tuple[Positive, ...], Meta(min_length=1)]

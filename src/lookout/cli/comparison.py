@@ -9,13 +9,13 @@ from rich.table import Table
 
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Check
-from lookout.replay.comparison import ComparedRow, Comparison, Figure, Stretch
+from lookout.replay.comparison import ChangedStretch, ComparedRow, Figure, HistoryComparison
 
 _SHOWN_STRETCHES: Final = 20
 _WORDS: Final = {**{character: status for status, character in CHARACTERS.items()}, NO_DATA: "no data"}
 
 
-def show(comparison: Comparison, title: str, console: Console) -> None:
+def show(comparison: HistoryComparison, title: str, console: Console) -> None:
     """A table of the rows that would change, the first stretches of buckets that do, and a sentence in total."""
     total = comparison.total
     table = Table(
@@ -55,7 +55,7 @@ def _figure(figure: Figure) -> str:
     return was if figure.was == figure.would_be else f"{was} → {would_be}"
 
 
-def _describe(stretch: Stretch) -> str:
+def _describe(stretch: ChangedStretch) -> str:
     buckets = f"{stretch.buckets} bucket{'s' if stretch.buckets > 1 else ''}"
     return f"{stretch.since}, {buckets}: {_WORDS[stretch.was]} → {_WORDS[stretch.would_be]}"
 

@@ -20,7 +20,7 @@ from lookout.config.alerts import AlertRule
 from lookout.config.environment_file import parse_environment
 from lookout.config.file import ConfigError, read_config_text
 from lookout.config.settings import Settings
-from lookout.config.tables import Store
+from lookout.config.tables import StoreTable
 from lookout.core.services import SERVICES
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
@@ -33,7 +33,7 @@ _BEGINNING: Final = """\
 """
 REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
 CONFIRMATIONS: Final = 5
-DEFAULT_STORE: Final = Store().url
+DEFAULT_STORE: Final = StoreTable().url
 _COMMENT_COLUMN: Final = 36
 _LONGEST_LINE: Final = 120
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")

@@ -26,7 +26,7 @@ class _Error(Struct, frozen=True):
     error: str
 
 
-class Reply(NamedTuple):
+class MonitorReply(NamedTuple):
     """What a monitor answered."""
 
     address: str
@@ -60,21 +60,21 @@ class MonitorPort:
         if not can_be_asked(self.address):
             fail(f"{config}: admin.monitor: names no port to ask; {no_port}")
 
-    def get(self, path: str) -> Reply:
+    def get(self, path: str) -> MonitorReply:
         return self._request("GET", path, {}, b"")
 
-    def post(self, path: str, header: str, body: bytes = b"") -> Reply:
+    def post(self, path: str, header: str, body: bytes = b"") -> MonitorReply:
         """``header`` is what keeps browsers from asking this."""
         meant = quote(os.fsencode(self._config.absolute()))
         headers = {header: "1", CONFIG_HEADER: meant, "Content-Length": str(len(body))}
         return self._request("POST", path, headers, body)
 
-    def _request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    def _request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> MonitorReply:
         connection = self._connect()
         try:
             connection.request(method, path, body, dict(headers))
             response = connection.getresponse()
-            return Reply(self.address, response.status, response.read())
+            return MonitorReply(self.address, response.status, response.read())
         except TimeoutError:
             fail(f"the monitor at {self.address} did not answer within {self._wait_s:g} s", exit_code=NOT_FINE)
         except (OSError, http.client.HTTPException) as error:

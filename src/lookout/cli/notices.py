@@ -14,7 +14,7 @@ from lookout.base.instants import parse_second
 from lookout.cli.arguments import config_option, fail
 from lookout.cli.monitor_port import MonitorPort
 from lookout.config.settings import Settings
-from lookout.core.notices import Draft, NoticeKind
+from lookout.core.notices import NoticeDraft, NoticeKind
 from lookout.public.notes import scope_text, time_text
 
 _WAIT_S: Final = ANSWER_WITHIN_S + 5
@@ -62,7 +62,7 @@ def add_silence(config: Path, **asked: Any) -> None:
     lookout silence add --for 2h --why "moving the squid"
     lookout silence add --service indexer --chain Polygon --until 2026-11-17T16:00Z
     """
-    _add(config, Draft("silence", **asked))
+    _add(config, NoticeDraft("silence", **asked))
 
 
 @silence.command("list", short_help="List what is silenced.")
@@ -99,7 +99,7 @@ def add_note(config: Path, **asked: Any) -> None:
     lookout note add "Planned maintenance of the squid on Polygon" --service indexer --chain Polygon \\
         --from 2026-11-17T14:00Z --for 2h --silence
     """
-    _add(config, Draft("note", **asked))
+    _add(config, NoticeDraft("note", **asked))
 
 
 @note.command("list", short_help="List the notes.")
@@ -117,7 +117,7 @@ def end_note(config: Path, notice_id: str) -> None:
     _end(config, "note", notice_id)
 
 
-def _add(config: Path, draft: Draft) -> None:
+def _add(config: Path, draft: NoticeDraft) -> None:
     port = _open(config)
     added = _change(port, ADD_PATH, draft)
     click.echo(f"added {added.kind} {added.id}\n{_describe(added, port.settings)}")
@@ -141,7 +141,7 @@ def _open(config: Path) -> MonitorPort:
     return MonitorPort(config, _WAIT_S, no_port, nobody="ask on the machine of the monitor that has the store")
 
 
-def _change(port: MonitorPort, path: str, asked: Draft | Ending) -> NoticeEntry:
+def _change(port: MonitorPort, path: str, asked: NoticeDraft | Ending) -> NoticeEntry:
     try:
         body = msgspec.json.encode(asked)
     except UnicodeEncodeError:

@@ -9,7 +9,7 @@ from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.host_port import format_host_port, host_and_port
 from lookout.cli.arguments import fail, listen_option
 from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
-from lookout.demo.sim.front import Front
+from lookout.demo.sim.front import UpstreamFront
 from lookout.demo.sim.server import serve_forever
 
 
@@ -31,7 +31,7 @@ def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool)
     """
     host, port = host_and_port(listen)
     try:
-        front = Front(None if folder is None else load_or_make(folder, host), compresses)
+        front = UpstreamFront(None if folder is None else load_or_make(folder, host), compresses)
     except OSError as error:
         fail(f"--tls: {error.filename or folder}: {error.strerror or error}")
 

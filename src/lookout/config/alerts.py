@@ -9,7 +9,17 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import SECRET, Duration, DurationOrZero, OneOf, Positive, Rule, Table, Text, UrlOrNone
+from lookout.base.setting_types import (
+    SECRET,
+    Duration,
+    DurationOrZero,
+    OneOf,
+    Positive,
+    Table,
+    Text,
+    UrlOrNone,
+    ValueRule,
+)
 from lookout.config.tables import in_ms
 from lookout.core import episodes
 from lookout.core.model import Check, Reason, Status
@@ -57,11 +67,11 @@ class AlertRule(Table, frozen=True):
             not self.chains or check.chain_id in self.chains
         )
 
-    def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.Rule]:
+    def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.EpisodeRule]:
         """The rule as the core needs it. What cannot be judged is another matter than what is bad, with episodes of its
         own, unless the rule says that it is the same."""
         for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or None
-        rule = episodes.Rule(
+        rule = episodes.EpisodeRule(
             self.key(),
             frozenset(check for check in monitored if self.matches(check)),
             frozenset((*self._trouble(), "unknown") if self.unknown else self._trouble()),
@@ -127,8 +137,8 @@ def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
             yield Problem("", f"name {number} is not allowed; it has to be up to 60 letters, digits, '_' and '-'")
 
 
-class Alerts(Table, frozen=True):
-    targets: Annotated[dict[str, Text], SECRET, Rule(_check_target_names)] = field(default_factory=dict)
+class AlertsTable(Table, frozen=True):
+    targets: Annotated[dict[str, Text], SECRET, ValueRule(_check_target_names)] = field(default_factory=dict)
     group_s: Annotated[float, Meta(ge=0, le=3600)] = 30
     give_up_s: Duration = 3600
     rules: tuple[AlertRule, ...] = ()

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import SECRET, OneOf, Rule, Table
+from lookout.base.setting_types import SECRET, OneOf, Table, ValueRule
 
 Note = TypeVar("Note")
 
@@ -75,11 +75,11 @@ def describe_allowed(key_type: Any) -> str:
     return f"{'a whole number' if key_type is int else 'a number'} from {meta.ge} to {meta.le}"
 
 
-def split_annotated(key_type: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
+def split_annotated(key_type: Any) -> tuple[Any, Meta, tuple[ValueRule, ...]]:
     """A type without what is annotated to it, the limits, and the rules."""
     if typing.get_origin(key_type) is not Annotated:
         return key_type, Meta(), ()
-    rules = tuple(note for note in key_type.__metadata__ if isinstance(note, Rule))
+    rules = tuple(note for note in key_type.__metadata__ if isinstance(note, ValueRule))
     return key_type.__origin__, find_note(key_type, Meta) or Meta(), rules
 
 

@@ -15,24 +15,24 @@ from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
 from lookout.base.text import shorten
 from lookout.base.unix_socket import can_be_asked
-from lookout.config.alerts import AlertRule, Alerts
+from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.own_services import OwnService, type_of_own_services
 from lookout.config.source_tables import type_of_tables
 from lookout.config.tables import (
-    Admin,
-    Chain,
-    Edge,
-    History,
-    Log,
-    Monitor,
-    Page,
-    Ping,
-    Policy,
-    Server,
-    Store,
+    AdminTable,
+    ChainTable,
+    EdgeTable,
+    HistoryTable,
+    LogTable,
+    MonitorTable,
+    PageTable,
+    PingTable,
+    PolicyTable,
+    ServerTable,
+    StoreTable,
     in_ms,
 )
-from lookout.core.episodes import Rules
+from lookout.core.episodes import EpisodeRules
 from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES, Service, all_services
@@ -51,9 +51,9 @@ class ServerSettings(Struct, frozen=True):
     """What a server needs of a configuration, and all of it that its processes ever hold."""
 
     protocol: str
-    server: Server
-    admin: Admin
-    log: Log
+    server: ServerTable
+    admin: AdminTable
+    log: LogTable
     description: Description
     store_url: str
     reads_as_writer: bool = False
@@ -67,21 +67,21 @@ class Settings(Table, frozen=True):
     """A whole configuration file. A service whose tables are left out is not configured (S14)."""
 
     protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = _UNNAMED
-    server: Server = Server()
-    admin: Admin = Admin()
-    log: Log = Log()
-    store: Store = Store()
-    monitor: Monitor = Monitor()
-    chains: tuple[Chain, ...] = ()
+    server: ServerTable = ServerTable()
+    admin: AdminTable = AdminTable()
+    log: LogTable = LogTable()
+    store: StoreTable = StoreTable()
+    monitor: MonitorTable = MonitorTable()
+    chains: tuple[ChainTable, ...] = ()
     sources: dict[str, tuple[SourceTable, ...]] = field(default_factory=dict)
     """By the service's name, its tables."""
     services: tuple[OwnService, ...] = ()
-    policy: Policy = Policy()
-    history: History = History()
-    edge: Edge = Edge()
-    page: Page = Page()
-    alerts: Alerts = Alerts()
-    ping: Ping = Ping()
+    policy: PolicyTable = PolicyTable()
+    history: HistoryTable = HistoryTable()
+    edge: EdgeTable = EdgeTable()
+    page: PageTable = PageTable()
+    alerts: AlertsTable = AlertsTable()
+    ping: PingTable = PingTable()
 
     def plan(self) -> Plan:
         """The settings as the rules need them."""
@@ -105,7 +105,7 @@ class Settings(Table, frozen=True):
         return ServerSettings(
             self.protocol,
             self.server,
-            Admin("", self.admin.server, self.admin.hosts),
+            AdminTable("", self.admin.server, self.admin.hosts),
             self.log,
             self.description(),
             self.store.read_url or self.store.url,
@@ -163,7 +163,7 @@ class Settings(Table, frozen=True):
         plan, alerts = self.plan(), self.alerts
         rules = tuple(each for rule in alerts.rules for each in rule.build(plan.monitored, alerts.targets))
         return AlertPolicy(
-            Rules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
+            EpisodeRules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
             alerts.targets,
             in_ms(alerts.give_up_s),
             Deployment(
@@ -333,20 +333,20 @@ def _chain_ids(tables: Iterable[SourceTable]) -> list[int]:
     return [chain_id for table in tables for chain_id in table.chain_ids() if chain_id is not None]
 
 
-def _same_endpoints(key: str, chain: Chain) -> Iterator[Problem]:
+def _same_endpoints(key: str, chain: ChainTable) -> Iterator[Problem]:
     for second, first in chain.same_endpoints():
         what = f"is the same endpoint as {key}[{first}]; name another one, or leave it out"
         yield Problem(f"{key}[{second}]", what)
 
 
-def _check_outvoted(key: str, table: KindTable, chains: Mapping[int, Chain]) -> Iterator[Problem]:
+def _check_outvoted(key: str, table: KindTable, chains: Mapping[int, ChainTable]) -> Iterator[Problem]:
     chain = None if table.chain is None else chains.get(table.chain)
     if chain is not None and not chain.outvotes(table.url):
         what = "is an rpc endpoint of the chain as well, which has fewer than three"
         yield Problem(f"{key}.url", f"{what}: it would be compared with itself")
 
 
-def _check_enough(key: str, table: KindTable, chains: Mapping[int, Chain]) -> Iterator[Problem]:
+def _check_enough(key: str, table: KindTable, chains: Mapping[int, ChainTable]) -> Iterator[Problem]:
     complete = table.complete if isinstance(table, ListTable) else None
     chain = None if table.chain is None else chains.get(table.chain)
     if complete is not None and chain is not None and complete.endpoints > (has := len(chain.rpc)):

@@ -23,11 +23,11 @@ from lookout.base.setting_types import (
     Natural,
     Networks,
     Positive,
-    Rule,
     Table,
     Text,
     Url,
     UrlOrNone,
+    ValueRule,
     must,
 )
 from lookout.base.url import find_url_mistake
@@ -42,7 +42,7 @@ _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 _AS_KNOWN: Final[Any] = None  # of what is left out and depends on the chain
 
 
-class Server(Table, frozen=True):
+class ServerTable(Table, frozen=True):
     listen: HostPort = "127.0.0.1:8080"
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     rate_limit_per_minute: Natural = 120
@@ -52,18 +52,18 @@ class Server(Table, frozen=True):
     ban_s: Duration = 60
 
 
-class Admin(Table, frozen=True):
+class AdminTable(Table, frozen=True):
     monitor: AdminAddress = "127.0.0.1:9464"
     server: AdminAddress = "127.0.0.1:9465"
     hosts: tuple[Text, ...] = ()
 
 
-class Log(Table, frozen=True):
+class LogTable(Table, frozen=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "console", "json"] = "auto"
 
 
-class Store(Table, frozen=True):
+class StoreTable(Table, frozen=True):
     url: Annotated[
         str,
         SECRET,
@@ -99,7 +99,7 @@ class Store(Table, frozen=True):
             yield Problem("read_url", f"is not set, {why}")
 
 
-class Monitor(Table, frozen=True):
+class MonitorTable(Table, frozen=True):
     record: str = ""
     record_max_mb: Positive = 256
 
@@ -112,7 +112,7 @@ class RpcEndpoint(AccessTable, frozen=True):
     name: Annotated[NameOrNone, SECRET] = ""  # the address may be written in its place
 
 
-class Chain(Table, frozen=True, kw_only=True):
+class ChainTable(Table, frozen=True, kw_only=True):
     """Of a chain that is known, what is left out is as it is known; of another one, it is no test network."""
 
     id: Positive
@@ -181,7 +181,7 @@ class Chain(Table, frozen=True, kw_only=True):
         return Pace(block_time_ms.numerator, block_time_ms.denominator)
 
 
-class Policy(Table, frozen=True):
+class PolicyTable(Table, frozen=True):
     """The status policy's thresholds, with the values of the launch (S16)."""
 
     recheck_s: Duration = 30
@@ -225,8 +225,8 @@ def _divides_a_day(bucket_s: int) -> Iterator[Problem]:
         yield Problem("", f"{bucket_s} does not divide a day of 86400 s")
 
 
-class History(Table, frozen=True):
-    bucket_s: Annotated[int, Meta(ge=1, le=86_400), Rule(_divides_a_day)] = 300
+class HistoryTable(Table, frozen=True):
+    bucket_s: Annotated[int, Meta(ge=1, le=86_400), ValueRule(_divides_a_day)] = 300
     retention_days: Annotated[int, Meta(ge=1, le=366)] = 14
     counts_from_s: Duration = 60
     hold_s: Duration = 60
@@ -243,12 +243,12 @@ class History(Table, frozen=True):
         )
 
 
-class Ping(Table, frozen=True):
+class PingTable(Table, frozen=True):
     url: UrlOrNone = ""
     every_s: Duration = 60
 
 
-class Page(Table, frozen=True):
+class PageTable(Table, frozen=True):
     """What people see beside the rows; and which services are run by others than the operator (C12)."""
 
     title: Line = ""
@@ -258,7 +258,7 @@ class Page(Table, frozen=True):
     run_by_others: tuple[Text, ...] = ("ppoi", "hosted-indexer")
 
 
-class Edge(Table, frozen=True):
+class EdgeTable(Table, frozen=True):
     listen: HostPort = "0.0.0.0:80"
     origin: HostPortOrNone = ""
 

@@ -26,7 +26,7 @@ _NEVER_MS: Final = 2**53
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
-class Rule(Struct, frozen=True):
+class EpisodeRule(Struct, frozen=True):
     """These checks, in one of these statuses and for one of these reasons, are reported to these targets after this
     long; reminders become rarer."""
 
@@ -44,10 +44,10 @@ class Rule(Struct, frozen=True):
         return is_counted and (self.counts_nothing or not row.is_of_nothing)
 
 
-class Rules(Struct, frozen=True):
+class EpisodeRules(Struct, frozen=True):
     """All rules, how long news are gathered, and how long a published status lasts at most (H8)."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[EpisodeRule, ...]
     group_ms: int
     hold_ms: int
 
@@ -101,7 +101,7 @@ def restart(state: AlertState) -> AlertState:
 
 
 def advance(
-    state: AlertState, at: int, rows: Iterable[Row], rules: Rules, silenced: Collection[Check] = ()
+    state: AlertState, at: int, rows: Iterable[Row], rules: EpisodeRules, silenced: Collection[Check] = ()
 ) -> tuple[AlertState, tuple[News, ...]]:
     """A publication was made: the new state, and the news that are to be sent now, together. Of checks that are
     silenced neither beginnings nor reminders are news, but ends are; what falls due meanwhile is reported later."""
@@ -154,12 +154,12 @@ def _lag(cause: str) -> int:
     return int(blocks) if blocks.isdecimal() else 0
 
 
-def _mute(rule: Rule) -> Rule:
+def _mute(rule: EpisodeRule) -> EpisodeRule:
     """The same, but that no beginning and no reminder is ever due."""
     return replace(rule, for_ms=_NEVER_MS, remind_ms=0)
 
 
-def _follow(episode: Episode | None, row: Row, rule: Rule, at: int) -> tuple[Episode | None, News | None]:
+def _follow(episode: Episode | None, row: Row, rule: EpisodeRule, at: int) -> tuple[Episode | None, News | None]:
     """What the next publication makes of an episode, or of none."""
     if rule.is_bad(row):
         if episode is None:
@@ -172,7 +172,7 @@ def _follow(episode: Episode | None, row: Row, rule: Rule, at: int) -> tuple[Epi
     return None, _make_news("ended", episode, row.status, row.reason, at)
 
 
-def _report_if_due(episode: Episode, rule: Rule, at: int) -> tuple[Episode, News | None]:
+def _report_if_due(episode: Episode, rule: EpisodeRule, at: int) -> tuple[Episode, News | None]:
     seen_ms = episode.seen_ms
     if not episode.reported_to:
         kind: NewsKind = "began"

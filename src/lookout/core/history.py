@@ -25,7 +25,7 @@ SPARE_DAYS: Final = 3
 MOST_LATER: Final = 16
 
 
-class Progress(Struct, frozen=True):
+class HistoryProgress(Struct, frozen=True):
     """How far the history has come."""
 
     bucket_ms: int
@@ -41,7 +41,7 @@ class Progress(Struct, frozen=True):
 class HistoryState(Struct, frozen=True):
     """The history as it is stored: of each check the filling bucket's tally, and the ended buckets by day (M7)."""
 
-    progress: Progress
+    progress: HistoryProgress
     tallies: Mapping[Check, Tally]
     days: Mapping[Check, Mapping[int, str]]
 
@@ -143,7 +143,7 @@ class History:
         if self.published_at is None:
             return None
         span, published_at = self._span, self.published_at
-        progress = Progress(span.bucket_ms, self._first, self._bucket, published_at, self._watched_ms)
+        progress = HistoryProgress(span.bucket_ms, self._first, self._bucket, published_at, self._watched_ms)
         tallies = {check: strip.tally for check, strip in self._strips.items()}
         return HistoryState(progress, tallies, {check: strip.days for check, strip in self._strips.items()})
 

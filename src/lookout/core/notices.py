@@ -74,7 +74,7 @@ class Notices(Struct, frozen=True):
         return frozenset(check for check in checks if any(each.covers(check) for each in silent))
 
 
-class Draft(Struct, frozen=True, forbid_unknown_fields=True):
+class NoticeDraft(Struct, frozen=True, forbid_unknown_fields=True):
     """A notice as the operator writes it: chains by their ids or names, instants and a duration as text."""
 
     kind: NoticeKind
@@ -107,7 +107,7 @@ class NoticeError(Exception):
         self.problems = problems
 
 
-def add_notice(notices: Notices, draft: Draft, at: int, watched: Watched) -> tuple[Notices, Notice]:
+def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) -> tuple[Notices, Notice]:
     """With one more, and that one. NoticeError with everything that is wrong with it."""
     problems: list[Problem] = []
     from_at, until_at = _read_times(draft, at, problems)
@@ -150,7 +150,7 @@ def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> t
     return replace(notices, declared=tuple(each for each in notices.declared if each is not found)), found
 
 
-def _read_times(draft: Draft, at: int, problems: list[Problem]) -> tuple[int, int | None]:
+def _read_times(draft: NoticeDraft, at: int, problems: list[Problem]) -> tuple[int, int | None]:
     """When it begins and ends, as far as that can be read."""
     now_at = at // 1000 * 1000  # what is shown, to the second, is what is stored
     from_at = _read_instant("from", draft.from_, problems)
@@ -181,7 +181,7 @@ def _read_instant(key: str, text: str | None, problems: list[Problem]) -> int | 
         return None
 
 
-def _check_times(draft: Draft, at: int, from_at: int, until_at: int | None) -> Iterator[Problem]:
+def _check_times(draft: NoticeDraft, at: int, from_at: int, until_at: int | None) -> Iterator[Problem]:
     if abs(from_at - at) > _FARTHEST_DAYS * DAY_MS:
         yield Problem("from", f"is more than {_FARTHEST_DAYS} days away")
     key = "until" if draft.for_ is None else "for"
@@ -198,7 +198,7 @@ def _check_times(draft: Draft, at: int, from_at: int, until_at: int | None) -> I
         yield Problem(key, f"alerts are silenced for {_LONGEST_SILENCE_DAYS} days at most")
 
 
-def _check_text(draft: Draft) -> Iterator[Problem]:
+def _check_text(draft: NoticeDraft) -> Iterator[Problem]:
     is_note, text = draft.kind == "note", draft.text.strip()
     key, longest = ("text", LONGEST_NOTE) if is_note else ("why", LONGEST_WHY)
     if is_note and not any(map(str.isprintable, text)):

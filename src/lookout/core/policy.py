@@ -32,7 +32,7 @@ from lookout.core.plan import Limits
 # Instants and heads, both rising: the highest head seen up to each instant.
 HeadsSeen = tuple[tuple[int, int], ...]
 # What a row says of a service that was compared.
-Verdict = tuple[Status, Reason, Metrics]
+Judgement = tuple[Status, Reason, Metrics]
 
 
 class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -150,9 +150,9 @@ def _behind(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits,
     return replace(memory, far_behind=far_behind), row
 
 
-def _evaluated(memory: Memory, seen: Observation, verdict: Verdict, limits: Limits) -> tuple[Memory, Row]:
+def _evaluated(memory: Memory, seen: Observation, judgement: Judgement, limits: Limits) -> tuple[Memory, Row]:
     """The service answered and was compared (R6, R7)."""
-    status, reason, metrics = verdict
+    status, reason, metrics = judgement
     row = Row(seen.check, status, reason, seen.at, seen.at, seen.at + limits.row_lifetime_ms, metrics)
     return replace(memory, failures=0, far_behind=0, last_success_at=seen.at), row
 

@@ -18,7 +18,7 @@ from lookout.core.ledger import Ledger, State
 from lookout.core.model import Blocks, Check, Failed, Found, Observation
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import HeadAnswer, Silence, World
-from lookout.demo.simulated_sources import Ask, simulated_sources
+from lookout.demo.simulated_sources import SimulatedAsk, simulated_sources
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
 from lookout.state.log import Event, HeadRead, Started, Stopped
@@ -69,7 +69,7 @@ class _Source:
 
     __slots__ = ("ask", "chance", "checks", "failures")
 
-    def __init__(self, checks: tuple[Check, ...], ask: Ask, chance: Random) -> None:
+    def __init__(self, checks: tuple[Check, ...], ask: SimulatedAsk, chance: Random) -> None:
         self.checks = checks
         self.ask = ask
         self.chance = chance  # of its own, so that a fault of one source moves no other's instants

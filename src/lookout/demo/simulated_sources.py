@@ -9,10 +9,10 @@ from lookout.core.plan import Plan
 from lookout.core.services import all_services
 from lookout.demo.sim.world import Silence, World
 
-Ask = Callable[[int], tuple[Found, ...] | Silence]
+SimulatedAsk = Callable[[int], tuple[Found, ...] | Silence]
 
 
-def simulated_sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], Ask]]:
+def simulated_sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], SimulatedAsk]]:
     """What is probed as one, for the plan's monitored checks, and how it answers at an instant: ppoi and broadcasters
     answer for all their chains."""
     for service in all_services(plan.own_services):

@@ -12,7 +12,7 @@ from typing import Final, Literal, NoReturn
 
 import structlog
 
-from lookout.alerts.event import Facts
+from lookout.alerts.event import AlertFacts
 from lookout.alerts.messages import Message, write_message, write_restored
 from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
@@ -100,14 +100,14 @@ class Alerts:
         self._outbox.mark_storing()
         self._set_gauges()
 
-    def _gather_facts(self, row: Row, cause: str | None, at: int) -> Facts:
+    def _gather_facts(self, row: Row, cause: str | None, at: int) -> AlertFacts:
         good = self._good.get(row.check)
         is_last = good is not None and good.last_success_at == row.last_success_at
         metrics = good.metrics if good and is_last else NO_METRICS
         endpoints = (
             self._resources.instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
         )
-        return Facts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
+        return AlertFacts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
 
     def pieces(self) -> dict[str, bytes]:
         """All that is to be in the store."""

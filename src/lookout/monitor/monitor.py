@@ -9,7 +9,7 @@ import structlog
 from lookout.base.clock import Clock
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, RpcEndpoint
+from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
@@ -180,7 +180,7 @@ def rebuild_sources(
     return Built(tuple(sources), tuple(endpoints))
 
 
-def _endpoints(chain: Chain) -> tuple[int, str, tuple[RpcEndpoint, ...]]:
+def _endpoints(chain: ChainTable) -> tuple[int, str, tuple[RpcEndpoint, ...]]:
     return chain.id, chain.name, chain.rpc
 
 

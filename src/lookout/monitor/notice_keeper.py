@@ -8,7 +8,7 @@ import structlog
 
 from lookout.config.settings import Settings
 from lookout.core.model import Check
-from lookout.core.notices import Draft, Notice, NoticeKind, Notices, Watched, add_notice, end_notice
+from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
 from lookout.monitor.journal import Journal
 from lookout.state.notices import decode_notices, encode_notices
 
@@ -40,7 +40,7 @@ class NoticeKeeper:
         services = tuple(each.name for each in description.services)
         self._watched = Watched(services, {each.id: each.name for each in settings.chains}, frozenset(plan.checks()))
 
-    async def add(self, draft: Draft) -> Notice:
+    async def add(self, draft: NoticeDraft) -> Notice:
         """Once it is stored. NoticeError if it is refused, NotStoredError if it could not be stored."""
         added = await self._change(lambda at: add_notice(self._notices, draft, at, self._watched))
         scope = {"services": added.services, "chains": added.chains}

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from lookout.config.settings import Settings
-from lookout.config.tables import Ping
+from lookout.config.tables import PingTable
 from lookout.monitor.resources import Resources
 from lookout.monitor.watcher import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
@@ -62,7 +62,7 @@ class Pinger:
         await self._ping(session, ping)
         return ping.every_s
 
-    async def _ping(self, session: Session, ping: Ping) -> None:
+    async def _ping(self, session: Session, ping: PingTable) -> None:
         try:
             await fetch(session, Request("GET", ping.url))
         except ProbeFailed as failure:

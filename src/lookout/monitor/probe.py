@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 from lookout.base.clock import Clock
 from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain
+from lookout.config.tables import ChainTable
 from lookout.core.agreement import Agreement
 from lookout.core.causes import code_of, describe_cause, explain
 from lookout.core.heads import Reading
@@ -122,7 +122,7 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
     return probed
 
 
-async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
+async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
     """Let the chain's endpoints agree on a head, and compare each with it."""
     answers = await asyncio.gather(*(_read(endpoint, run) for endpoint in endpoints))
     agreement = Agreement(len(endpoints), run.limits.head_max_age_ms)

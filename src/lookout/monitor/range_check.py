@@ -41,7 +41,7 @@ _AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatev
 _DAY_MS: Final = 86_400_000
 _NEVER_MS: Final = 10_000 * _DAY_MS  # a list without anything may only fail without a word: it proves nothing at once
 
-Report = Callable[[Check, int, int], None]
+ReportProgress = Callable[[Check, int, int], None]
 """Called with how many blocks of a check's list were compared, and how many there are."""
 
 
@@ -95,7 +95,7 @@ async def check_ranges(
     settings: Settings,
     clock: Clock,
     ends: Ends,
-    report: Report,
+    report: ReportProgress,
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
 ) -> list[CheckedRange]:
     """All of them at the same time."""
@@ -143,7 +143,9 @@ class _RangeCheck:
     """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
     again at once, and what could not be compared is tried again a few seconds later."""
 
-    def __init__(self, comparison: Comparison, chain: _Chain, session: Session, clock: Clock, report: Report) -> None:
+    def __init__(
+        self, comparison: Comparison, chain: _Chain, session: Session, clock: Clock, report: ReportProgress
+    ) -> None:
         self._comparison = comparison
         self._chain = chain
         self._session = session

@@ -28,7 +28,7 @@ from lookout.protocols.plugins.process import (
     LENGTH_BYTES,
     PATIENCE_S,
     NotUsableError,
-    Reply,
+    PluginReply,
     broken,
     command_line,
     frame,
@@ -131,7 +131,7 @@ def _problems_of_hostile(tried: _Tried, good: Iterable[bytes]) -> Iterator[str]:
             yield f"given {name}: {problem}"
 
 
-def _problem_of(reply: Reply, tried: _Tried) -> str | None:
+def _problem_of(reply: PluginReply, tried: _Tried) -> str | None:
     try:
         if reply.word != "failed":
             read_found(reply, tried.protocol.answer, tried.settings)
@@ -146,7 +146,7 @@ def _problem_of(reply: Reply, tried: _Tried) -> str | None:
     return None
 
 
-def _replies(tried: _Tried, cases: Iterable[tuple[_Name, bytes]]) -> Iterator[tuple[_Name, Reply]]:
+def _replies(tried: _Tried, cases: Iterable[tuple[_Name, bytes]]) -> Iterator[tuple[_Name, PluginReply]]:
     """What the plug-in replies to each. One that ends its process gets another."""
     left = iter(cases)
     for first in left:
@@ -184,13 +184,13 @@ class _Process:
         self._process.kill()
         self._process.communicate()
 
-    def ask(self, question: bytes) -> Reply:
+    def ask(self, question: bytes) -> PluginReply:
         with suppress(BrokenPipeError):  # if it ended, it has no reply either
             self._questions.write(frame(question))
             self._questions.flush()
         return self._reply()
 
-    def _reply(self) -> Reply:
+    def _reply(self) -> PluginReply:
         length = self._replies.read(LENGTH_BYTES)
         if length:
             return decode_reply(self._replies.read(int.from_bytes(length)))

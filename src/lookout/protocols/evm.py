@@ -31,7 +31,7 @@ class Block(NamedTuple):
     block_at: int
 
 
-class ChainId:
+class CheckedChainId:
     """A node is asked for its chain id before its first answer counts, again after a reading that failed, and every
     minute: behind one address there may be another node now. All that is asked of one node at the same time shares
     that. Two requests and not a batch, which some public endpoints refuse or count as abuse."""
@@ -72,7 +72,7 @@ class EvmEndpoint:
         self.name = name
         self.chain_id = chain_id
         self._ask_block = Request("POST", url, access, call("eth_getBlockByNumber", ["latest", False], _BLOCK))
-        self._chain_id = ChainId(chain_id, self._ask_block)
+        self._chain_id = CheckedChainId(chain_id, self._ask_block)
 
     async def read(self, session: "Session", now: Now, /) -> Reading:
         async with self._chain_id.checked(session, now):
@@ -109,7 +109,7 @@ class EvmSource:
         self.name = one.name
         self.checks = one.checks
         self._one = one
-        self._chain_id = ChainId(settings.chain, one.request)
+        self._chain_id = CheckedChainId(settings.chain, one.request)
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         async with self._chain_id.checked(session, now):

@@ -18,7 +18,7 @@ from lookout.protocols.logs import HASH_BYTES, EventFilter
 from lookout.protocols.pointer import check_escapes, member
 from lookout.protocols.tables import KindTable
 
-Address = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z", description="0x and 40 hexadecimal digits")]
+ContractAddress = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z", description="0x and 40 hexadecimal digits")]
 Topic = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z", description="0x and 64 hexadecimal digits")]
 
 _ENDS: Final = ("from", "to")
@@ -28,7 +28,7 @@ _EVERY_ENTRY: Final = "*"
 class CompleteTable(Table, frozen=True, kw_only=True):
     """``[indexer.complete]``: what is compared, and where the indexer lists it."""
 
-    contracts: Annotated[tuple[Address, ...], Meta(min_length=1)]
+    contracts: Annotated[tuple[ContractAddress, ...], Meta(min_length=1)]
     events: Annotated[tuple[Topic, ...], Meta(min_length=1)]
     first_block: Natural
     query: Annotated[str, SECRET] = ""

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -12,15 +11,14 @@ from lookout.base.instants import format_second
 from lookout.core.buckets import KNOWN, uptime
 from lookout.core.history import DAY_MS, WINDOW_DAYS, HistoryRow, HistoryView
 from lookout.core.plan import Plan
-
-Window = Literal["24h", "7d", "14d"]
+from lookout_reader.history import WINDOWS, Window
 
 
 class ComparisonError(Exception):
     """The two cannot be compared; the text says why."""
 
 
-class Stretch(Struct, frozen=True, rename="camel"):
+class ChangedStretch(Struct, frozen=True, rename="camel"):
     """Buckets in a row that differ in the same way; the first one that does not begins at ``until``."""
 
     since: str
@@ -41,7 +39,7 @@ class ComparedRow(Struct, frozen=True, rename="camel"):
     service: str
     chain_id: int | None
     changed: int
-    stretches: list[Stretch]
+    stretches: list[ChangedStretch]
     uptime: dict[Window, Figure]
 
 
@@ -56,7 +54,7 @@ class Total(Struct, frozen=True, rename="camel"):
     uptime: dict[Window, Figure]
 
 
-class Comparison(Struct, frozen=True, rename="camel"):
+class HistoryComparison(Struct, frozen=True, rename="camel"):
     """``left_out`` are rows that only one of the two has."""
 
     bucket_seconds: int
@@ -72,7 +70,7 @@ def check_comparable(one: Plan, other: Plan) -> None:
         raise ComparisonError("history.bucket_s differs: buckets of different lengths cannot be compared")
 
 
-def compare(was: HistoryView, would_be: HistoryView) -> Comparison:
+def compare(was: HistoryView, would_be: HistoryView) -> HistoryComparison:
     """What another configuration, of comparable buckets, would have told of the same log."""
     since_at, last_at = max(was.from_at, would_be.from_at), min(was.to_at, would_be.to_at)
     before = {row.check: row for row in was.rows}
@@ -87,7 +85,7 @@ def compare(was: HistoryView, would_be: HistoryView) -> Comparison:
         stretches = list(_stretches(pairs, since_at, was.span.bucket_ms))
         figures = map(Figure, astuple(one.uptime), astuple(other.uptime))
         changed = sum(stretch.buckets for stretch in stretches)
-        rows.append(ComparedRow(*one.check, changed, stretches, dict(zip(get_args(Window), figures, strict=True))))
+        rows.append(ComparedRow(*one.check, changed, stretches, dict(zip(WINDOWS, figures, strict=True))))
         changes.update(before + after for before, after in pairs if before != after)
     buckets = (last_at - since_at) // was.span.bucket_ms + 1
     totals = map(Figure, _total(was, [row for row, _ in both]), _total(would_be, [row for _, row in both]))
@@ -97,9 +95,9 @@ def compare(was: HistoryView, would_be: HistoryView) -> Comparison:
         len(rows) * buckets,
         changes.total(),
         dict(sorted(changes.items())),
-        dict(zip(get_args(Window), totals, strict=True)),
+        dict(zip(WINDOWS, totals, strict=True)),
     )
-    return Comparison(
+    return HistoryComparison(
         was.span.bucket_ms // 1000,
         format_second(since_at),
         format_second(last_at + was.span.bucket_ms),
@@ -115,14 +113,14 @@ def _between(view: HistoryView, row: HistoryRow, since_at: int, last_at: int) ->
     return row.buckets[first : first + (last_at - since_at) // view.span.bucket_ms + 1]
 
 
-def _stretches(pairs: Sequence[tuple[str, str]], since_at: int, bucket_ms: int) -> Iterator[Stretch]:
+def _stretches(pairs: Sequence[tuple[str, str]], since_at: int, bucket_ms: int) -> Iterator[ChangedStretch]:
     number = 0
     for (was, would_be), same in groupby(pairs):
         buckets = len(list(same))
         if was != would_be:
             begin_at = since_at + number * bucket_ms
             end_at = begin_at + buckets * bucket_ms
-            yield Stretch(format_second(begin_at), format_second(end_at), buckets, was, would_be)
+            yield ChangedStretch(format_second(begin_at), format_second(end_at), buckets, was, would_be)
         number += buckets
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, NamedTuple
 
-Address = IPv4Address | IPv6Address
+CallerAddress = IPv4Address | IPv6Address
 
 UNREADABLE: Final = "\ufffd"  # in the place of a header that is there, but whose bytes a server does not pass on
 _UNKNOWN: Final = b"?"  # one caller, for peers without an address
@@ -68,7 +68,7 @@ class Callers:
         return _Known(address.packed, is_trusted)
 
 
-def _parse_address(text: str) -> Address | None:
+def _parse_address(text: str) -> CallerAddress | None:
     """An address with or without a port, brackets or a zone."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -15,23 +15,23 @@ _COOKIE_BYTES: Final = 8
 _RESET: Final = Struct("=ii").pack(1, 0)
 
 
-class Progress(NamedTuple):
+class ConnectionProgress(NamedTuple):
     """How far a connection got, in bytes."""
 
     taken: int  # by the reader, of our answers
     received: int
     has_unread: bool  # there is more of our answers, which the reader has not taken yet
 
-    def is_ahead_of(self, earlier: "Progress") -> bool:
+    def is_ahead_of(self, earlier: "ConnectionProgress") -> bool:
         """Whether it went on since then. With answers left to read, asking for more of them is no progress."""
         if self.taken != earlier.taken or self.has_unread != earlier.has_unread:
             return True
         return self.received != earlier.received and not self.has_unread
 
 
-class Snapshot(NamedTuple):
+class ConnectionSnapshot(NamedTuple):
     cookie: bytes
-    progress: Progress
+    progress: ConnectionProgress
 
 
 def list_open_files() -> list[int]:
@@ -39,7 +39,7 @@ def list_open_files() -> list[int]:
     return [int(name) for name in os.listdir(_FILES)]  # noqa: PTH208  a Path for each would take as long as the look
 
 
-def take_snapshot(number: int) -> Snapshot | None:
+def take_snapshot(number: int) -> ConnectionSnapshot | None:
     """None if this file is not a TCP connection. Nothing about it is changed."""
     try:
         # Not socket.socket: its wrapper takes a third of the time, and this is done for every connection every second.
@@ -65,7 +65,7 @@ def find_peer(number: int, cookie: bytes, port: int) -> str | None:
         return None
 
 
-def close_connection(number: int, snapshot: Snapshot) -> bool:
+def close_connection(number: int, snapshot: ConnectionSnapshot) -> bool:
     """Have the server close this connection; False if it is gone. Bytes that nobody reads are not kept for later."""
     try:
         # A descriptor of our own first: its number could be another connection's by the time it is used.
@@ -80,12 +80,12 @@ def close_connection(number: int, snapshot: Snapshot) -> bool:
     return True
 
 
-def _read_snapshot(looked_at: socket.SocketType) -> Snapshot | None:
+def _read_snapshot(looked_at: socket.SocketType) -> ConnectionSnapshot | None:
     info = looked_at.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
     state, unacked, taken, received, unsent = _INFO.unpack(info)
     if state == _LISTENS:
         return None
-    return Snapshot(_read_cookie(looked_at), Progress(taken, received, unacked + unsent > 0))
+    return ConnectionSnapshot(_read_cookie(looked_at), ConnectionProgress(taken, received, unacked + unsent > 0))
 
 
 def _read_cookie(looked_at: socket.SocketType) -> bytes:

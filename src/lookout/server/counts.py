@@ -19,7 +19,7 @@ _FORMAT: Final = "q"
 _GONE_MS: Final = 5_000
 
 
-class Summary(NamedTuple):
+class Totals(NamedTuple):
     """Of all processes, those that are gone included."""
 
     requests: dict[tuple[str, int], int]  # by route and code
@@ -41,10 +41,10 @@ class Counts:
         """A row for this process, for as long as it lives."""
         return OwnCounts(self._row(self._memory.take_place(self._rows)))
 
-    def summarize(self, now_ms: int) -> Summary:
+    def summarize(self, now_ms: int) -> Totals:
         rows = [self._row(number) for number in range(self._rows)]
         present = [row for row in rows if row[_SEEN_MS] and now_ms - row[_SEEN_MS] < _GONE_MS]
-        return Summary(
+        return Totals(
             {key: sum(row[cell] for row in rows) for key, cell in _CELL.items()},
             sum(row[_STORE_ERRORS] for row in rows),
             tuple(row[_GENERATED_AT] or None for row in present),

@@ -16,7 +16,7 @@ _OWN: Final = "own"  # no path: the operator's own routes count together, as if 
 _FILES: Final = "/assets/"  # the page's files alone count each by itself: a single view asks for all of them
 
 
-class Headers(Protocol):
+class RequestHeaders(Protocol):
     """Of a request, with names in lower case. One may be there although the server passes on none of its lines: Granian
     leaves out lines that are not ASCII."""
 
@@ -39,12 +39,12 @@ class Front:
         self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
         self._store_errors = 0
 
-    def answer(self, method: str, path: str, http_version: str, peer: str, headers: Headers) -> Reply:
+    def answer(self, method: str, path: str, http_version: str, peer: str, headers: RequestHeaders) -> Reply:
         reply = self._find_refusal(path, peer, headers) or self._reply(method, path, http_version, headers)
         self._counts.count(self._route.get(path, "other"), reply.http_code)
         return reply
 
-    def _find_refusal(self, path: str, peer: str, headers: Headers) -> Reply | None:
+    def _find_refusal(self, path: str, peer: str, headers: RequestHeaders) -> Reply | None:
         """What a caller that asks too often gets, None if it does not."""
         if self._gate is None:
             return None
@@ -64,7 +64,7 @@ class Front:
             return None
         return path if path.startswith(_FILES) else _OWN
 
-    def _reply(self, method: str, path: str, http_version: str, headers: Headers) -> Reply:
+    def _reply(self, method: str, path: str, http_version: str, headers: RequestHeaders) -> Reply:
         hosts = headers.get_all("host")
         if not is_one_host(hosts) and (http_version == "1.1" or "host" in headers):  # before that there need be none
             return NO_HOST
@@ -85,7 +85,7 @@ class Front:
         self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)
 
 
-def _join_lines(headers: Headers, name: str) -> str | None:
+def _join_lines(headers: RequestHeaders, name: str) -> str | None:
     """A header that may stand on several lines."""
     lines = headers.get_all(name)
     return ", ".join(lines) if lines else None

@@ -15,7 +15,14 @@ import structlog
 
 from lookout.base.clock import Clock
 from lookout.server.callers import Callers
-from lookout.server.connections import Progress, Snapshot, close_connection, find_peer, list_open_files, take_snapshot
+from lookout.server.connections import (
+    ConnectionProgress,
+    ConnectionSnapshot,
+    close_connection,
+    find_peer,
+    list_open_files,
+    take_snapshot,
+)
 from lookout.server.counts import Closed, OwnCounts
 from lookout.server.crowds import Crowds
 
@@ -44,7 +51,7 @@ class _Connection:
     cookie: bytes
     network_hash: int | None  # of its peer's network; None if that may have any number
     order: int  # in which they were met
-    progress: Progress
+    progress: ConnectionProgress
     moved_ms: int
     is_ended: bool = False
 
@@ -101,7 +108,7 @@ class Guard:
             known[number] = connection
         return known
 
-    def _meet(self, number: int, snapshot: Snapshot, now_ms: int) -> _Connection | None:
+    def _meet(self, number: int, snapshot: ConnectionSnapshot, now_ms: int) -> _Connection | None:
         """None if it is not one that a reader opened."""
         peer = find_peer(number, snapshot.cookie, self._allowed.port)
         if peer is None:
@@ -126,7 +133,9 @@ class Guard:
         return bool(excess)
 
     def _close(self, number: int, connection: _Connection, reason: Closed) -> None:
-        if not connection.is_ended and close_connection(number, Snapshot(connection.cookie, connection.progress)):
+        if not connection.is_ended and close_connection(
+            number, ConnectionSnapshot(connection.cookie, connection.progress)
+        ):
             self._counts.count_closed(reason)
             connection.is_ended = True
 

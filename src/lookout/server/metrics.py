@@ -11,7 +11,7 @@ from lookout.base.clock import Clock
 from lookout.server.counts import Counts
 
 
-class Instruments(Collector):
+class ServerInstruments(Collector):
     """The server's metrics in a registry, summed over its processes at each scrape."""
 
     def __init__(self, registry: CollectorRegistry, counts: Counts, clock: Clock) -> None:

@@ -42,10 +42,10 @@ class TimePassed(NamedTuple):
     at_ms: int
 
 
-Event = LookBegan | Read | ReadFailed | LookEnded | TimePassed
+MirrorEvent = LookBegan | Read | ReadFailed | LookEnded | TimePassed
 
 
-class Look(NamedTuple):
+class StoreLook(NamedTuple):
     """A look at the store that is under way."""
 
     began_ms: int
@@ -61,17 +61,17 @@ class Mirror(NamedTuple):
     generated_at: int | None = None  # when the live report was assembled
     history: Forms | None = None
     history_unreadable_since_ms: int | None = None
-    look: Look | None = None
+    look: StoreLook | None = None
     error: str | None = None  # why the last look failed
     is_waiting: bool = False  # for the first report
     store_errors: int = 0
 
 
-def step(state: Mirror, event: Event, history_unreadable_ms: int) -> Mirror:
+def step(state: Mirror, event: MirrorEvent, history_unreadable_ms: int) -> Mirror:
     """The state after an event; a history is given up after more than ``history_unreadable_ms``."""
     match event:
         case LookBegan(at_ms):
-            return state._replace(look=Look(at_ms))
+            return state._replace(look=StoreLook(at_ms))
         case Read(at_ms, name, None) if (state.live if name == "live" else state.history) is not None:
             return step(state, ReadFailed(at_ms, name, _GONE), history_unreadable_ms)
         case Read(at_ms, "live", forms):
@@ -79,7 +79,7 @@ def step(state: Mirror, event: Event, history_unreadable_ms: int) -> Mirror:
                 return state._replace(live=forms)
             return state._replace(live=forms, live_arrived_ms=at_ms, generated_at=assembled_at(forms.plain.body))
         case ReadFailed(at_ms, "live", why):
-            return state._replace(look=(state.look or Look(at_ms))._replace(live_error=why))
+            return state._replace(look=(state.look or StoreLook(at_ms))._replace(live_error=why))
         case Read(_, _, forms):  # the history
             return _end_look(state._replace(history=forms, history_unreadable_since_ms=None), None)
         case ReadFailed(at_ms, _, why):  # the history

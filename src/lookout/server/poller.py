@@ -10,10 +10,10 @@ from lookout.base.clock import Clock
 from lookout.documents.document import Document, PlainName
 from lookout.server.forms import Forms, get_body, is_whole, read_forms
 from lookout.server.mirror import (
-    Event,
     LookBegan,
     LookEnded,
     Mirror,
+    MirrorEvent,
     Read,
     ReadFailed,
     TimePassed,
@@ -25,8 +25,8 @@ from lookout.server.replies import (
     NO_HISTORY,
     NO_LIVE,
     NO_TIMED_REPLIES,
+    ReplyTable,
     Resource,
-    Table,
     TimedReplies,
     endpoint,
 )
@@ -151,7 +151,7 @@ class Poller:
             return self._site.follow(None)
         return self._site.follow(stored.body)
 
-    def _apply(self, event: Event) -> Mirror:
+    def _apply(self, event: MirrorEvent) -> Mirror:
         with self._lock:
             before, after = self.state, step(self.state, event, self._history_unreadable_ms)
             self.state = after
@@ -180,14 +180,14 @@ class Poller:
                 self._timed = _Timed(made, site, state.live, state.history, now, now_ms)
                 self.resources = self._build_table()
 
-    def _build_table(self) -> Table:
+    def _build_table(self) -> ReplyTable:
         live, history, timed = self.state.live, self.state.history, self._timed.replies
         replies = (
             NO_LIVE if live is None else endpoint(live.plain, LIVE_CACHING, live.gzip),
             NO_HISTORY if history is None else endpoint(history.plain, HISTORY_CACHING, history.gzip),
         )
         endpoints = dict(zip(self.site.paths, replies, strict=True))
-        return Table({**self.site.others, **self._pages, **timed.ready, **endpoints}, timed.later)
+        return ReplyTable({**self.site.others, **self._pages, **timed.ready, **endpoints}, timed.later)
 
 
 def _is_older(at: object, than: object) -> bool:

@@ -59,7 +59,7 @@ class TimedReplies(NamedTuple):
 NO_TIMED_REPLIES: Final = TimedReplies({}, lambda _: None, None)
 
 
-class Table(Mapping[str, Resource]):
+class ReplyTable(Mapping[str, Resource]):
     """Replies by path. What ``later`` makes is made once, and kept for as long as the table."""
 
     def __init__(self, ready: dict[str, Resource], later: Callable[[str], Resource | None]) -> None:

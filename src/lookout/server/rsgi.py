@@ -4,7 +4,7 @@ from asyncio import AbstractEventLoop
 from typing import Final, Protocol
 
 from lookout.server.follower import Follower
-from lookout.server.front import Front, Headers
+from lookout.server.front import Front, RequestHeaders
 from lookout.server.replies import NO_HOST
 
 _LAST: Final = ("connection", "close")
@@ -18,7 +18,7 @@ class Scope(Protocol):
     client: str
 
     @property
-    def headers(self) -> Headers: ...
+    def headers(self) -> RequestHeaders: ...
 
 
 class HttpProtocol(Protocol):

@@ -18,7 +18,7 @@ from lookout.base.instants import END_AT
 from lookout.base.pieces import StateError
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.heads import Reading, of_the_hour
-from lookout.core.history import DAY_MS, HistoryState, Progress
+from lookout.core.history import DAY_MS, HistoryProgress, HistoryState
 from lookout.core.ledger import CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
 from lookout.core.strip import Tally
@@ -27,7 +27,7 @@ from lookout.state.seal import seal_of
 
 PART_MS: Final = 300_000
 PROGRESS: Final = "progress"
-Kind = Literal["check", "tally", "heads", "day"]
+PieceKind = Literal["check", "tally", "heads", "day"]
 _SOURCE: Final = "source/"  # and a service
 _STATUSES: Final = frozenset((*CHARACTERS.values(), NO_DATA))
 _INSTANTS: Final = range(END_AT)
@@ -38,11 +38,11 @@ _COUNTS: Final = range(LARGEST_METRIC + 1)
 # A field of another name would be a seal that is damaged, and taken for one that was never made.
 class _Progress(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     last_answer_at: int | None
-    history: Progress = field(name="reached")
+    history: HistoryProgress = field(name="reached")
     seal: str | None = None  # over all pieces, this one being without it; an earlier version made none
 
 
-def name_piece(kind: Kind, *parts: Check | int) -> str:
+def name_piece(kind: PieceKind, *parts: Check | int) -> str:
     return "/".join((kind, *(str(part) if isinstance(part, int) else _id(part) for part in parts)))
 
 
@@ -130,7 +130,7 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]
 
 def is_ledgers(name: str) -> bool:
     """Whether a piece of this name holds a part of the ledger's state."""
-    return name == PROGRESS or name.partition("/")[0] in get_args(Kind)
+    return name == PROGRESS or name.partition("/")[0] in get_args(PieceKind)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class LostStoreError(StoreError):
     earlier state. A writer that raised it writes nothing ever after; open another one, and load."""
 
 
-class Position(NamedTuple):
+class StorePosition(NamedTuple):
     """How far a store's writing has come: in which writer's epoch, and how often that has written."""
 
     epoch: int

@@ -6,7 +6,7 @@ obeys Range, compares If-None-Match with the one form it has, unpacks and so wea
 from collections.abc import Iterable
 from typing import Final
 
-from lookout.verify.client import Answer
+from lookout.verify.client import HttpAnswer
 from lookout.verify.findings import quote
 
 _SIGNS: Final = (
@@ -17,7 +17,7 @@ _SIGNS: Final = (
 _SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastly", "bunnycdn", "nginx")
 
 
-def find_cache_sign(answers: Iterable[Answer]) -> str | None:
+def find_cache_sign(answers: Iterable[HttpAnswer]) -> str | None:
     """The first header that gives one away."""
     for answer in answers:
         for name, text in answer.headers:
@@ -26,7 +26,7 @@ def find_cache_sign(answers: Iterable[Answer]) -> str | None:
     return None
 
 
-def is_hit(answer: Answer) -> bool:
+def is_hit(answer: HttpAnswer) -> bool:
     """Whether an answer says of itself that it was in a cache before it was asked for."""
     age, varnish = answer.header("age") or "", answer.header("x-varnish") or ""
     states = " ".join(answer.header(name) or "" for name in ("x-cache", "cf-cache-status", "cache-status")).lower()

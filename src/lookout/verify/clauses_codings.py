@@ -4,16 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from lookout.verify.client import MOST_BYTES, Answer, NoAnswer
+from lookout.verify.client import MOST_BYTES, HttpAnswer, NoAnswer
 from lookout.verify.documents import find_difference, read_generated_at, unpack_gzip
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout.verify.headers import report_missing, split_list
-from lookout.verify.visit import CODINGS, Endpoint, Exchange, parse_opaque_tag, read_coding
+from lookout.verify.visit import CODINGS, EndpointVisit, Exchange, parse_opaque_tag, read_coding
 
 _OLDER_MS: Final = 5_000  # servers read the store a little after one another
 
 
-def verify_codings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def verify_codings(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     """A15, as far as it is about Accept-Encoding."""
     noun = endpoint.noun
     for name, accept in CODINGS.items():
@@ -31,7 +31,9 @@ def verify_codings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         if coding != "identity" and not _accepts(accept, coding):
             yield failed("A15", f"{noun}: {quote(coding)}, although Accept-Encoding was {quote(accept)}")
     yield from _verify_gzip(endpoint, cache)
-    tried = [name for name in CODINGS if _accepts(CODINGS[name], "gzip") and isinstance(endpoint.outcome(name), Answer)]
+    tried = [
+        name for name in CODINGS if _accepts(CODINGS[name], "gzip") and isinstance(endpoint.outcome(name), HttpAnswer)
+    ]
     is_plain_only = codings == {"identity"} and bool(tried)
     if is_plain_only:
         # A proxy in between may take Accept-Encoding away from the origin.
@@ -50,7 +52,7 @@ def _accepts(accept: str, coding: str) -> bool:
     return weights.get(coding, weights.get("*", 0)) > 0
 
 
-def _verify_gzip(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_gzip(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun, plain = endpoint.noun, list(dict.fromkeys(body for _, body in endpoint.documents()))
     for exchange, answer in _list_gzip_answers(endpoint):
         document = unpack_gzip(answer.body, MOST_BYTES)
@@ -74,7 +76,7 @@ def _measure_age_ms(document: bytes, before: bytes) -> int:
     return 0 if at is None or before_at is None else before_at - at
 
 
-def _list_gzip_answers(endpoint: Endpoint) -> list[tuple[Exchange, Answer]]:
+def _list_gzip_answers(endpoint: EndpointVisit) -> list[tuple[Exchange, HttpAnswer]]:
     """The different bodies in gzip that came whole, and when they did for the last time."""
     found = {
         answer.body: (exchange, answer)
@@ -84,7 +86,7 @@ def _list_gzip_answers(endpoint: Endpoint) -> list[tuple[Exchange, Answer]]:
     return list(found.values())
 
 
-def _verify_vary(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_vary(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     """``cache`` may have left out that answers differ, if it makes them all the same."""
     for exchange, answer in endpoint.answers(200, 304):
         if exchange.request.method not in ("GET", "HEAD"):
@@ -101,7 +103,7 @@ def _verify_vary(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
             yield passed("A15", "answers say that they vary by Accept-Encoding")
 
 
-def verify_etags(endpoints: Iterable[Endpoint], cache: str | None) -> Iterator[Finding]:
+def verify_etags(endpoints: Iterable[EndpointVisit], cache: str | None) -> Iterator[ClauseFinding]:
     """A4. An ETag is that of one body as it is sent, so of both endpoints together."""
     sent = [
         (f"{endpoint.noun}{'' if read_coding(answer) == 'identity' else f' as {quote(read_coding(answer))}'}", answer)

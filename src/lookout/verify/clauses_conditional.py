@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lookout.verify.client import Answer, NoAnswer
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.client import HttpAnswer, NoAnswer
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout.verify.headers import ALLOW_ORIGIN, EXPOSE, report_missing
-from lookout.verify.visit import Endpoint, Exchange, find_newest_tag, parse_opaque_tag
+from lookout.verify.visit import EndpointVisit, Exchange, find_newest_tag, parse_opaque_tag
 
 # What is sent, and the coding whose ETag it is.
 _CONDITIONAL: Final = {
@@ -21,7 +21,7 @@ _CONDITIONAL: Final = {
 _PLAINEST: Final = ("exact", "gzip exact")
 
 
-def verify_conditional(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def verify_conditional(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     if find_newest_tag(endpoint.exchanges, "identity") is None:
         yield inconclusive("A5", f"{noun}: there is no proper ETag to send back")
@@ -50,14 +50,14 @@ def verify_conditional(endpoint: Endpoint, cache: str | None) -> Iterator[Findin
     yield from _verify_star_and_other(endpoint, cache)
 
 
-def _is_current(endpoint: Endpoint, exchange: Exchange, sent: str, coding: str) -> bool:
+def _is_current(endpoint: EndpointVisit, exchange: Exchange, sent: str, coding: str) -> bool:
     """Whether the ETag that was sent is still the document's, by the next answer with a document in that coding."""
     after = endpoint.exchanges[endpoint.exchanges.index(exchange) :]
     tag = _find_first_tag(after, coding)
     return tag is not None and tag in sent
 
 
-def _verify_star_and_other(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_star_and_other(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     star, other = endpoint.outcome("star"), endpoint.outcome("other tag")
     if isinstance(star, NoAnswer):
@@ -77,7 +77,7 @@ def _verify_star_and_other(endpoint: Endpoint, cache: str | None) -> Iterator[Fi
         yield failed("A5", f"{noun}: If-None-Match with another tag gets {other.http_code} instead of 200")
 
 
-def _find_tags_around(endpoint: Endpoint, name: str) -> set[str | None]:
+def _find_tags_around(endpoint: EndpointVisit, name: str) -> set[str | None]:
     """The plain form's ETags before and after a request: if it is only one, the document has not changed meanwhile."""
     at = [exchange.name for exchange in endpoint.exchanges].index(name)
     return {find_newest_tag(endpoint.exchanges[:at], "identity"), _find_first_tag(endpoint.exchanges[at:], "identity")}
@@ -87,7 +87,7 @@ def _find_first_tag(exchanges: tuple[Exchange, ...], coding: str) -> str | None:
     return find_newest_tag(reversed(exchanges), coding)
 
 
-def _verify_304(noun: str, answer: Answer) -> Iterator[Finding]:
+def _verify_304(noun: str, answer: HttpAnswer) -> Iterator[ClauseFinding]:
     wrong = [name for name in ("etag", "cache-control", ALLOW_ORIGIN, EXPOSE) if answer.header(name) is None]
     if wrong:
         yield failed("A5", f"{noun}: a 304 without {', '.join(wrong)}")

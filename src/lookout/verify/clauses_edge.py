@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from lookout.verify.caches import is_hit
 from lookout.verify.clauses_history import EndedBuckets, read_ended_buckets
-from lookout.verify.client import Answer, NoAnswer
+from lookout.verify.client import HttpAnswer, NoAnswer
 from lookout.verify.documents import Unreadable, decode_document, read_generated_at
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
-from lookout.verify.visit import LIMIT_PER_MINUTE, Endpoint, Exchange, Limit, Visit
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
+from lookout.verify.visit import LIMIT_PER_MINUTE, EndpointVisit, Exchange, Limit, Visit
 
 _OLDEST_S: Final = {"live report": 330, "history": 420}  # E3
 # How long generatedAt may stand still, and how much longer in a shared cache (s-maxage, stale-while-revalidate).
@@ -23,7 +23,7 @@ _PUBLICATIONS_A_SECOND: Final = 2
 _NODES: Final = 10  # of a cache, each of which may have a copy of its own
 
 
-def verify_edge(visit: Visit, cache: str | None) -> Iterator[Finding]:
+def verify_edge(visit: Visit, cache: str | None) -> Iterator[ClauseFinding]:
     yield from _verify_other_paths(visit.elsewhere)
     yield from _verify_rate_limit(visit)
     for endpoint in (visit.live, visit.history):
@@ -32,7 +32,7 @@ def verify_edge(visit: Visit, cache: str | None) -> Iterator[Finding]:
     yield from _verify_ended_buckets(visit.history)
 
 
-def _verify_other_paths(elsewhere: tuple[Exchange, ...]) -> Iterator[Finding]:
+def _verify_other_paths(elsewhere: tuple[Exchange, ...]) -> Iterator[ClauseFinding]:
     for name, request, outcome, _ in elsewhere:
         if name not in ("other path", "slash"):
             continue
@@ -50,7 +50,7 @@ def _verify_other_paths(elsewhere: tuple[Exchange, ...]) -> Iterator[Finding]:
                 yield passed("E1", "another path gets 404 with a message")
 
 
-def _verify_rate_limit(visit: Visit) -> Iterator[Finding]:
+def _verify_rate_limit(visit: Visit) -> Iterator[ClauseFinding]:
     met = [answer for endpoint in (visit.live, visit.history) for _, answer in endpoint.answers(429)]
     for answer in met:
         yield from _verify_429(answer)
@@ -63,7 +63,7 @@ def _verify_rate_limit(visit: Visit) -> Iterator[Finding]:
         yield from _verify_limit(visit.limit)
 
 
-def _verify_limit(limit: Limit) -> Iterator[Finding]:
+def _verify_limit(limit: Limit) -> Iterator[ClauseFinding]:
     after = f"after {limit.made} requests in {limit.took_ms / 1000:.0f} s"
     if isinstance(limit.refused, NoAnswer):
         yield inconclusive("E2", f"{after}: {limit.refused.why}")
@@ -78,7 +78,7 @@ def _verify_limit(limit: Limit) -> Iterator[Finding]:
         yield passed("E2", f"429 {after}")
 
 
-def _verify_429(answer: Answer) -> Iterator[Finding]:
+def _verify_429(answer: HttpAnswer) -> Iterator[ClauseFinding]:
     """The page for a caller that asks too often. HEAD has none."""
     retry_after = answer.header("retry-after") or ""
     if not retry_after.isdigit() or int(retry_after) not in _RETRY_AFTER_S:
@@ -91,7 +91,7 @@ def _verify_429(answer: Answer) -> Iterator[Finding]:
         yield failed("E2", "a 429 with Access-Control-Allow-Origin")
 
 
-def _verify_cache(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_cache(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     if cache is None:
         yield inconclusive("E3", "there is no sign of a shared cache")
         yield inconclusive("E4", "there is no sign of a shared cache")
@@ -103,7 +103,7 @@ def _verify_cache(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
             yield failed("E3", f"{endpoint.noun}: a copy {age} s old is served, and {most_s} s is the most")
     yield inconclusive("E3", f"a cache ({cache}); what it does when the origin fails shows only when it does")
     query = endpoint.outcome("query")
-    if isinstance(query, Answer) and query.http_code == 200 and is_hit(query):
+    if isinstance(query, HttpAnswer) and query.http_code == 200 and is_hit(query):
         yield inconclusive("E4", "the cache has one copy for all query strings; its copies by Origin do not show")
     else:
         yield inconclusive("E4", "whether query strings share one copy did not show")
@@ -117,7 +117,7 @@ class _DatedAnswer(NamedTuple):
     at: int
 
 
-def _list_dated_answers(endpoint: Endpoint) -> Iterator[_DatedAnswer]:
+def _list_dated_answers(endpoint: EndpointVisit) -> Iterator[_DatedAnswer]:
     known: dict[bytes, int | None] = {}
     for exchange, body in endpoint.documents():
         if body not in known:
@@ -133,7 +133,7 @@ def looks_stopped(visit: Visit) -> bool:
     return first is not None and not -_AHEAD_S <= (visit.at - first.at) / 1000 <= _STOPPED_S
 
 
-def _verify_movement(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding]:
+def _verify_movement(endpoint: EndpointVisit, now: int, cache: str | None) -> Iterator[ClauseFinding]:
     """M5, H14. Only --wait says that the monitor is meant to run."""
     noun, clause = endpoint.noun, _MOVES[endpoint.noun]
     seen = list(_list_dated_answers(endpoint))
@@ -170,7 +170,7 @@ def _verify_movement(endpoint: Endpoint, now: int, cache: str | None) -> Iterato
         yield inconclusive(clause, f"{text}, which is too short to tell")
 
 
-def _measure_ahead_s(endpoint: Endpoint, at: int, now: int) -> float:
+def _measure_ahead_s(endpoint: EndpointVisit, at: int, now: int) -> float:
     """How far an instant is ahead, by the clock that has it nearer: this machine's, or that of the server's Date."""
     date = next((answer.header("date") for _, answer in endpoint.answers(200)), None)
     try:
@@ -180,7 +180,7 @@ def _measure_ahead_s(endpoint: Endpoint, at: int, now: int) -> float:
     return (at - max(now, server_at)) / 1000
 
 
-def _verify_ended_buckets(history: Endpoint) -> Iterator[Finding]:
+def _verify_ended_buckets(history: EndpointVisit) -> Iterator[ClauseFinding]:
     """H16: several histories have the same ended buckets. Each is compared with the one before it,
     so that no more than two are in memory, however many there are."""
     bodies = dict.fromkeys(body for _, body in history.documents())

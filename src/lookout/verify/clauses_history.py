@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from lookout.base.instants import format_second
 from lookout.verify.documents import (
-    Identity,
     Json,
+    RowIdentity,
     Unreadable,
     decode_document,
     describe_row,
@@ -18,7 +18,7 @@ from lookout.verify.documents import (
     read_instant,
     read_second,
 )
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout_reader.statuses import CHARACTERS, KNOWN_CHARACTERS, NO_DATA
 
 _BUCKET_S: Final = 300
@@ -49,9 +49,9 @@ class EndedBuckets(NamedTuple):
     """The buckets of a history by row; all but the last of each have ended."""
 
     frame: _Frame
-    rows: dict[Identity, str]
+    rows: dict[RowIdentity, str]
 
-    def find_change(self, before: "EndedBuckets") -> Identity | None:
+    def find_change(self, before: "EndedBuckets") -> RowIdentity | None:
         """A row in which a bucket differs that had ended in both."""
         own, earlier = self.frame, before.frame
         if own.bucket_s != earlier.bucket_s or (own.from_s - earlier.from_s) % own.bucket_s:
@@ -64,15 +64,15 @@ class EndedBuckets(NamedTuple):
                 return identity
         return None
 
-    def _cut(self, identity: Identity, from_s: int, to_s: int) -> str:
+    def _cut(self, identity: RowIdentity, from_s: int, to_s: int) -> str:
         first, bucket_s = self.frame.from_s, self.frame.bucket_s
         return self.rows[identity][(from_s - first) // bucket_s : (to_s - first) // bucket_s]
 
 
-def verify_history(body: bytes) -> Iterator[Finding]:
+def verify_history(body: bytes) -> Iterator[ClauseFinding]:
     """What a history alone shows of the clauses H."""
     history = read_document(body, "history", "H1")
-    if isinstance(history, Finding):
+    if isinstance(history, ClauseFinding):
         yield history
         return
     yield from _verify_fields(history)
@@ -114,7 +114,7 @@ def _count_known(buckets: str) -> int:
     return sum(map(buckets.count, KNOWN_CHARACTERS))
 
 
-def _verify_fields(history: Json) -> Iterator[Finding]:
+def _verify_fields(history: Json) -> Iterator[ClauseFinding]:
     missing = [field for field in _FIELDS if field not in history]
     if missing:
         yield failed("H1", f"history: without {', '.join(missing)}")
@@ -144,7 +144,7 @@ def _read_frame(history: Json) -> _Frame | None:
     return _Frame(bucket_s, days, from_at // 1000, to_at // 1000) if bucket_s >= 1 and days >= 1 else None
 
 
-def _verify_borders(history: Json, frame: _Frame) -> Iterator[Finding]:
+def _verify_borders(history: Json, frame: _Frame) -> Iterator[ClauseFinding]:
     wrong = []
     for name, at in (("from", frame.from_s), ("to", frame.to_s)):
         if at % frame.bucket_s:
@@ -165,7 +165,7 @@ def _verify_borders(history: Json, frame: _Frame) -> Iterator[Finding]:
         yield passed("H4", "from and to are aligned, and to is the bucket that was filling")
 
 
-def _verify_rows(rows: list[object]) -> Iterator[Finding]:
+def _verify_rows(rows: list[object]) -> Iterator[ClauseFinding]:
     for row in rows:
         if not isinstance(row, dict):
             yield failed("H2", f"history: a row is {quote(row)}, and not an object")
@@ -185,7 +185,7 @@ def _verify_rows(rows: list[object]) -> Iterator[Finding]:
         yield failed("H2", f"history: {quote(doubles[0])} has more than one row")
 
 
-def _verify_buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[Finding]:
+def _verify_buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[ClauseFinding]:
     name = f"history: {describe_row(row)}"
     strange = sorted(set(buckets) - _CHARACTERS)
     if strange:
@@ -209,7 +209,7 @@ def _verify_buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[F
             yield from _verify_uptime(f"{name}: {window}", uptime[window], buckets, shown, known_all=not strange)
 
 
-def _verify_uptime(name: str, said: object, buckets: str, shown: int, *, known_all: bool) -> Iterator[Finding]:
+def _verify_uptime(name: str, said: object, buckets: str, shown: int, *, known_all: bool) -> Iterator[ClauseFinding]:
     """One window's uptime, of the last ``shown`` buckets."""
     window = buckets[-shown:]
     right = calculate_uptime(window)

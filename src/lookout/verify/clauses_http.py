@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lookout.verify.client import TOO_LARGE, Answer, NoAnswer, Outcome
+from lookout.verify.client import TOO_LARGE, HttpAnswer, HttpOutcome, NoAnswer
 from lookout.verify.documents import find_difference
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout.verify.headers import API_CODES, JSON, is_json, is_same_list, report_missing
-from lookout.verify.visit import QUERY, Endpoint
+from lookout.verify.visit import QUERY, EndpointVisit
 
 _CACHING: Final = {
     "live report": ("A9", "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"),
@@ -15,15 +15,15 @@ _CACHING: Final = {
 }
 
 
-def verify_documents(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def verify_documents(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     """``cache`` is the sign of a cache in front, if there is one: some answers are then its own."""
     first = endpoint.outcome("get")
     yield from _verify_reachable(endpoint, first)
-    if isinstance(first, Answer) and first.http_code == 200:
+    if isinstance(first, HttpAnswer) and first.http_code == 200:
         yield from _verify_headers(endpoint, cache)
 
 
-def _verify_reachable(endpoint: Endpoint, first: Outcome) -> Iterator[Finding]:
+def _verify_reachable(endpoint: EndpointVisit, first: HttpOutcome) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     if isinstance(first, NoAnswer):
         yield report_missing(endpoint, "A1", "GET", first)
@@ -46,7 +46,7 @@ def _verify_reachable(endpoint: Endpoint, first: Outcome) -> Iterator[Finding]:
         yield failed("A1", f"{noun}: GET gets {code} instead of 200{hint}")
 
 
-def _verify_headers(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_headers(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     gets = [answer for exchange, answer in endpoint.answers(200) if exchange.request.method == "GET"]
     clause, caching = _CACHING[noun]
@@ -71,7 +71,7 @@ def _verify_headers(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     yield from _verify_callers(endpoint)
 
 
-def _verify_indifference(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_indifference(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     """A query string, Range and Accept make no difference (A1, A15). Of these a cache may obey Range alone."""
     noun = endpoint.noun
     plain = [body for exchange, body in endpoint.documents() if exchange.name in ("get", "again")]
@@ -98,7 +98,7 @@ def _verify_indifference(endpoint: Endpoint, cache: str | None) -> Iterator[Find
                 yield failed(clause, f"{noun}: {what} gets {differences[0]}")
 
 
-def _verify_callers(endpoint: Endpoint) -> Iterator[Finding]:
+def _verify_callers(endpoint: EndpointVisit) -> Iterator[ClauseFinding]:
     """Nothing about the caller is required, or kept (A14)."""
     noun = endpoint.noun
     bare = endpoint.outcome("bare")

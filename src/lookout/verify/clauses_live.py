@@ -8,7 +8,7 @@ from typing import Final
 from lookout.verify.clauses_own import verify_own_services
 from lookout.verify.clauses_status import ACTIONABLE, EVALUATED, FAILED, REASONS, STATUSES, verify_status
 from lookout.verify.documents import Json, describe_row, is_integer, list_identities, read_document, read_instant
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout_reader import SERVICES
 
 _LARGEST_METRIC: Final = 2**53 - 1  # R10
@@ -31,10 +31,10 @@ _ALL_METRICS: Final = frozenset(key for keys in _METRICS.values() for key in key
 _COMPARED: Final = ("ppoi", "indexer", "hosted-indexer")
 
 
-def verify_live(body: bytes) -> Iterator[Finding]:
+def verify_live(body: bytes) -> Iterator[ClauseFinding]:
     """What a live report shows of the clauses R and S, and of M15."""
     report = read_document(body, "live report", "R1")
-    if isinstance(report, Finding):
+    if isinstance(report, ClauseFinding):
         yield report
         return
     checks = report.get("checks")
@@ -65,7 +65,7 @@ def _quote_field(holder: Json, key: str) -> str:
     return quote(holder[key]) if key in holder else "missing"
 
 
-def _verify_report(checks: list[object], rows: list[Json]) -> Iterator[Finding]:
+def _verify_report(checks: list[object], rows: list[Json]) -> Iterator[ClauseFinding]:
     doubles = [identity for identity, times in Counter(list_identities(rows)).items() if times > 1]
     for identity in doubles:
         yield failed("R1", f"live report: {quote(identity)} has more than one row")
@@ -87,7 +87,7 @@ def _verify_report(checks: list[object], rows: list[Json]) -> Iterator[Finding]:
         yield failed("R12", f"live report: {quote(wrong)} is out of order")
 
 
-def _verify_row(row: Json) -> Iterator[Finding]:
+def _verify_row(row: Json) -> Iterator[ClauseFinding]:
     name = describe_row(row)
     yield from _verify_fields(row, name)
     yield from _verify_chain(row, name)
@@ -101,7 +101,7 @@ def _verify_row(row: Json) -> Iterator[Finding]:
         yield failed("R8", f"{name}: metrics is {quote(metrics)}, and not an object")
 
 
-def _verify_fields(row: Json, name: str) -> Iterator[Finding]:
+def _verify_fields(row: Json, name: str) -> Iterator[ClauseFinding]:
     missing = [field for field in _FIELDS if field not in row]
     if missing:
         yield failed("R2", f"{name}: without {', '.join(missing)}")
@@ -117,7 +117,7 @@ def _verify_fields(row: Json, name: str) -> Iterator[Finding]:
     yield passed("R2", "every row has exactly its eight fields")
 
 
-def _verify_chain(row: Json, name: str) -> Iterator[Finding]:
+def _verify_chain(row: Json, name: str) -> Iterator[ClauseFinding]:
     if "chainId" not in row:
         return
     service, chain_id = row.get("service"), row["chainId"]
@@ -129,7 +129,7 @@ def _verify_chain(row: Json, name: str) -> Iterator[Finding]:
         yield passed("R3", "chains are positive integers, and null for messaging")
 
 
-def _verify_instants(row: Json, name: str) -> Iterator[Finding]:
+def _verify_instants(row: Json, name: str) -> Iterator[ClauseFinding]:
     wrong = [field for field in _INSTANTS if row.get(field) is not None and read_instant(row[field]) is None]
     for field in wrong:
         yield failed("R4", f"{name}: {field} is {quote(row[field])}, and not like 2026-11-01T00:00:00.000Z")
@@ -143,7 +143,7 @@ def _verify_instants(row: Json, name: str) -> Iterator[Finding]:
         yield from _verify_last_success_at(name, status, reason, observed_at, success_at)
 
 
-def _verify_observed_at(name: str, status: object, reason: object, observed_at: int | None) -> Iterator[Finding]:
+def _verify_observed_at(name: str, status: object, reason: object, observed_at: int | None) -> Iterator[ClauseFinding]:
     probed = status in ACTIONABLE or (status == "unknown" and reason in (FAILED, "incompatible-reference"))
     if probed and observed_at is None:
         yield failed("R5", f"{name}: {status} / {reason}, but observedAt is null")
@@ -155,7 +155,7 @@ def _verify_observed_at(name: str, status: object, reason: object, observed_at: 
 
 def _verify_last_success_at(
     name: str, status: object, reason: object, observed_at: int | None, success_at: int | None
-) -> Iterator[Finding]:
+) -> Iterator[ClauseFinding]:
     if status in EVALUATED:
         if success_at != observed_at:
             yield failed("R6", f"{name}: {status}, but lastSuccessAt is not observedAt: the latest probe was a success")
@@ -172,7 +172,7 @@ def _verify_last_success_at(
             yield passed("R6", "lastSuccessAt is observedAt in rows that were compared, and earlier in others")
 
 
-def _verify_lifetimes(rows: list[Json]) -> Iterator[Finding]:
+def _verify_lifetimes(rows: list[Json]) -> Iterator[ClauseFinding]:
     """R7. The lifetime is policy: another one is no failure as long as it is the same for all."""
     lifetimes: dict[int, str] = {}
     for row in rows:
@@ -207,7 +207,7 @@ def _verify_lifetimes(rows: list[Json]) -> Iterator[Finding]:
             )
 
 
-def _verify_emptiness(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
+def _verify_emptiness(row: Json, name: str, metrics: Json) -> Iterator[ClauseFinding]:
     if metrics and (row.get("status") == "unmonitored" or row.get("reason") == FAILED):
         yield failed("R8", f"{name}: {row.get('status')} / {row.get('reason')}, but with metrics {quote(metrics)}")
     else:
@@ -220,7 +220,7 @@ def _verify_emptiness(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
             yield passed("R13", "a row that could not be compared has no head")
 
 
-def _verify_keys(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
+def _verify_keys(row: Json, name: str, metrics: Json) -> Iterator[ClauseFinding]:
     service, status = row.get("service"), row.get("status")
     if not isinstance(service, str) or service not in _METRICS:
         return
@@ -241,7 +241,7 @@ def _is_above(one: object, other: object) -> bool:
     return isinstance(one, int) and isinstance(other, int) and one > other
 
 
-def _verify_numbers(name: str, metrics: Json) -> Iterator[Finding]:
+def _verify_numbers(name: str, metrics: Json) -> Iterator[ClauseFinding]:
     for key in sorted(set(metrics) & _ALL_METRICS):
         value = metrics[key]
         if key == "head" and is_integer(value):
@@ -252,7 +252,7 @@ def _verify_numbers(name: str, metrics: Json) -> Iterator[Finding]:
             yield passed("R10", "metrics are integers from 0 to 2^53 - 1")
 
 
-def _verify_ages(rows: list[Json], generated_at: int) -> Iterator[Finding]:
+def _verify_ages(rows: list[Json], generated_at: int) -> Iterator[ClauseFinding]:
     """How old rows were when they were published; what is old is no failure, since a monitor may stop (M14)."""
     old = []
     for row in rows:

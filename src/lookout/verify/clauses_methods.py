@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lookout.verify.client import Answer, NoAnswer
+from lookout.verify.client import HttpAnswer, NoAnswer
 from lookout.verify.documents import Unreadable, decode_document
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout.verify.headers import (
     ALLOW_ORIGIN,
     API_CODES,
@@ -17,7 +17,7 @@ from lookout.verify.headers import (
     report_missing,
     split_list,
 )
-from lookout.verify.visit import OTHER_METHODS, Endpoint
+from lookout.verify.visit import OTHER_METHODS, EndpointVisit
 
 _PREFLIGHT: Final = {
     "access-control-allow-methods": METHODS,
@@ -34,14 +34,14 @@ _ERROR_CODES: Final = (405, 503)
 _GETS_LIKE: Final = {"head": ("get", "query", "again"), "gzip head": ("gzip",)}
 
 
-def verify_methods(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def verify_methods(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     yield from _verify_other_methods(endpoint, cache)
     yield from _verify_preflights(endpoint, cache)
     yield from _verify_cors(endpoint, cache)
     yield from _verify_errors(endpoint, cache)
 
 
-def verify_head(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def verify_head(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     for name, like in _GETS_LIKE.items():
         head = endpoint.outcome(name)
@@ -57,18 +57,20 @@ def verify_head(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
             if gets:
                 yield from _verify_same_headers(noun, head, (same or gets)[0], bool(same), cache)
     conditional = endpoint.outcome("conditional head")
-    if isinstance(conditional, Answer) and conditional.http_code == 304:
+    if isinstance(conditional, HttpAnswer) and conditional.http_code == 304:
         if conditional.body:
             yield failed("A2", f"{noun}: a 304 to HEAD has a body of its own")
         else:
             yield passed("A2", "HEAD has the headers of GET, and no body")
-    elif isinstance(conditional, Answer) and conditional.http_code == 200:
+    elif isinstance(conditional, HttpAnswer) and conditional.http_code == 200:
         exact = endpoint.outcome("exact")
-        if isinstance(exact, Answer) and exact.http_code == 304 and not cache:
+        if isinstance(exact, HttpAnswer) and exact.http_code == 304 and not cache:
             yield failed("A2", f"{noun}: HEAD with the ETag in If-None-Match gets 200, and GET 304")
 
 
-def _verify_same_headers(noun: str, head: Answer, get: Answer, same: bool, cache: str | None) -> Iterator[Finding]:
+def _verify_same_headers(
+    noun: str, head: HttpAnswer, get: HttpAnswer, same: bool, cache: str | None
+) -> Iterator[ClauseFinding]:
     """``same`` says that both are of the same document."""
     if head.body:
         yield failed("A2", f"{noun}: HEAD is answered with a body")
@@ -88,7 +90,7 @@ def _verify_same_headers(noun: str, head: Answer, get: Answer, same: bool, cache
     yield passed("A2", "HEAD has the headers of GET, and no body")
 
 
-def _verify_other_methods(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_other_methods(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     for method in OTHER_METHODS:
         outcome = endpoint.outcome(method)
@@ -111,7 +113,7 @@ def _verify_other_methods(endpoint: Endpoint, cache: str | None) -> Iterator[Fin
             yield failed("A2", f"{noun}: {method} gets {outcome.http_code} instead of 405")
 
 
-def _verify_preflights(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_preflights(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     for name in ("options", "preflight"):
         outcome = endpoint.outcome(name)
@@ -133,7 +135,7 @@ def _verify_preflights(endpoint: Endpoint, cache: str | None) -> Iterator[Findin
                 yield passed("A7", "OPTIONS gets 204 with the methods, the headers and a day to keep them")
 
 
-def _verify_cors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_cors(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     seen = sorted({answer.http_code for _, answer in endpoint.answers(*API_CODES)})
     for exchange, answer in endpoint.answers(*API_CODES):
@@ -150,7 +152,7 @@ def _verify_cors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
             yield passed("A6", f"every origin may read each answer ({', '.join(map(str, seen))})")
 
 
-def _verify_errors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_errors(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     noun = endpoint.noun
     for exchange, answer in endpoint.answers(*_ERROR_CODES):
         if exchange.request.method == "HEAD" or maybe_from_cache(answer, cache):
@@ -169,7 +171,7 @@ def _verify_errors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
             yield from _verify_503(endpoint, answer)
 
 
-def _verify_503(endpoint: Endpoint, answer: Answer) -> Iterator[Finding]:
+def _verify_503(endpoint: EndpointVisit, answer: HttpAnswer) -> Iterator[ClauseFinding]:
     if endpoint.noun == "live report":
         body = decode_document(answer.body)
         text = "" if isinstance(body, Unreadable) else str(body.get("error"))

@@ -6,7 +6,7 @@ from typing import Final
 
 from lookout.verify.clauses_status import EVALUATED, REASONS, STATUSES
 from lookout.verify.documents import Json, describe_row, is_integer
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout_reader import SERVICES
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
@@ -30,7 +30,7 @@ _SHAPES_BY_REASON: Final = {
 }
 
 
-def verify_own_services(rows: list[Json]) -> Iterator[Finding]:
+def verify_own_services(rows: list[Json]) -> Iterator[ClauseFinding]:
     """What the rows of services that are none of the five show. What is not known here may be of a newer contract."""
     own = [row for row in rows if isinstance(row.get("service"), str) and row["service"] not in SERVICES]
     shared = {row["service"] for row in own if row.get("chainId", ...) is None}
@@ -42,7 +42,7 @@ def verify_own_services(rows: list[Json]) -> Iterator[Finding]:
         yield from wrong or [passed("R14", "services of the operator's own have names and rows as they should be")]
 
 
-def _verify_row(row: Json) -> Iterator[Finding]:
+def _verify_row(row: Json) -> Iterator[ClauseFinding]:
     name, status, reason, metrics = describe_row(row), row.get("status"), row.get("reason"), row.get("metrics")
     if not _NAME.fullmatch(row["service"]):
         yield failed("R14", f"{name}: a service of the operator's own cannot have that name")

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lookout.verify.client import Answer
+from lookout.verify.client import HttpAnswer
 from lookout.verify.documents import Json, Unreadable, decode_document
-from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed, quote
 from lookout.verify.visit import Visit
 
 _SCHEMAS: Final = {"/schemas/liveness.json": "checks", "/schemas/history.json": "rows"}
@@ -16,13 +16,13 @@ _HEADERS: Final = {"etag", "cache-control", "access-control-allow-origin", "acce
 _CLOSING: Final = ("additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems")
 
 
-def verify_schemas(visit: Visit) -> Iterator[Finding]:
+def verify_schemas(visit: Visit) -> Iterator[ClauseFinding]:
     served = {}
     for name, _, outcome, _ in visit.elsewhere:
         if name not in (*_SCHEMAS, _OPENAPI):
             continue
-        if not isinstance(outcome, Answer) or outcome.http_code != 200:
-            seen = outcome.http_code if isinstance(outcome, Answer) else outcome.why
+        if not isinstance(outcome, HttpAnswer) or outcome.http_code != 200:
+            seen = outcome.http_code if isinstance(outcome, HttpAnswer) else outcome.why
             yield inconclusive("V3", f"{name} is not served here ({seen}); it is a convenience")
             continue
         if outcome.problem or outcome.header("content-encoding"):
@@ -45,7 +45,7 @@ def verify_schemas(visit: Visit) -> Iterator[Finding]:
         yield inconclusive("V2", f"{_OPENAPI} is not there to be read")
 
 
-def _verify_schema(name: str, schema: Json, rows: str) -> Iterator[Finding]:
+def _verify_schema(name: str, schema: Json, rows: str) -> Iterator[ClauseFinding]:
     if schema.get("$schema") != _DRAFT:
         yield failed("V1", f"{name}: $schema is {quote(schema.get('$schema'))}")
     elif not any(rows in node for node in _walk_objects(schema)):
@@ -81,7 +81,7 @@ def _find_closing_key(schema: Json) -> str | None:
     return None
 
 
-def _verify_openapi(description: Json, visit: Visit) -> Iterator[Finding]:
+def _verify_openapi(description: Json, visit: Visit) -> Iterator[ClauseFinding]:
     version = str(description.get("openapi"))
     if not version.startswith("3.1"):
         yield failed("V2", f"{_OPENAPI}: openapi is {quote(version)}, and not 3.1")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from lookout.verify.documents import Json, describe_row, is_integer
-from lookout.verify.findings import Finding, failed, inconclusive, passed
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, passed
 from lookout_reader.statuses import CHARACTERS, KNOWN_STATUSES
 
 STATUSES: Final = tuple(CHARACTERS)
@@ -44,7 +44,7 @@ REASONS: Final = {
 }
 
 
-def verify_status(row: Json) -> Iterator[Finding]:
+def verify_status(row: Json) -> Iterator[ClauseFinding]:
     """A row's status against its own reason and numbers; words that are not known here say nothing."""
     service, status, reason = row.get("service"), row.get("status"), row.get("reason")
     if status not in STATUSES or not isinstance(reason, str) or reason not in REASONS or service not in _ANY:
@@ -63,7 +63,7 @@ def verify_status(row: Json) -> Iterator[Finding]:
             yield from _verify_numbers(str(service), str(status), row, metrics)
 
 
-def _verify_numbers(service: str, status: str, row: Json, metrics: Json) -> Iterator[Finding]:
+def _verify_numbers(service: str, status: str, row: Json, metrics: Json) -> Iterator[ClauseFinding]:
     name = describe_row(row)
     position, head = metrics.get("position"), metrics.get("head")
     responding, monitored, peers = metrics.get("responding"), metrics.get("monitored"), metrics.get("peers")
@@ -81,7 +81,7 @@ def _verify_numbers(service: str, status: str, row: Json, metrics: Json) -> Iter
             yield passed("S11", "messaging is current with a peer or more")
 
 
-def _verify_lag(service: str, status: str, row: Json, lag: int) -> Iterator[Finding]:
+def _verify_lag(service: str, status: str, row: Json, lag: int) -> Iterator[ClauseFinding]:
     name, chain_id = describe_row(row), row.get("chainId")
     most = _DEGRADED_BLOCKS.get(chain_id, _MOST_DEGRADED_BLOCKS) if is_integer(chain_id) else _MOST_DEGRADED_BLOCKS
     if service == "ppoi":

@@ -30,13 +30,13 @@ _VERSIONS: Final = (b"1.0", b"1.1")
 Headers = tuple[tuple[str, str], ...]
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     method: str
     path: str
     headers: Headers
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """Names of headers are in lower case. ``problem`` says why the body is not whole, if it is not."""
 
     http_code: int
@@ -58,7 +58,7 @@ class NoAnswer(NamedTuple):
     was_sent: bool = True
 
 
-Outcome = Answer | NoAnswer
+HttpOutcome = HttpAnswer | NoAnswer
 
 
 class _NotHttpError(Exception):
@@ -74,7 +74,7 @@ class Client:
         self._addresses: list[tuple[socket.AddressFamily, tuple[object, ...]]] = []
         self._tls = ssl.create_default_context() if base.scheme == "https" else None
 
-    def send(self, request: Request, timeout_s: float) -> Outcome:
+    def send(self, request: HttpRequest, timeout_s: float) -> HttpOutcome:
         """The answer, or why there is none, within ``timeout_s`` in all."""
         until = self._clock.elapsed_ms() + int(timeout_s * 1000)
         try:
@@ -114,7 +114,7 @@ class Client:
             raise TimeoutError
         return left_ms / 1000
 
-    def _encode(self, request: Request, http: h11.Connection) -> bytes:
+    def _encode(self, request: HttpRequest, http: h11.Connection) -> bytes:
         headers = [("Host", self._base.authority), *request.headers, ("Connection", "close")]
         encoded = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
         target = self._base.prefix + request.path
@@ -132,7 +132,7 @@ class _AnswerReader:
         self._left_s = left_s
         self._buffer = bytearray()  # until h11 has it
 
-    def read(self, method: str) -> Answer:
+    def read(self, method: str) -> HttpAnswer:
         answer = self._read_head()
         while answer.http_code < 200:
             answer = self._read_head()
@@ -158,7 +158,7 @@ class _AnswerReader:
         except ssl.SSLEOFError:  # many servers close TLS without saying so
             return b""
 
-    def _read_head(self) -> Answer:
+    def _read_head(self) -> HttpAnswer:
         """h11 checks it, and later finds the end of the body. But the headers are taken as they came: h11 makes one of
         several equal lengths, also of those in one line."""
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
@@ -183,7 +183,7 @@ class _AnswerReader:
         if not isinstance(event, h11.InformationalResponse | h11.Response) or event.http_version not in _VERSIONS:
             raise _NotHttpError(f"not HTTP/1.1: {quote(line)}")
         split = (field.partition(":") for field in fields)
-        answer = Answer(event.status_code, tuple((name.lower(), text.strip(" \t")) for name, _, text in split), b"")
+        answer = HttpAnswer(event.status_code, tuple((name.lower(), text.strip(" \t")) for name, _, text in split), b"")
         if any("," in length for length in answer.each("content-length")):
             raise _NotHttpError(f"not HTTP: the Content-Length {quote(answer.header('content-length'))}")
         return answer

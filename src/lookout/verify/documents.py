@@ -6,13 +6,13 @@ from collections import Counter
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from lookout.base.instants import parse_instant, parse_second
-from lookout.verify.findings import Finding, failed, inconclusive, quote
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, quote
 
 SCHEMA_VERSION: Final = 1
 _GZIP: Final = 31  # zlib's number for gzip's format
 
 Json = dict[str, Any]
-Identity = tuple[str, int | None]
+RowIdentity = tuple[str, int | None]
 
 
 class Unreadable(NamedTuple):
@@ -38,7 +38,7 @@ def decode_document(body: bytes) -> Json | Unreadable:
     return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quote(found)}")
 
 
-def read_document(body: bytes, noun: str, clause: str) -> Json | Finding:
+def read_document(body: bytes, noun: str, clause: str) -> Json | ClauseFinding:
     """The document in a body, or all there is to be said of one that cannot be read, or not by what is known here."""
     document = decode_document(body)
     if isinstance(document, Unreadable):
@@ -82,7 +82,7 @@ def describe_row(row: Json) -> str:
     return name[:40] if chain_id is None else f"{name[:40]} {quote(chain_id)}"
 
 
-def list_identities(rows: object) -> list[Identity]:
+def list_identities(rows: object) -> list[RowIdentity]:
     """Services and chains of the rows, as far as they can be read."""
     if not isinstance(rows, list):
         return []

@@ -13,25 +13,25 @@ _LONGEST_QUOTE: Final = 80
 _LETTERS: Final = "MRSHAEV"  # the contract's order
 
 
-class Finding(NamedTuple):
+class ClauseFinding(NamedTuple):
     clause: str
     verdict: Verdict
     what: str
 
 
-def passed(clause: str, what: str) -> Finding:
-    return Finding(clause, "pass", what)
+def passed(clause: str, what: str) -> ClauseFinding:
+    return ClauseFinding(clause, "pass", what)
 
 
-def failed(clause: str, what: str) -> Finding:
-    return Finding(clause, "fail", what)
+def failed(clause: str, what: str) -> ClauseFinding:
+    return ClauseFinding(clause, "fail", what)
 
 
-def inconclusive(clause: str, what: str) -> Finding:
-    return Finding(clause, "could not tell", what)
+def inconclusive(clause: str, what: str) -> ClauseFinding:
+    return ClauseFinding(clause, "could not tell", what)
 
 
-def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
+def merge_findings(findings: Iterable[ClauseFinding]) -> list[ClauseFinding]:
     """One finding a clause, in the contract's order: the worst verdict, with the first of its texts."""
     texts: dict[str, dict[Verdict, dict[str, None]]] = {}
     for clause, verdict, what in findings:
@@ -45,10 +45,10 @@ def quote(found: object) -> str:
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
-def _pick_worst(clause: str, texts: dict[Verdict, dict[str, None]]) -> Finding:
+def _pick_worst(clause: str, texts: dict[Verdict, dict[str, None]]) -> ClauseFinding:
     verdict = next(verdict for verdict in VERDICTS if verdict in texts)
     first, more = list(texts[verdict])[:_MOST_TEXTS], len(texts[verdict]) - _MOST_TEXTS
-    return Finding(clause, verdict, "; ".join(first) + (f"; and {more} more" if more > 0 else ""))
+    return ClauseFinding(clause, verdict, "; ".join(first) + (f"; and {more} more" if more > 0 else ""))
 
 
 def _sort_key(clause: str) -> tuple[int, int]:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from lookout.verify.client import Answer, NoAnswer
-from lookout.verify.findings import Finding, failed, inconclusive
-from lookout.verify.visit import Endpoint
+from lookout.verify.client import HttpAnswer, NoAnswer
+from lookout.verify.findings import ClauseFinding, failed, inconclusive
+from lookout.verify.visit import EndpointVisit
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 # Of the API itself: 404 and 429 are the gateway's.
@@ -27,12 +27,12 @@ def is_json(found: str | None) -> bool:
     return found is not None and found.lower().replace(" ", "") == JSON.replace(" ", "")
 
 
-def maybe_from_cache(answer: Answer, cache: str | None) -> bool:
+def maybe_from_cache(answer: HttpAnswer, cache: str | None) -> bool:
     """Whether a cache in front may have made this answer itself: the API's own would let every origin read it."""
     return cache is not None and answer.header(ALLOW_ORIGIN) is None
 
 
-def report_missing(endpoint: Endpoint, clause: str, what: str, outcome: NoAnswer) -> Finding:
+def report_missing(endpoint: EndpointVisit, clause: str, what: str, outcome: NoAnswer) -> ClauseFinding:
     """A request without an answer: inconclusive if it was not sent, and a failure if it was."""
     text = f"{endpoint.noun}: {what}: {outcome.why}"
     return failed(clause, text) if outcome.was_sent else inconclusive(clause, text)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookout.base.instants import format_instant
-from lookout.verify.findings import VERDICTS, Finding, Verdict
+from lookout.verify.findings import VERDICTS, ClauseFinding, Verdict
 from lookout.verify.verdict import UNSEEN, find_doubts
 from lookout.verify.visit import Visit
 
@@ -19,11 +19,11 @@ _MARKS: Final[dict[Verdict, tuple[str, str]]] = {
 }
 
 
-def count_verdicts(findings: list[Finding]) -> dict[Verdict, int]:
+def count_verdicts(findings: list[ClauseFinding]) -> dict[Verdict, int]:
     return {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
 
 
-def to_json(visit: Visit, findings: list[Finding]) -> dict[str, Any]:
+def to_json(visit: Visit, findings: list[ClauseFinding]) -> dict[str, Any]:
     return {
         "url": visit.base,
         "protocol": visit.protocol,
@@ -34,7 +34,7 @@ def to_json(visit: Visit, findings: list[Finding]) -> dict[str, Any]:
     }
 
 
-def show(console: Console, visit: Visit, findings: list[Finding]) -> None:
+def show(console: Console, visit: Visit, findings: list[ClauseFinding]) -> None:
     """A table of what was found, a line of what never shows from outside, and the sum."""
     table = Table("clause", "verdict", "what was seen", title=Text(f"{visit.base}, by the contract"))
     never = []

@@ -14,10 +14,10 @@ from lookout.verify.clauses_methods import verify_head, verify_methods
 from lookout.verify.clauses_rows import compare_rows, read_rows
 from lookout.verify.clauses_schemas import verify_schemas
 from lookout.verify.clauses_status import STATUSES
-from lookout.verify.client import TOO_LARGE, Answer
+from lookout.verify.client import TOO_LARGE, HttpAnswer
 from lookout.verify.documents import Unreadable, decode_document
-from lookout.verify.findings import Finding, failed, inconclusive, merge_findings, passed
-from lookout.verify.visit import Endpoint, Visit
+from lookout.verify.findings import ClauseFinding, failed, inconclusive, merge_findings, passed
+from lookout.verify.visit import EndpointVisit, Visit
 
 _INSIDE: Final = "it is about the inside of the monitor, and does not show in answers"
 _OVER_TIME: Final = "a single look at rows does not show how they came about"
@@ -59,7 +59,7 @@ _OF_EVERY_ANSWER: Final = ("A2", "A6", "A7", "A8", "A14")
 _UNHEALTHY: Final = frozenset(STATUSES) - {"current", "unmonitored"}
 
 
-def verify_visit(visit: Visit) -> list[Finding]:
+def verify_visit(visit: Visit) -> list[ClauseFinding]:
     """One finding for every clause but the readers', in the contract's order."""
     found = merge_findings(_verify_all(visit, _find_cache_sign(visit)))
     by_clause = {finding.clause: finding for finding in found}
@@ -72,7 +72,7 @@ def verify_visit(visit: Visit) -> list[Finding]:
     return merge_findings((*found, *rest))
 
 
-def find_doubts(visit: Visit, findings: list[Finding]) -> list[Finding]:
+def find_doubts(visit: Visit, findings: list[ClauseFinding]) -> list[ClauseFinding]:
     """What could not be decided although a healthy deployment shows it; M5, if the monitor looks stopped."""
     expected = ALWAYS_SHOWN - (_CACHES_OWN if _find_cache_sign(visit) else set()) | (
         {"M5"} if looks_stopped(visit) else set()
@@ -84,11 +84,11 @@ def _find_cache_sign(visit: Visit) -> str | None:
     return find_cache_sign(
         exchange.outcome
         for exchange in (*visit.live.exchanges, *visit.history.exchanges)
-        if isinstance(exchange.outcome, Answer)
+        if isinstance(exchange.outcome, HttpAnswer)
     )
 
 
-def _verify_all(visit: Visit, cache: str | None) -> Iterator[Finding]:
+def _verify_all(visit: Visit, cache: str | None) -> Iterator[ClauseFinding]:
     for endpoint in (visit.live, visit.history):
         yield from _verify_http(endpoint, cache)
     yield from verify_etags((visit.live, visit.history), cache)
@@ -97,10 +97,10 @@ def _verify_all(visit: Visit, cache: str | None) -> Iterator[Finding]:
     yield from verify_schemas(visit)
 
 
-def _verify_http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_http(endpoint: EndpointVisit, cache: str | None) -> Iterator[ClauseFinding]:
     yield from verify_documents(endpoint, cache)
     first = endpoint.outcome("get")
-    http_code = first.http_code if isinstance(first, Answer) else None
+    http_code = first.http_code if isinstance(first, HttpAnswer) else None
     if http_code == 200:
         yield from verify_codings(endpoint, cache)
         yield from verify_head(endpoint, cache)
@@ -115,7 +115,7 @@ def _verify_http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         yield from verify_methods(endpoint, cache)
 
 
-def _verify_documents(visit: Visit) -> Iterator[Finding]:
+def _verify_documents(visit: Visit) -> Iterator[ClauseFinding]:
     lives, histories = ([body for _, body in each.documents()] for each in (visit.live, visit.history))
     for body in lives[:1]:
         yield from verify_live(body)
@@ -128,7 +128,7 @@ def _verify_documents(visit: Visit) -> Iterator[Finding]:
     yield rows or inconclusive("H2", "there are no two documents to compare the rows of")
 
 
-def _verify_health(body: bytes) -> Iterator[Finding]:
+def _verify_health(body: bytes) -> Iterator[ClauseFinding]:
     report = decode_document(body)
     checks = None if isinstance(report, Unreadable) else report.get("checks")
     rows = [row for row in checks if isinstance(row, dict)] if isinstance(checks, list) else []
@@ -137,6 +137,6 @@ def _verify_health(body: bytes) -> Iterator[Finding]:
         yield passed("A13", "200, although every service is unhealthy")
 
 
-def _is_endless(endpoint: Endpoint) -> bool:
+def _is_endless(endpoint: EndpointVisit) -> bool:
     first = endpoint.outcome("get")
-    return isinstance(first, Answer) and first.http_code == 200 and first.problem == TOO_LARGE
+    return isinstance(first, HttpAnswer) and first.http_code == 200 and first.problem == TOO_LARGE

@@ -8,7 +8,7 @@ from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
 from lookout.verify.caches import find_cache_sign
 from lookout.verify.clauses_rows import compare_rows, read_rows
-from lookout.verify.client import Answer, Client, Headers, NoAnswer, Outcome, Request
+from lookout.verify.client import Client, Headers, HttpAnswer, HttpOutcome, HttpRequest, NoAnswer
 
 MOST_PER_PATH: Final = 40
 _MOST_UNANSWERED: Final = 3
@@ -44,12 +44,12 @@ class Exchange(NamedTuple):
     """A request under the name of its purpose, and its outcome. ``at`` is on a clock that never jumps."""
 
     name: str
-    request: Request
-    outcome: Outcome
+    request: HttpRequest
+    outcome: HttpOutcome
     at: int
 
 
-class Endpoint(NamedTuple):
+class EndpointVisit(NamedTuple):
     """All requests to one of the two endpoints, in order."""
 
     noun: str
@@ -60,13 +60,13 @@ class Endpoint(NamedTuple):
         """The last request of that name."""
         return next((exchange for exchange in reversed(self.exchanges) if exchange.name == name), None)
 
-    def outcome(self, name: str) -> Outcome:
+    def outcome(self, name: str) -> HttpOutcome:
         exchange = self.named(name)
         return NoAnswer("not asked", was_sent=False) if exchange is None else exchange.outcome
 
-    def answers(self, *http_codes: int) -> Iterator[tuple[Exchange, Answer]]:
+    def answers(self, *http_codes: int) -> Iterator[tuple[Exchange, HttpAnswer]]:
         for exchange in self.exchanges:
-            if isinstance(exchange.outcome, Answer) and exchange.outcome.http_code in http_codes:
+            if isinstance(exchange.outcome, HttpAnswer) and exchange.outcome.http_code in http_codes:
                 yield exchange, exchange.outcome
 
     def documents(self) -> Iterator[tuple[Exchange, bytes]]:
@@ -82,7 +82,7 @@ class Limit(NamedTuple):
 
     made: int
     took_ms: int
-    refused: Outcome
+    refused: HttpOutcome
 
 
 class Visit(NamedTuple):
@@ -91,8 +91,8 @@ class Visit(NamedTuple):
     base: str
     protocol: str
     at: int
-    live: Endpoint
-    history: Endpoint
+    live: EndpointVisit
+    history: EndpointVisit
     elsewhere: tuple[Exchange, ...]
     limit: Limit | None = None
 
@@ -123,7 +123,7 @@ def visit(
     live, history = _Path(visitor, "live report", live_path), _Path(visitor, "history", f"{live_path}/history")
     elsewhere = _Path(visitor, "elsewhere", "")
     limit = None
-    if isinstance(live.ask("get"), Answer):
+    if isinstance(live.ask("get"), HttpAnswer):
         for path in (live, history):
             _ask_everything(path, f"{QUERY}&at={at}")
         _ask_elsewhere(elsewhere, live_path)
@@ -146,12 +146,12 @@ def parse_opaque_tag(etag: str | None) -> str | None:
 def find_newest_tag(exchanges: Iterable[Exchange], coding: str) -> str | None:
     """The quoted part of the last ETag that a document came with, in that coding."""
     for _, _, outcome, _ in reversed(list(exchanges)):
-        if isinstance(outcome, Answer) and outcome.http_code == 200 and read_coding(outcome) == coding:
+        if isinstance(outcome, HttpAnswer) and outcome.http_code == 200 and read_coding(outcome) == coding:
             return parse_opaque_tag(outcome.header("etag"))
     return None
 
 
-def read_coding(answer: Answer) -> str:
+def read_coding(answer: HttpAnswer) -> str:
     return (answer.header("content-encoding") or "identity").lower().replace("x-gzip", "gzip")
 
 
@@ -172,14 +172,14 @@ class _Visitor:
         self._within_s = within_s
         self._begin_by = self.clock.elapsed_ms() + int(within_s * 1000)
 
-    def ask(self, request: Request) -> Outcome:
+    def ask(self, request: HttpRequest) -> HttpOutcome:
         if self.clock.elapsed_ms() >= self._begin_by:
             return NoAnswer(f"not asked: the visit had taken {self._within_s:g} s already", was_sent=False)
         if self._unanswered >= _MOST_UNANSWERED:
             return NoAnswer(f"not asked: {_MOST_UNANSWERED} requests in a row had no whole answer", was_sent=False)
         self.progress(f"{request.method} {request.path}")
         outcome = self._client.send(request, self.options.timeout_s)
-        whole = isinstance(outcome, Answer) and not outcome.problem
+        whole = isinstance(outcome, HttpAnswer) and not outcome.problem
         self._unanswered = 0 if whole else self._unanswered + 1
         return outcome
 
@@ -198,17 +198,17 @@ class _Path:
     def left(self) -> int:
         return MOST_PER_PATH - len(self.exchanges)
 
-    def ask(self, name: str, method: str = "GET", *more: tuple[str, str], suffix: str = "") -> Outcome:
+    def ask(self, name: str, method: str = "GET", *more: tuple[str, str], suffix: str = "") -> HttpOutcome:
         given = {header for header, _ in more}
         usual = tuple(header for header in _USUAL if header[0] not in given)
-        return self.ask_exactly(name, Request(method, self.path + suffix, (*usual, *more)))
+        return self.ask_exactly(name, HttpRequest(method, self.path + suffix, (*usual, *more)))
 
-    def ask_exactly(self, name: str, request: Request) -> Outcome:
+    def ask_exactly(self, name: str, request: HttpRequest) -> HttpOutcome:
         if self.left <= 0:
             return NoAnswer(f"not asked: {MOST_PER_PATH} requests were made on this path", was_sent=False)
         at = self._visitor.clock.elapsed_ms()
         outcome = self._visitor.ask(request)
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, HttpAnswer):
             outcome = outcome._replace(body=self._bodies.setdefault(outcome.body, outcome.body))
         self.exchanges.append(Exchange(name, request, outcome, at))
         return outcome
@@ -223,13 +223,13 @@ class _Path:
                 return
             headers = (("If-None-Match", form.replace("TAG", tag)), ("Accept-Encoding", accept))
             outcome = self.ask(name, method, *headers)
-            if isinstance(outcome, Answer) and outcome.http_code == 200 and of != accept:
+            if isinstance(outcome, HttpAnswer) and outcome.http_code == 200 and of != accept:
                 self.ask("refresh", "GET", ("Accept-Encoding", of))
             if find_newest_tag(self.exchanges, of) == tag:
                 return
 
-    def endpoint(self) -> Endpoint:
-        return Endpoint(self.noun, self.path, tuple(self.exchanges))
+    def endpoint(self) -> EndpointVisit:
+        return EndpointVisit(self.noun, self.path, tuple(self.exchanges))
 
 
 def _ask_everything(path: _Path, query: str) -> None:
@@ -254,7 +254,7 @@ def _ask_everything(path: _Path, query: str) -> None:
     path.ask_with_tag("gzip for identity", of="gzip")
     path.ask_with_tag("identity for gzip", accept="gzip")
     path.ask("origin", "GET", _ORIGIN)
-    path.ask_exactly("bare", Request("GET", path.path, ()))
+    path.ask_exactly("bare", HttpRequest("GET", path.path, ()))
     path.ask("options", "OPTIONS")
     path.ask(
         "preflight",
@@ -311,11 +311,11 @@ def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float],
 def _ask_until_refused(live: _Path, visitor: _Visitor) -> Limit:
     """Ask until refused (E2), and then once more for the whole page; HEAD requests count too, and cost least."""
     visitor.allow(visitor.options.limit_within_s)
-    head, get = (Request(method, live.path, _USUAL) for method in ("HEAD", "GET"))
+    head, get = (HttpRequest(method, live.path, _USUAL) for method in ("HEAD", "GET"))
     first_at, before = live.exchanges[0].at, len(live.exchanges)
     made, outcome = before + 1, visitor.ask(head)
-    while isinstance(outcome, Answer) and outcome.http_code != 429 and made < before + _MOST_TO_BE_REFUSED:
+    while isinstance(outcome, HttpAnswer) and outcome.http_code != 429 and made < before + _MOST_TO_BE_REFUSED:
         made, outcome = made + 1, visitor.ask(head)
     took_ms = visitor.clock.elapsed_ms() - first_at
-    refused = isinstance(outcome, Answer) and outcome.http_code == 429
+    refused = isinstance(outcome, HttpAnswer) and outcome.http_code == 429
     return Limit(made, took_ms, visitor.ask(get) if refused else outcome)

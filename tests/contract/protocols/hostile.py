@@ -15,7 +15,7 @@ from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Failed, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.sightings import Sightings
-from lookout.protocols.broadcasters.source import Message, Page
+from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.corpus import AWKWARD, encode, replaced, without
@@ -68,7 +68,7 @@ def is_legal(outcome: object) -> bool:
     match outcome:
         case Failed(reason):
             return 0 < len(reason) <= _LONGEST_REASON and reason.isprintable()
-        case Page(messages, cursor):
+        case MessagePage(messages, cursor):
             return (cursor is None or bool(urlencode({"cursor": cursor}))) and is_legal(messages)
         case Nothing(cause):
             return cause in OWN_CAUSES
@@ -87,7 +87,7 @@ def is_legal(outcome: object) -> bool:
         case None:  # a receipt that a node does not have
             return True
         case tuple():
-            return all(isinstance(message, Message) for message in outcome) and _can_be_counted(outcome)
+            return all(isinstance(message, StoredMessage) for message in outcome) and _can_be_counted(outcome)
         case dict():
             return all(is_legal(found) for found in outcome.values())
         case _:
@@ -98,7 +98,7 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value <= LARGEST_METRIC
 
 
-def _can_be_counted(messages: Sequence[Message]) -> bool:
+def _can_be_counted(messages: Sequence[StoredMessage]) -> bool:
     """Whether what is in the messages leads to a count of broadcasters, and can be stored."""
     sightings = Sightings(BroadcastersTable("http://127.0.0.1", chains=(1,)))
     for message in messages[:50]:

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, fields, replace
 
 from lookout.base.certificates import extract_certificates, trust_only
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, RpcEndpoint
+from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.monitor.sources import sources_of
 from lookout.protocols.broadcasters.protocol import BROADCASTERS
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
@@ -192,7 +192,7 @@ def ask_source(
 
 
 def ask_endpoint(session: Session, url: str, access: AccessTable) -> Awaitable[object]:
-    chain = Chain(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint(url, **asdict(access)),))
+    chain = ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint(url, **asdict(access)),))
     (endpoint,) = sources_of(Settings(chains=(chain,))).endpoints
     return endpoint.read(session, lambda: NOON)
 

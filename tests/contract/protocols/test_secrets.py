@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, RpcEndpoint
+from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.monitor.sources import sources_of
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
@@ -30,7 +30,7 @@ def with_secrets(base: str) -> Settings:
     url = base.replace("://", f"://{SECRET}:{SECRET}@") + f"/{SECRET}?key={SECRET}"
     headers = {"X-Api-Key": SECRET}
     return Settings(
-        chains=(Chain(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint(url),)),),
+        chains=(ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint(url),)),),
         sources={
             "ppoi": (PpoiTable(url, "efc6", (1,), headers=headers),),
             "indexer": (

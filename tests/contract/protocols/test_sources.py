@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, RpcEndpoint
+from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.monitor.sources import seen_by, sources_of
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.resolver import ThreadPerLookup
@@ -14,8 +14,8 @@ from lookout.protocols.client.resolver import ThreadPerLookup
 @pytest.mark.clause("M8")
 def test_every_endpoint_of_every_chain_is_one_of_its_own() -> None:
     chains = (
-        Chain(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),
-        Chain(id=42161, name="Arbitrum", block_time_s=0.25, rpc=(RpcEndpoint("http://c"),)),
+        ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),
+        ChainTable(id=42161, name="Arbitrum", block_time_s=0.25, rpc=(RpcEndpoint("http://c"),)),
     )
     assert [f"{each.name}: {each.chain_id}" for each in sources_of(Settings(chains=chains)).endpoints] == [
         "rpc 1 of Ethereum: 1",

@@ -24,7 +24,7 @@ from lookout.store.postgres import schema
 from lookout.store.postgres import writer as postgres
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.schema import transaction
-from lookout.store.postgres.session import Address
+from lookout.store.postgres.session import DatabaseAddress
 from lookout.store.protocol import Reader, StoreError
 from lookout.store.sqlite import file
 from lookout.store.sqlite import writer as sqlite
@@ -174,7 +174,7 @@ def test_a_kill_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Ope
 
 def migrate_further(server: Postgres, database: str, step: str) -> None:
     """As the version after today's would, which has one more step."""
-    address = Address.of(server.url(database))
+    address = DatabaseAddress.of(server.url(database))
     with address.store_errors(), closing(address.connect("lookout monitor")) as session, transaction(session):
         schema.migrate(session, address, (*schema.STEPS, step))
 

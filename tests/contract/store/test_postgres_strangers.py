@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from lookout.app.stores import writer_of
 from lookout.base.pieces import Pieces
 from lookout.config.settings import Settings
-from lookout.config.tables import Store as StoreSettings
+from lookout.config.tables import StoreTable
 from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.schema import STEPS
@@ -149,7 +149,7 @@ def test_a_monitor_waits_for_another_role_that_may_write_and_says_which_it_is(
     server: Postgres, database: str, roles: Roles, made: str, tmp_path: Path
 ) -> None:
     async def waits() -> None:
-        starting = asyncio.create_task(writer_of(Settings(store=StoreSettings(url=made)), tmp_path))
+        starting = asyncio.create_task(writer_of(Settings(store=StoreTable(url=made)), tmp_path))
         await until_async(lambda: bool(logged), "it is said")
         ended.close()
         writer, has_stood_by = await starting

@@ -17,7 +17,7 @@ from lookout.server.responder import respond
 from lookout.server.site import Site
 from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.session import Session
+from lookout.store.postgres.session import DatabaseSession
 from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
@@ -202,7 +202,7 @@ def test_settings_of_a_role_change_nothing(server: Postgres, database: str, role
     assert writer.load() == {"a": b"\\x00'"}
 
 
-def freeze_while_sending(connection: Session) -> None:
+def freeze_while_sending(connection: DatabaseSession) -> None:
     """It has sent a statement, and half of what belongs to it."""
     connection.execute("BEGIN")
     statement = b"\0INSERT INTO lookout.pieces VALUES ($1, $2)\0\0\0"
@@ -210,7 +210,7 @@ def freeze_while_sending(connection: Session) -> None:
     os.write(connection.pgconn.socket, b"B" + struct.pack("!i", 100_000) + bytes(50_000))
 
 
-def freeze_while_receiving(connection: Session) -> None:
+def freeze_while_receiving(connection: DatabaseSession) -> None:
     """It has asked for more than fits into the socket, and reads nothing of it."""
     connection.pgconn.send_query(b"SELECT repeat('x', 1000000) FROM generate_series(1, 10)")
     connection.pgconn.flush()
@@ -219,7 +219,7 @@ def freeze_while_receiving(connection: Session) -> None:
 # On Debian's server, since one from 17 on ends the first of the two by itself.
 @pytest.mark.parametrize("server", [from_debian()], indirect=True)
 def test_a_writer_that_was_frozen_in_the_act_is_replaced(server: Postgres) -> None:
-    holders: dict[str, Session] = {}
+    holders: dict[str, DatabaseSession] = {}
     for freeze in (freeze_while_sending, freeze_while_receiving):
         url = server.url(server.a_database())
         writer = open_writer(url)

@@ -14,7 +14,7 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.world import World as Sim
 from lookout.documents.document import Document, DocumentName
 from lookout_reader.poller import Update
@@ -156,7 +156,7 @@ class Scene:
         faults = self._faults.get((kind, of), ())
         return max((min(now_ms, each.at_ms + each.lasts_ms) for each in faults if each.at_ms <= now_ms), default=0)
 
-    def lies(self, chain_id: int) -> list[Episode]:
+    def lies(self, chain_id: int) -> list[FaultEpisode]:
         """What is ever wrong with heights that a chain's endpoints answer, as far as it could mislead the monitor."""
         harmless = ("past", "genesis", "late")
         subject = f"rpc/{chain_id}/"

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from lookout.demo.sim.episodes import Episode, draw_episodes
+from lookout.demo.sim.episodes import FaultEpisode, draw_episodes
 from lookout.demo.sim.layout import ChainLayout, Layout
 
 ORIGIN_AT: Final = 1_793_880_000_000  # 2026-11-05, the start of a bucket
@@ -69,7 +69,7 @@ class Script(Struct, frozen=True):
     servers: int = 1
     store: Literal["model", "sqlite"] = "model"
     faults: tuple[Fault, ...] = ()
-    episodes: tuple[Episode, ...] = ()
+    episodes: tuple[FaultEpisode, ...] = ()
 
     @property
     def layout(self) -> Layout:

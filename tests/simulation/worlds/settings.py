@@ -4,9 +4,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lookout.config.alerts import AlertRule, Alerts
+from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, Policy, RpcEndpoint
+from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
 from lookout.demo.sim.layout import Layout
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.messaging import MessagingTable
@@ -34,7 +34,7 @@ def build_settings(scene: Scene) -> Settings:
     }
     return Settings(
         chains=tuple(
-            Chain(
+            ChainTable(
                 id=chain.chain_id,
                 name=str(chain.chain_id),
                 block_time_s=chain.block_ms / 1000,
@@ -43,7 +43,7 @@ def build_settings(scene: Scene) -> Settings:
             for chain in layout
         ),
         sources={service: tables for service, tables in sources.items() if service not in gone},
-        policy=Policy(heartbeat_s=8) if "heartbeat" in gone else Policy(),
+        policy=PolicyTable(heartbeat_s=8) if "heartbeat" in gone else PolicyTable(),
         alerts=_alerts(scene, gone),
     )
 
@@ -53,7 +53,7 @@ def _indexers(layout: Layout, service: str, gone: set[str]) -> tuple[KindTable, 
     return tuple(KindTable(chain.chain_id, "squid", _URL, chain.confirmations) for chain in chains)
 
 
-def _alerts(scene: Scene, gone: set[str]) -> Alerts:
+def _alerts(scene: Scene, gone: set[str]) -> AlertsTable:
     """Rules that are in a hurry, since worlds are short: how much so is the seed's."""
     chance = scene.chance("alerts")
     targets = {target: target for target in TARGETS if f"target/{target}" not in gone}
@@ -65,4 +65,4 @@ def _alerts(scene: Scene, gone: set[str]) -> Alerts:
     )
     group_s, give_up_s = chance.choice((0, 5, 30)), chance.choice((120, 400, 1_200))
     chosen = ((rule, tuple(target for target in of_rule[rule.name] if target in targets)) for rule in rules)
-    return Alerts(targets, group_s, give_up_s, tuple(replace(rule, targets=to) for rule, to in chosen if to))
+    return AlertsTable(targets, group_s, give_up_s, tuple(replace(rule, targets=to) for rule, to in chosen if to))

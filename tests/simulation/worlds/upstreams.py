@@ -9,7 +9,7 @@ from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import World as Sim
-from lookout.demo.simulated_sources import Ask, simulated_sources
+from lookout.demo.simulated_sources import SimulatedAsk, simulated_sources
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
@@ -21,7 +21,7 @@ NOT_WATCHED: Final = Check("indexer", 999)
 
 
 class SimSource:
-    def __init__(self, scene: Scene, life: Life, name: str, checks: tuple[Check, ...], ask: Ask) -> None:
+    def __init__(self, scene: Scene, life: Life, name: str, checks: tuple[Check, ...], ask: SimulatedAsk) -> None:
         self.name = name
         self.checks = checks
         self._scene = scene
@@ -104,7 +104,7 @@ def sources_in(scene: Scene, plan: Plan) -> dict[str, tuple[Check, ...]]:
     return {name: checks for name, checks, _ in _asked(plan, scene.sim)}
 
 
-def _asked(plan: Plan, sim: Sim) -> Iterator[tuple[str, tuple[Check, ...], Ask]]:
+def _asked(plan: Plan, sim: Sim) -> Iterator[tuple[str, tuple[Check, ...], SimulatedAsk]]:
     for checks, ask in simulated_sources(plan, sim):
         service, chain_id = checks[0]
         yield f"{service}/{chain_id}" if service.endswith("indexer") else service, checks, ask

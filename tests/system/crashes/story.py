@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from lookout.base.pieces import Pieces
-from lookout.config.tables import History
+from lookout.config.tables import HistoryTable
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Observation, Peers
@@ -18,7 +18,7 @@ from lookout.state.codec import decode_state
 from lookout.state.differ import Backlog, Kept
 from tests.builders import DAY, MINUTE, NOON, SECOND, a_plan
 
-PLAN: Final = a_plan(chains=(1, 137), span=History(retention_days=1).span())
+PLAN: Final = a_plan(chains=(1, 137), span=HistoryTable(retention_days=1).span())
 
 # After the start of a life, when it publishes. Each life begins where the one before it ended.
 LIVES: Final = (

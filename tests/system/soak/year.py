@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from bench.processes import memory_mb
-from lookout.config.tables import Policy
+from lookout.config.tables import PolicyTable
 from lookout.core.ledger import Ledger
 from lookout.demo.rehearsal import Life, Listeners, rehearse
 from lookout.demo.sim.layout import ChainLayout
@@ -98,7 +98,7 @@ def live(size: Size, days: int) -> None:
     """Live through it here and now; what it takes is printed, a line of JSON for every five days."""
     layout = tuple(ChainLayout(1 + number, 12_000, 25_700_000) for number in range(size.chains))
     world = drawn_world(layout, 1, NOON, NOON + days * DAY, intensity=0.3)
-    policy = Policy(recheck_s=size.recheck_s, heartbeat_s=240, row_lifetime_s=size.recheck_s + 200)
+    policy = PolicyTable(recheck_s=size.recheck_s, heartbeat_s=240, row_lifetime_s=size.recheck_s + 200)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lookout.db"
         writer = open_writer(path)

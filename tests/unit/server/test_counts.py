@@ -17,7 +17,7 @@ from lookout.server.callers import Callers
 from lookout.server.counts import Counts, OwnCounts
 from lookout.server.front import Front
 from lookout.server.limiter import Limiter
-from lookout.server.metrics import Instruments
+from lookout.server.metrics import ServerInstruments
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller
 from lookout.server.replies import Reply
@@ -139,7 +139,7 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
     clock.wall = NOON + 10 * SECOND
     for number, at in enumerate(generated_at):  # as if each were a process
         OwnCounts(counts._row(number)).mark_present(clock.elapsed, at)
-    assert Instruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
+    assert ServerInstruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
 class SentHeaders(dict[str, str]):
@@ -251,7 +251,7 @@ def test_an_error_that_the_store_meets_while_errors_are_counted_is_counted_too()
 
 def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:
     clock, counts, registry = SetClock(), Counts(1), process_registry()
-    Instruments(registry, counts, clock)
+    ServerInstruments(registry, counts, clock)
     own = counts.attach()
     own.count("live", 200)
     own.mark_present(clock.elapsed, NOON)

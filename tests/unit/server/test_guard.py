@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from lookout.server.callers import Callers
-from lookout.server.connections import Progress, Snapshot, take_snapshot
+from lookout.server.connections import ConnectionProgress, ConnectionSnapshot, take_snapshot
 from lookout.server.counts import Closed, Counts
 from lookout.server.crowds import Crowds
 from lookout.server.guard import STALLED_S, Allowed, Guard
@@ -73,7 +73,7 @@ def is_ended(server: socket.socket) -> bool:
 def fill(server: socket.socket) -> None:
     """Until the reader's buffers are full as well."""
     assert server.send(ANSWER) < len(ANSWER)
-    seen: deque[Snapshot | None] = deque(
+    seen: deque[ConnectionSnapshot | None] = deque(
         maxlen=10
     )  # half a second: then the system has tried whether there is more room
 
@@ -87,17 +87,31 @@ def fill(server: socket.socket) -> None:
 @pytest.mark.parametrize(
     ("earlier", "later", "went_on"),
     [
-        pytest.param(Progress(5, 7, False), Progress(5, 7, False), False, id="nothing happened"),
-        pytest.param(Progress(5, 7, False), Progress(5, 8, False), True, id="a byte of a request came"),
-        pytest.param(Progress(5, 7, True), Progress(6, 7, True), True, id="a byte of an answer was read"),
-        pytest.param(Progress(5, 7, False), Progress(5, 8, True), True, id="an answer has begun"),
-        pytest.param(Progress(5, 7, True), Progress(9, 7, False), True, id="the last byte of an answer was read"),
-        pytest.param(Progress(5, 7, True), Progress(5, 7, True), False, id="nobody reads"),
-        pytest.param(Progress(5, 7, True), Progress(5, 900, True), False, id="nobody reads, and asks for more"),
+        pytest.param(ConnectionProgress(5, 7, False), ConnectionProgress(5, 7, False), False, id="nothing happened"),
+        pytest.param(
+            ConnectionProgress(5, 7, False), ConnectionProgress(5, 8, False), True, id="a byte of a request came"
+        ),
+        pytest.param(
+            ConnectionProgress(5, 7, True), ConnectionProgress(6, 7, True), True, id="a byte of an answer was read"
+        ),
+        pytest.param(ConnectionProgress(5, 7, False), ConnectionProgress(5, 8, True), True, id="an answer has begun"),
+        pytest.param(
+            ConnectionProgress(5, 7, True),
+            ConnectionProgress(9, 7, False),
+            True,
+            id="the last byte of an answer was read",
+        ),
+        pytest.param(ConnectionProgress(5, 7, True), ConnectionProgress(5, 7, True), False, id="nobody reads"),
+        pytest.param(
+            ConnectionProgress(5, 7, True),
+            ConnectionProgress(5, 900, True),
+            False,
+            id="nobody reads, and asks for more",
+        ),
     ],
 )
 def test_progress_is_what_is_read_and_of_who_has_nothing_to_read_what_is_sent(
-    earlier: Progress, later: Progress, went_on: bool
+    earlier: ConnectionProgress, later: ConnectionProgress, went_on: bool
 ) -> None:
     assert later.is_ahead_of(earlier) is went_on
 

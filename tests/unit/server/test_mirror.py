@@ -7,19 +7,19 @@ import pytest
 
 from lookout.documents.document import Document, PlainName, etag
 from lookout.server.forms import Forms
-from lookout.server.mirror import Event, LookBegan, Mirror, Read, ReadFailed, TimePassed, step
+from lookout.server.mirror import LookBegan, Mirror, MirrorEvent, Read, ReadFailed, TimePassed, step
 from tests.builders import NOON, SECOND
 
 UNREADABLE_MS: Final = 300_000
 FAILS: Final = ValueError("it fails")  # in the place of a document
 
 
-def a_look(at_ms: int, live: str | Exception | None, history: str | Exception | None) -> tuple[Event, ...]:
+def a_look(at_ms: int, live: str | Exception | None, history: str | Exception | None) -> tuple[MirrorEvent, ...]:
     """One that takes no time. None: the store has no such document."""
     return (LookBegan(at_ms), a_read(at_ms, live), a_read(at_ms, history, is_live=False))
 
 
-def a_read(at_ms: int, found: str | Exception | None, *, is_live: bool = True) -> Event:
+def a_read(at_ms: int, found: str | Exception | None, *, is_live: bool = True) -> MirrorEvent:
     name: PlainName = "live" if is_live else "history"
     if isinstance(found, Exception):
         return ReadFailed(at_ms, name, str(found))
@@ -27,7 +27,7 @@ def a_read(at_ms: int, found: str | Exception | None, *, is_live: bool = True) -
     return Read(at_ms, name, None if found is None else Forms(Document(body, etag(body), NOON)))
 
 
-def play(*looks: Iterable[Event]) -> Mirror:
+def play(*looks: Iterable[MirrorEvent]) -> Mirror:
     state = Mirror()
     for event in (event for look in looks for event in look):
         state = step(state, event, UNREADABLE_MS)
@@ -38,7 +38,7 @@ def served(state: Mirror) -> list[str | None]:
     return [None if forms is None else forms.plain.body.decode() for forms in (state.live, state.history)]
 
 
-def passed(at_ms: int) -> tuple[Event, ...]:
+def passed(at_ms: int) -> tuple[MirrorEvent, ...]:
     return (TimePassed(at_ms),)
 
 
@@ -46,7 +46,7 @@ BOTH: Final = a_look(0, "L1", "H1")
 FAILING: Final = a_look(1, FAILS, FAILS)
 LIMIT: Final = UNREADABLE_MS
 # The looks and the passing of time, and what is served after them: the live report and the history.
-CASES: Final[dict[str, tuple[list[Iterable[Event]], list[str | None]]]] = {
+CASES: Final[dict[str, tuple[list[Iterable[MirrorEvent]], list[str | None]]]] = {
     "A11 A12: nothing until something was written": (
         [a_look(0, None, None), a_look(LIMIT * 2, None, None)],
         [None, None],

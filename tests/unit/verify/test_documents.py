@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lookout.core.buckets import uptime
 from lookout.verify.clauses_history import calculate_uptime, read_ended_buckets, verify_history
 from lookout.verify.clauses_live import verify_live
-from lookout.verify.clauses_rows import Rows, compare_rows, read_rows
+from lookout.verify.clauses_rows import DocumentRows, compare_rows, read_rows
 from lookout.verify.documents import Unreadable, decode_document, find_difference
 from lookout.verify.findings import merge_findings
 
@@ -169,8 +169,8 @@ def test_bodies_of_one_publication_or_of_two() -> None:
     assert find_difference(one, b"<html>") == "a body that is no document"
 
 
-def rows(names: str, at: int | None) -> Rows:
-    return Rows(tuple((name, 1) for name in names), at)
+def rows(names: str, at: int | None) -> DocumentRows:
+    return DocumentRows(tuple((name, 1) for name in names), at)
 
 
 @pytest.mark.clause("H2")

@@ -6,16 +6,18 @@ import pytest
 
 from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.verify.caches import find_cache_sign, is_hit
-from lookout.verify.client import Answer
+from lookout.verify.client import HttpAnswer
 from lookout.verify.findings import failed, inconclusive, merge_findings, passed, quote
 from lookout.verify.verdict import verify_visit
-from lookout.verify.visit import Endpoint, Visit, parse_opaque_tag
+from lookout.verify.visit import EndpointVisit, Visit, parse_opaque_tag
 
 CLAUSES = Path(__file__).parents[3] / "clauses.txt"
 
 
 def test_every_clause_but_the_readers_gets_one_finding_in_the_contracts_order() -> None:
-    nothing = Visit("http://host", "protocol", 0, Endpoint("live report", "/", ()), Endpoint("history", "/", ()), ())
+    nothing = Visit(
+        "http://host", "protocol", 0, EndpointVisit("live report", "/", ()), EndpointVisit("history", "/", ()), ()
+    )
     of_the_contract = [clause for clause in CLAUSES.read_text().split() if not clause.startswith("C")]
     findings = verify_visit(nothing)
     assert [finding.clause for finding in findings] == of_the_contract
@@ -74,11 +76,11 @@ def test_entity_tags(etag: str | None, tag: str | None) -> None:
 
 
 def test_a_cache_gives_itself_away() -> None:
-    bare = Answer(200, (("server", "granian"), ("date", "now")), b"")
-    behind = Answer(200, (("via", "1.1 varnish"),), b"")
+    bare = HttpAnswer(200, (("server", "granian"), ("date", "now")), b"")
+    behind = HttpAnswer(200, (("via", "1.1 varnish"),), b"")
     assert find_cache_sign([bare]) is None
     assert find_cache_sign([bare, behind]) == "via: 1.1 varnish"
-    assert find_cache_sign([Answer(200, (("server", "cloudflare"),), b"")]) == "server: cloudflare"
+    assert find_cache_sign([HttpAnswer(200, (("server", "cloudflare"),), b"")]) == "server: cloudflare"
 
 
 @pytest.mark.parametrize(
@@ -93,4 +95,4 @@ def test_a_cache_gives_itself_away() -> None:
     ],
 )
 def test_hits(header: tuple[str, str], hit: bool) -> None:
-    assert is_hit(Answer(200, (header,), b"")) is hit
+    assert is_hit(HttpAnswer(200, (header,), b"")) is hit

@@ -5,28 +5,28 @@ import tracemalloc
 
 import pytest
 
-from lookout.verify.client import Answer, NoAnswer, Outcome, Request
+from lookout.verify.client import HttpAnswer, HttpOutcome, HttpRequest, NoAnswer
 from lookout.verify.findings import Verdict, inconclusive
 from lookout.verify.verdict import verify_visit
-from lookout.verify.visit import Endpoint, Exchange, Limit, Visit
+from lookout.verify.visit import EndpointVisit, Exchange, Limit, Visit
 
 STOPPED = "the monitor seems to have stopped"
 PAGE = b"error code: 1015"
 REFUSAL = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "60"))
 
 
-def watched(noun: str, looks: list[tuple[int, int]], headers: tuple[tuple[str, str], ...] = ()) -> Endpoint:
+def watched(noun: str, looks: list[tuple[int, int]], headers: tuple[tuple[str, str], ...] = ()) -> EndpointVisit:
     """An endpoint seen so many seconds after the beginning, with a generatedAt so many seconds after noon."""
     exchanges = []
     for at_s, generated_s in looks:
         minute, second = divmod(generated_s, 60)
         body = json.dumps({"generatedAt": f"2026-11-05T12:{minute:02}:{second:02}.000Z"}).encode()
-        exchanges.append(Exchange("watch", Request("GET", "/", ()), Answer(200, headers, body), at_s * 1000))
-    return Endpoint(noun, "/", tuple(exchanges))
+        exchanges.append(Exchange("watch", HttpRequest("GET", "/", ()), HttpAnswer(200, headers, body), at_s * 1000))
+    return EndpointVisit(noun, "/", tuple(exchanges))
 
 
-def a_visit(live: Endpoint, history: Endpoint, limit: Limit | None = None) -> Visit:
-    first = [Exchange("get", Request("GET", "/", ()), NoAnswer("left out", was_sent=False), 0)]
+def a_visit(live: EndpointVisit, history: EndpointVisit, limit: Limit | None = None) -> Visit:
+    first = [Exchange("get", HttpRequest("GET", "/", ()), NoAnswer("left out", was_sent=False), 0)]
     live, history = (each._replace(exchanges=(*first, *each.exchanges)) for each in (live, history))
     return Visit("http://host", "protocol", 0, live, history, (), limit)
 
@@ -73,22 +73,22 @@ def test_a_copy_in_a_cache_may_stand_still_longer() -> None:
 @pytest.mark.parametrize(
     ("made", "took_s", "refused", "verdict"),
     [
-        pytest.param(121, 5, Answer(429, REFUSAL, PAGE), "pass", id="refused the 121st"),
-        pytest.param(200, 30, Answer(429, REFUSAL, PAGE), "pass", id="refused later, by calendar minute"),
-        pytest.param(60, 5, Answer(429, REFUSAL, PAGE), "could not tell", id="refused early: others ask too"),
-        pytest.param(266, 20, Answer(200, (), b""), "fail", id="never refused"),
-        pytest.param(266, 70, Answer(200, (), b""), "could not tell", id="too slow to be refused"),
+        pytest.param(121, 5, HttpAnswer(429, REFUSAL, PAGE), "pass", id="refused the 121st"),
+        pytest.param(200, 30, HttpAnswer(429, REFUSAL, PAGE), "pass", id="refused later, by calendar minute"),
+        pytest.param(60, 5, HttpAnswer(429, REFUSAL, PAGE), "could not tell", id="refused early: others ask too"),
+        pytest.param(266, 20, HttpAnswer(200, (), b""), "fail", id="never refused"),
+        pytest.param(266, 70, HttpAnswer(200, (), b""), "could not tell", id="too slow to be refused"),
         pytest.param(50, 5, NoAnswer("no connection"), "could not tell", id="no answer"),
-        pytest.param(121, 5, Answer(429, REFUSAL[:1], PAGE), "fail", id="without Retry-After"),
-        pytest.param(121, 5, Answer(429, (("retry-after", "3600"), REFUSAL[0]), PAGE), "fail", id="for an hour"),
-        pytest.param(121, 5, Answer(429, REFUSAL[1:], PAGE), "fail", id="not plain text"),
-        pytest.param(121, 5, Answer(429, REFUSAL, b"no"), "fail", id="without its error code"),
+        pytest.param(121, 5, HttpAnswer(429, REFUSAL[:1], PAGE), "fail", id="without Retry-After"),
+        pytest.param(121, 5, HttpAnswer(429, (("retry-after", "3600"), REFUSAL[0]), PAGE), "fail", id="for an hour"),
+        pytest.param(121, 5, HttpAnswer(429, REFUSAL[1:], PAGE), "fail", id="not plain text"),
+        pytest.param(121, 5, HttpAnswer(429, REFUSAL, b"no"), "fail", id="without its error code"),
         pytest.param(
-            121, 5, Answer(429, (*REFUSAL, ("access-control-allow-origin", "*")), PAGE), "fail", id="with CORS"
+            121, 5, HttpAnswer(429, (*REFUSAL, ("access-control-allow-origin", "*")), PAGE), "fail", id="with CORS"
         ),
     ],
 )
-def test_the_rate_limit(made: int, took_s: int, refused: Outcome, verdict: Verdict) -> None:
+def test_the_rate_limit(made: int, took_s: int, refused: HttpOutcome, verdict: Verdict) -> None:
     visit = a_visit(watched("live report", []), watched("history", []), Limit(made, took_s * 1000, refused))
     assert [finding.verdict for finding in verify_visit(visit) if finding.clause == "E2"] == [verdict]
 
@@ -111,8 +111,8 @@ def a_long_history(generated_s: int, rows: int = 200) -> bytes:
 
 
 def seen_histories(*bodies: bytes) -> Visit:
-    exchanges = [Exchange("watch", Request("GET", "/", ()), Answer(200, (), body), 0) for body in bodies]
-    return a_visit(watched("live report", []), Endpoint("history", "/", tuple(exchanges)))
+    exchanges = [Exchange("watch", HttpRequest("GET", "/", ()), HttpAnswer(200, (), body), 0) for body in bodies]
+    return a_visit(watched("live report", []), EndpointVisit("history", "/", tuple(exchanges)))
 
 
 def test_many_histories_are_compared_in_the_memory_of_two() -> None:

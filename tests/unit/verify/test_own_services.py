@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.verify.clauses_live import verify_live
-from lookout.verify.findings import Finding, merge_findings
+from lookout.verify.findings import ClauseFinding, merge_findings
 from tests.unit.verify.test_documents import AT, LIVE, put, values
 
 COMPARED = {"position": 5, "head": 6}
@@ -25,7 +25,7 @@ ANSWERING = {
 UNJUDGED = {"status": "unknown", "lastSuccessAt": None, "expiresAt": None}
 
 
-def findings_of(*own: dict[str, Any]) -> list[Finding]:
+def findings_of(*own: dict[str, Any]) -> list[ClauseFinding]:
     return merge_findings(verify_live(json.dumps(LIVE | {"checks": [*LIVE["checks"], *own]}).encode()))
 
 

@@ -27,7 +27,7 @@ class Palette:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Appearance:
     """Shape and colour: no status is known by its colour alone. A badge has the colour of a light page.
 
     ``svg`` is drawn into a square of 16 by 16; ``shapes`` are a terminal's, the second one of ASCII.
@@ -61,7 +61,7 @@ class StatusEntry:
     kind: Kind
     sentence: str
     past_sentence: str
-    look: Look
+    look: Appearance
     statuspage: Statuspage
 
     @property
@@ -83,7 +83,7 @@ STATUSES: Final = (
         "well",
         "It answers, and what was checked is as it should be.",
         "answered, and what was checked was as it should be",
-        Look(
+        Appearance(
             Palette("0b7a5e", "3d9c7f", None),
             Palette("3cc79b", "2d8a6d", None),
             '<circle cx="8" cy="8" r="6.5"/>',
@@ -99,7 +99,7 @@ STATUSES: Final = (
         "trouble",
         "It answers, but is behind. Expect old data; this is not an outage.",
         "answered, but was behind",
-        Look(
+        Appearance(
             Palette("0b68a8", None, "edf5fb"),
             Palette("63b6f5", None, "15232f"),
             '<path d="M8 .8 15.2 8 8 15.2.8 8z"/>',
@@ -115,7 +115,7 @@ STATUSES: Final = (
         "trouble",
         "It answers, but with serious trouble. Do not rely on it where time matters.",
         "answered, but with serious trouble",
-        Look(
+        Appearance(
             Palette("a35b00", "cc7d00", "fdf4e3"),
             Palette("eeae3f", "e0a030", "2a2214"),
             '<path d="M8 1.2 15.6 14.4H.4z"/>',
@@ -131,7 +131,7 @@ STATUSES: Final = (
         "trouble",
         "It did not answer usefully several times in a row.",
         "did not answer usefully several times in a row",
-        Look(
+        Appearance(
             Palette("b9310a", None, "fdeee9"),
             Palette("ff8a66", None, "301b15"),
             '<path d="M3.8 1.2 8 5.4l4.2-4.2 2.6 2.6L10.6 8l4.2 4.2-2.6 2.6L8 10.6l-4.2 4.2-2.6-2.6L5.4 8 1.2 3.8z"/>',
@@ -149,7 +149,7 @@ STATUSES: Final = (
         "unknown",
         "There is too little to judge by: it may or may not work.",
         "too little to judge by",
-        Look(*GREY, '<circle class="line" cx="8" cy="8" r="5.6"/>', ("?", "?"), "bright_black"),
+        Appearance(*GREY, '<circle class="line" cx="8" cy="8" r="5.6"/>', ("?", "?"), "bright_black"),
         Statuspage("degraded_performance", "minor"),
     ),
     StatusEntry(
@@ -159,7 +159,7 @@ STATUSES: Final = (
         "unwatched",
         "Nobody watches this here. That is not a failure.",
         "nobody watches this here",
-        Look(*GREY, '<path d="M2.5 6.9h11v2.2h-11z"/>', ("·", "-"), "bright_black"),
+        Appearance(*GREY, '<path d="M2.5 6.9h11v2.2h-11z"/>', ("·", "-"), "bright_black"),
         Statuspage(None, "minor"),
     ),
     StatusEntry(
@@ -169,7 +169,7 @@ STATUSES: Final = (
         "unknown",
         "There is no recent reading: what was seen is too old to tell.",
         "what was seen was too old to tell",
-        Look(
+        Appearance(
             *GREY,
             '<circle class="line" cx="8" cy="8" r="6.2"/><path class="line" d="M8 4.4V8l2.6 2"/>',
             ("◌", "~"),

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
-from lookout.demo.sim.episodes import Course, Episode
+from lookout.demo.sim.episodes import Course, FaultEpisode
 
 
 class Block(NamedTuple):
@@ -32,11 +32,11 @@ class Chain:
             head = self.head(at)
             pace_ms: int | None = block_ms
             match episode:
-                case Episode(kind="halt"):
+                case FaultEpisode(kind="halt"):
                     pace_ms = None
-                case Episode(kind="pace", size=percent):
+                case FaultEpisode(kind="pace", size=percent):
                     pace_ms = max(1, block_ms * percent // 100)
-                case Episode(kind="reorg", begin_at=begin_at, size=depth) if begin_at == at:
+                case FaultEpisode(kind="reorg", begin_at=begin_at, size=depth) if begin_at == at:
                     head = self._taken_back(head, depth)
             self._stretches.append(_Stretch(at, head, pace_ms))
             self._begins.append(at)

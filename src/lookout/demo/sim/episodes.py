@@ -7,12 +7,12 @@ from math import inf
 from typing import Final, NamedTuple
 
 from lookout.demo.sim.faults import FAULTS, Odds
-from lookout.demo.sim.layout import Kind, Layout, subjects
+from lookout.demo.sim.layout import Layout, SubjectKind, subjects
 
 _MONTH_MS: Final = 30 * 86_400_000
 
 
-class Episode(NamedTuple):
+class FaultEpisode(NamedTuple):
     """From ``begin_at`` on and until ``end_at``; ``kind`` is a fault's name, which says what ``size`` means."""
 
     subject: str
@@ -30,18 +30,18 @@ class Course:
 
     __slots__ = ("_begins", "stretches")
 
-    def __init__(self, episodes: Iterable[Episode]) -> None:
+    def __init__(self, episodes: Iterable[FaultEpisode]) -> None:
         coming = sorted(episodes, key=lambda episode: episode.begin_at, reverse=True)
         self._begins = sorted({at for episode in coming for at in (episode.begin_at, episode.end_at)})
-        self.stretches: list[tuple[int, Episode | None]] = []
-        begun: list[Episode] = []
+        self.stretches: list[tuple[int, FaultEpisode | None]] = []
+        begun: list[FaultEpisode] = []
         for at in self._begins:
             while coming and coming[-1].begin_at <= at:
                 begun.append(coming.pop())
             begun = [episode for episode in begun if episode.end_at > at]
             self.stretches.append((at, begun[-1] if begun else None))
 
-    def at(self, at: int) -> Episode | None:
+    def at(self, at: int) -> FaultEpisode | None:
         """The episode that holds at this instant."""
         index = bisect_right(self._begins, at)
         return self.stretches[index - 1][1] if index else None
@@ -54,10 +54,10 @@ class Course:
         return self._begins[index] if index < len(self._begins) else inf
 
 
-def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict[str, Course]:
+def courses(layout: Layout, origin_at: int, episodes: Iterable[FaultEpisode]) -> dict[str, Course]:
     """Every subject's course; ValueError names an episode that cannot happen in this world."""
     kinds = subjects(layout)
-    of_subject: dict[str, list[Episode]] = {subject: [] for subject in kinds}
+    of_subject: dict[str, list[FaultEpisode]] = {subject: [] for subject in kinds}
     for episode in episodes:
         if episode.subject not in of_subject:
             raise ValueError(f"{episode.subject!r} is not in this world; there are {', '.join(of_subject)}")
@@ -73,17 +73,19 @@ def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict
     return {subject: Course(its) for subject, its in of_subject.items()}
 
 
-def odds_of(kind: Kind) -> dict[str, Odds]:
+def odds_of(kind: SubjectKind) -> dict[str, Odds]:
     """The faults that a subject of this kind may have in a world, by name."""
     return {fault.name: fault.odds[kind] for fault in FAULTS.values() if kind in fault.odds}
 
 
-def draw_episodes(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> tuple[Episode, ...]:
+def draw_episodes(
+    layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1
+) -> tuple[FaultEpisode, ...]:
     """The episodes that begin in this period, ``intensity`` times as often as the table says.
 
     A subject's episodes do not overlap, and depend on no other subject's.
     """
-    drawn: list[Episode] = []
+    drawn: list[FaultEpisode] = []
     for subject, kind in subjects(layout).items():
         chance = random.Random(f"{seed}/{subject}")
         possible = list(odds_of(kind).items())
@@ -94,7 +96,7 @@ def draw_episodes(layout: Layout, seed: int, begin_at: int, end_at: int, intensi
             ((name, odds),) = chance.choices(possible, weights)
             lasts_ms = max(1, round(1000 * _between(chance, odds.shortest_s, odds.longest_s)))
             size = round(_between(chance, odds.smallest, odds.largest))
-            drawn.append(Episode(subject, name, at, at + lasts_ms, size))
+            drawn.append(FaultEpisode(subject, name, at, at + lasts_ms, size))
             at += lasts_ms + 1 + round(chance.expovariate(1 / pause_ms))
     return tuple(drawn)
 

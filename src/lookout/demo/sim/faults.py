@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from lookout.demo.sim.layout import Kind
+from lookout.demo.sim.layout import SubjectKind
 
 
 class Parameter(NamedTuple):
@@ -36,20 +36,20 @@ class Fault(NamedTuple):
 
     name: str
     explanation: str
-    applies_to: tuple[Kind, ...] = ()  # that it can be ordered for
+    applies_to: tuple[SubjectKind, ...] = ()  # that it can be ordered for
     parameter: Parameter | None = None
-    odds: Mapping[Kind, Odds] = MappingProxyType({})  # of the subjects that have it in a world
+    odds: Mapping[SubjectKind, Odds] = MappingProxyType({})  # of the subjects that have it in a world
 
 
 EVERYBODY: Final = 1_000_000
 ANOTHER_CHAIN: Final = 61
 _FAR: Final = 10**12
-_SPEAKERS: Final[tuple[Kind, ...]] = (
+_SPEAKERS: Final[tuple[SubjectKind, ...]] = (
     *("endpoint", "graphql-indexer", "document", "node"),
     *("ppoi", "peers", "messages", "responder", "bundler", "relayer"),
 )
-_FOLLOWERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share", "network")
-_LISTERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share")
+_FOLLOWERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share", "network")
+_LISTERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share")
 _MEMBERS: Final = Parameter("first", EVERYBODY, 1, EVERYBODY)
 
 # These show in how an answer comes, whatever it would have been.

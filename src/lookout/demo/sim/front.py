@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 
-class Front(NamedTuple):
+class UpstreamFront(NamedTuple):
     """How the upstreams are reached."""
 
     tls: ssl.SSLContext | None = None
@@ -22,7 +22,7 @@ class Front(NamedTuple):
             application.middlewares.append(_compress)
 
 
-BARE: Final = Front()
+BARE: Final = UpstreamFront()
 
 
 @web.middleware

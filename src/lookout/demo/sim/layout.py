@@ -9,7 +9,7 @@ An address is where a subject is reached over HTTP, and what a fault is ordered 
 from string import ascii_lowercase
 from typing import Final, Literal, NamedTuple
 
-Kind = Literal[
+SubjectKind = Literal[
     "chain",
     "endpoint",
     "indexer",
@@ -55,16 +55,16 @@ LAUNCH: Final[Layout] = (
 )
 
 
-class Address(NamedTuple):
+class UpstreamAddress(NamedTuple):
     """What answers there, and for which subject. A node that answers for many indexers is no subject itself; nor is
     what only goes wrong by order, since each subject changes what all seeds draw."""
 
-    kind: Kind
+    kind: SubjectKind
     subject: str | None
 
 
 # The indexer of a chain is one, and speaks all of these.
-_INDEXER_KINDS: Final[dict[str, Kind]] = {
+_INDEXER_KINDS: Final[dict[str, SubjectKind]] = {
     "squid": "graphql-indexer",
     "subgraph": "graphql-indexer",
     "json": "document",
@@ -74,9 +74,9 @@ _INDEXER_KINDS: Final[dict[str, Kind]] = {
 }
 
 
-def subjects(layout: Layout) -> dict[str, Kind]:
+def subjects(layout: Layout) -> dict[str, SubjectKind]:
     """Everything in the layout that can go wrong."""
-    found: dict[str, Kind] = {}
+    found: dict[str, SubjectKind] = {}
     for chain in layout:
         chain_id = chain.chain_id
         found[f"chain/{chain_id}"] = "chain"
@@ -93,29 +93,29 @@ def subjects(layout: Layout) -> dict[str, Kind]:
     return found | {"ppoi": "ppoi", "broadcasters": "messages", "messaging": "peers"}
 
 
-def addresses(layout: Layout) -> dict[str, Address]:
+def addresses(layout: Layout) -> dict[str, UpstreamAddress]:
     """Every address at which a fault can be ordered."""
-    found: dict[str, Address] = {"relayer": Address("relayer", None)}
+    found: dict[str, UpstreamAddress] = {"relayer": UpstreamAddress("relayer", None)}
     for chain in layout:
-        found[f"bundler/{chain.chain_id}"] = Address("bundler", None)
-        found[f"provider/{chain.chain_id}"] = Address("endpoint", None)
+        found[f"bundler/{chain.chain_id}"] = UpstreamAddress("bundler", None)
+        found[f"provider/{chain.chain_id}"] = UpstreamAddress("endpoint", None)
     for subject, kind in subjects(layout).items():
         match subject.split("/"):
             case ["chain", chain_id]:
-                found[f"rpc/{chain_id}"] = Address(kind, subject)
+                found[f"rpc/{chain_id}"] = UpstreamAddress(kind, subject)
             case ["rpc", chain_id, number]:
-                found[f"rpc/{chain_id}/{ascii_lowercase[int(number)]}"] = Address(kind, subject)
+                found[f"rpc/{chain_id}/{ascii_lowercase[int(number)]}"] = UpstreamAddress(kind, subject)
             case ["indexer", chain_id]:
-                found |= {f"{family}/{chain_id}": Address(of, subject) for family, of in _INDEXER_KINDS.items()}
+                found |= {f"{family}/{chain_id}": UpstreamAddress(of, subject) for family, of in _INDEXER_KINDS.items()}
             case ["hosted-indexer", chain_id]:
-                found[f"hosted/{chain_id}"] = Address("graphql-indexer", subject)
+                found[f"hosted/{chain_id}"] = UpstreamAddress("graphql-indexer", subject)
             case [_, _]:
-                found[subject] = Address(kind, subject)
+                found[subject] = UpstreamAddress(kind, subject)
     return found | {
-        "index-node": Address("node", None),
-        "ponder": Address("node", None),
-        "envio": Address("node", None),
-        "ppoi": Address("ppoi", "ppoi"),
-        "waku/peers": Address("peers", "messaging"),
-        "waku/messages": Address("messages", "broadcasters"),
+        "index-node": UpstreamAddress("node", None),
+        "ponder": UpstreamAddress("node", None),
+        "envio": UpstreamAddress("node", None),
+        "ppoi": UpstreamAddress("ppoi", "ppoi"),
+        "waku/peers": UpstreamAddress("peers", "messaging"),
+        "waku/messages": UpstreamAddress("messages", "broadcasters"),
     }

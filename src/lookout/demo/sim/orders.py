@@ -7,9 +7,9 @@ address, the longest decides.
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.faults import ORDERED, Fault
-from lookout.demo.sim.layout import Address
+from lookout.demo.sim.layout import UpstreamAddress
 
 _FOR_EVER_AT: Final = 1 << 62
 _MOMENTARY: Final = "reorg"
@@ -31,9 +31,9 @@ class OrderLog:
     """Every fault that was ever ordered, as an episode whose subject is the target: what is asked about an instant in
     the past is answered as it was then."""
 
-    def __init__(self, addresses: Mapping[str, Address]) -> None:
+    def __init__(self, addresses: Mapping[str, UpstreamAddress]) -> None:
         self._addresses = addresses
-        self._by_target: dict[str, list[Episode]] = {}
+        self._by_target: dict[str, list[FaultEpisode]] = {}
 
     def apply(self, order: Order, at: int) -> None:
         target, fault, size = order
@@ -45,17 +45,17 @@ class OrderLog:
         if fault != _MOMENTARY:
             self._end(target, at)
         end_at = at + 1 if fault == _MOMENTARY else _FOR_EVER_AT
-        self._by_target.setdefault(target, []).append(Episode(target, fault, at, end_at, size))
+        self._by_target.setdefault(target, []).append(FaultEpisode(target, fault, at, end_at, size))
 
-    def set_at(self, at: int) -> list[Episode]:
+    def set_at(self, at: int) -> list[FaultEpisode]:
         """All that holds at this instant."""
         return [each for episodes in self._by_target.values() for each in episodes if each.begin_at <= at < each.end_at]
 
-    def find(self, address: str, at: int) -> Episode | None:
+    def find(self, address: str, at: int) -> FaultEpisode | None:
         """The fault that this address has at this instant."""
         return next((each for each in self.find_all(address) if each.begin_at <= at < each.end_at), None)
 
-    def find_all(self, address: str) -> Iterator[Episode]:
+    def find_all(self, address: str) -> Iterator[FaultEpisode]:
         """All faults that this address ever had: those of the longest target first, and of each target the newest."""
         kind = self._addresses[address].kind
         for target in _covering(address):
@@ -70,7 +70,7 @@ class OrderLog:
         ]
 
 
-def parse_order(document: object, addresses: Mapping[str, Address]) -> Order:
+def parse_order(document: object, addresses: Mapping[str, UpstreamAddress]) -> Order:
     """What was ordered; OrderError says what is wrong with it."""
     if not isinstance(document, dict):
         raise OrderError('an order is a JSON object: {"target": "rpc/1/a", "fault": "hang"}')

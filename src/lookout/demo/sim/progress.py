@@ -3,13 +3,13 @@
 from bisect import bisect_right
 from typing import Final
 
-from lookout.demo.sim.episodes import Course, Episode
+from lookout.demo.sim.episodes import Course, FaultEpisode
 
 _NORMAL: Final = 100
 _CATCHING_UP: Final = 600  # percent of the speed of what is followed
 
 
-class Progress:
+class SimulatedProgress:
     """Follows by ``delay_ms`` when all is well; falls behind in its episodes and catches up afterwards."""
 
     def __init__(self, delay_ms: int, origin_at: int, course: Course) -> None:
@@ -40,12 +40,12 @@ class Progress:
         self._stretches.append((at, reached_at, speed))
 
 
-def _speed(episode: Episode | None) -> int | None:
+def _speed(episode: FaultEpisode | None) -> int | None:
     """The speed that an episode forces on its subject; None where it does as well as it can."""
     match episode:
-        case Episode(kind="freeze" | "outage" | "wipe"):
+        case FaultEpisode(kind="freeze" | "outage" | "wipe"):
             return 0
-        case Episode(kind="behind", size=percent):
+        case FaultEpisode(kind="behind", size=percent):
             return percent
         case _:
             return None

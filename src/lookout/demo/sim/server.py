@@ -9,13 +9,13 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from lookout.demo.sim.front import BARE, Front
+from lookout.demo.sim.front import BARE, UpstreamFront
 from lookout.demo.sim.http.control import order_reply, overview_reply
 from lookout.demo.sim.http.indexers import DOCUMENT, ENVIO, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
 from lookout.demo.sim.http.lists import DOCUMENT_LIST, PONDER_LIST
 from lookout.demo.sim.http.own_services import BUNDLER, RELAYER
 from lookout.demo.sim.http.ppoi import NODE
-from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply, text_reply
 from lookout.demo.sim.http.rpc import ENDPOINT, PROVIDER
 from lookout.demo.sim.http.trouble import Holding, misbehave, reset, respond
 from lookout.demo.sim.http.upstream import Asked, Upstream
@@ -89,7 +89,7 @@ class Simulation:
             found = request.match_info
             address, path = upstream.address.format(**found), found.get("path", "")
 
-            def reply(body: bytes, at: int) -> Reply | None:
+            def reply(body: bytes, at: int) -> UpstreamReply | None:
                 return upstream.reply(Asked(self._upstreams, address, request.method, path, body, at))
 
             return await self._answer(request, address, reply)
@@ -99,7 +99,7 @@ class Simulation:
     async def _waku(self, request: web.Request) -> web.StreamResponse:
         path = request.match_info["path"]
 
-        def reply(body: bytes, at: int) -> Reply:
+        def reply(body: bytes, at: int) -> UpstreamReply:
             match request.method, path:
                 case "GET", "/store/v3/messages":
                     return store_reply(request.query, self._upstreams, at)
@@ -117,7 +117,7 @@ class Simulation:
         return await self._answer(request, address, reply)
 
     async def _answer(
-        self, request: web.Request, address: str, reply: Callable[[bytes, int], Reply | None]
+        self, request: web.Request, address: str, reply: Callable[[bytes, int], UpstreamReply | None]
     ) -> web.StreamResponse:
         """The reply, unless something is wrong with the address; where there is none, silence."""
         if address not in self._upstreams.addresses:
@@ -150,7 +150,7 @@ def _delay_s(fault: WireFault | None, path: str) -> float:
 
 @asynccontextmanager
 async def serving(
-    host: str, port: int, world: World, now: Callable[[], int], front: Front = BARE
+    host: str, port: int, world: World, now: Callable[[], int], front: UpstreamFront = BARE
 ) -> AsyncIterator[tuple[str, int]]:
     """Serve a world's upstreams meanwhile; the address is the bound one, also when the port was 0."""
     application = Simulation(world, now).application()
@@ -171,7 +171,7 @@ async def serving(
 
 
 async def serve_forever(
-    host: str, port: int, seed: int | None, front: Front, ready: Callable[[str, int], None]
+    host: str, port: int, seed: int | None, front: UpstreamFront, ready: Callable[[str, int], None]
 ) -> None:
     """Serve the launch world by the wall clock until cancelled; ``ready`` is told the bound address."""
     async with serving(host, port, launch_world(seed, wall_clock()), wall_clock, front) as (bound_host, bound_port):

@@ -10,16 +10,16 @@ EVERY: Final = 10  # blocks
 _TWICE_EVERY: Final = 30
 
 
-class Event(NamedTuple):
+class ContractEvent(NamedTuple):
     block: int
     transaction: str
     log_index: int
 
 
-def events_between(chain_id: int, first: int, last: int) -> Iterator[Event]:
+def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEvent]:
     for block in range(first + -first % EVERY, last + 1, EVERY):
         for log_index in range(1 if block % _TWICE_EVERY else 2):
-            yield Event(block, hash_of("transaction", chain_id, block), log_index)
+            yield ContractEvent(block, hash_of("transaction", chain_id, block), log_index)
 
 
 def block_of(chain_id: int, transaction: str) -> int | None:

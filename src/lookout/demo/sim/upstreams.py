@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from lookout.demo.sim.announcements import Broadcaster, broadcasters, sent_between
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.faults import WIRE_FAULTS
 from lookout.demo.sim.layout import LAUNCH, addresses
 from lookout.demo.sim.orders import Order, OrderLog
-from lookout.demo.sim.transactions import EVERY, Event, events_between, hash_of
+from lookout.demo.sim.transactions import EVERY, ContractEvent, events_between, hash_of
 from lookout.demo.sim.world import NOTHING_INDEXED, HeadAnswer, World, drawn_world
 
 # Fixed, so that heights go on where they were when the simulation is started again.
@@ -85,7 +85,7 @@ class Upstreams:
         self._world = world
         self._orders = OrderLog(self.addresses)
 
-    def set_at(self, at: int) -> list[Episode]:
+    def set_at(self, at: int) -> list[FaultEpisode]:
         """The faults that were ordered and hold at this instant."""
         return self._orders.set_at(at)
 
@@ -97,11 +97,11 @@ class Upstreams:
     def wire_fault(self, address: str, at: int) -> WireFault | None:
         """What is wrong with the way an address answers."""
         match self._fault(address, at):
-            case Episode(kind="outage"):
+            case FaultEpisode(kind="outage"):
                 return WireFault("refuse")
-            case Episode(kind="fail", begin_at=begin_at):
+            case FaultEpisode(kind="fail", begin_at=begin_at):
                 return random.Random(f"{self._world.seed}/{address}/{begin_at}").choice(_FAILURES)
-            case Episode(kind=name, size=size) if name in WIRE_FAULTS:
+            case FaultEpisode(kind=name, size=size) if name in WIRE_FAULTS:
                 return WireFault(name, size)
             case _:
                 return None
@@ -131,25 +131,25 @@ class Upstreams:
             if address.startswith(f"{node}/") and not self.has(address, "missing-network", at):
                 yield self.indexed(address, at)
 
-    def listed(self, address: str, first: int, last: int, at: int) -> list[Event]:
+    def listed(self, address: str, first: int, last: int, at: int) -> list[ContractEvent]:
         """What an indexer's list has from the first to the last of these blocks."""
         chain_id, newest, _ = self.indexed(address, at)
         events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS))
         match self._fault(address, at):
-            case Episode(kind="hole", size=blocks, begin_at=begin_at):
+            case FaultEpisode(kind="hole", size=blocks, begin_at=begin_at):
                 end = self.indexed(address, begin_at).height
                 return [event for event in events if not end - blocks < event.block <= end]
-            case Episode(kind="extra", size=transactions, begin_at=begin_at):
+            case FaultEpisode(kind="extra", size=transactions, begin_at=begin_at):
                 end = self.indexed(address, begin_at).height
                 made_up = (
-                    Event(block, hash_of("made up", chain_id, block), 0)
+                    ContractEvent(block, hash_of("made up", chain_id, block), 0)
                     for block in range(end - transactions + 1, end + 1)
                 )
                 return sorted([*events, *(event for event in made_up if first <= event.block <= last)])
             case _:
                 return events
 
-    def logs(self, address: str, first: int, last: int, at: int) -> list[Event] | None:
+    def logs(self, address: str, first: int, last: int, at: int) -> list[ContractEvent] | None:
         """What an endpoint has from the first to the last of these blocks; None if it refuses so many."""
         chain_id, newest, _ = self.head(address, at)
         fault = self._fault(address, at)
@@ -192,7 +192,7 @@ class Upstreams:
                     unsigned = fault is not None and fault.kind == "unsigned" and number < fault.size
                     yield Heard(sent_at, chain_id, number, well_signed=not unsigned)
 
-    def _fault(self, address: str, at: int) -> Episode | None:
+    def _fault(self, address: str, at: int) -> FaultEpisode | None:
         """What is wrong with an address; a fault that was ordered takes the place of a drawn one."""
         ordered = self._orders.find(address, at)
         subject = self.addresses[address].subject
@@ -203,13 +203,13 @@ class Upstreams:
     def _follow(self, address: str, at: int, reached: Callable[[int], int]) -> int:
         """How far something has got that follows a chain or a tree, given how far it had got at any instant."""
         match self._fault(address, at):
-            case Episode(kind="freeze", begin_at=begin_at):
+            case FaultEpisode(kind="freeze", begin_at=begin_at):
                 return reached(begin_at)
-            case Episode(kind="lag", size=by):
+            case FaultEpisode(kind="lag", size=by):
                 return max(0, reached(at) - by)
-            case Episode(kind="lie", size=by):
+            case FaultEpisode(kind="lie", size=by):
                 return reached(at) + by
-            case Episode(kind="rebuild", size=times, begin_at=begin_at):
+            case FaultEpisode(kind="rebuild", size=times, begin_at=begin_at):
                 climbing_ms = at - begin_at - _WITHOUT_BLOCKS_MS
                 if climbing_ms < 0:
                     return NOTHING_INDEXED

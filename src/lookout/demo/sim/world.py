@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from lookout.demo.sim.chain import Block, Chain
-from lookout.demo.sim.episodes import Episode, courses, draw_episodes
+from lookout.demo.sim.episodes import FaultEpisode, courses, draw_episodes
 from lookout.demo.sim.faults import ANOTHER_CHAIN
 from lookout.demo.sim.layout import Layout
-from lookout.demo.sim.progress import Progress
+from lookout.demo.sim.progress import SimulatedProgress
 from lookout.demo.sim.tree import SHORTEST_GAP_MS, Tree
 
 Silence = Literal["hang", "fail"]
@@ -42,7 +42,7 @@ class Members(NamedTuple):
 class World:
     """A world without episodes is healthy. ``origin_at`` is when its chains stand at their first heights."""
 
-    def __init__(self, layout: Layout, seed: int, origin_at: int, episodes: Iterable[Episode] = ()) -> None:
+    def __init__(self, layout: Layout, seed: int, origin_at: int, episodes: Iterable[FaultEpisode] = ()) -> None:
         self.layout = layout
         self.seed = seed
         self.origin_at = origin_at
@@ -50,8 +50,8 @@ class World:
         self._courses = courses(layout, origin_at, self.episodes)
         self._of_chain = {chain.chain_id: chain for chain in layout}
         self._chains: dict[int, Chain] = {}
-        self._indexers: dict[tuple[str, int], Progress] = {}
-        self._trees: dict[int, tuple[Tree, Progress]] = {}
+        self._indexers: dict[tuple[str, int], SimulatedProgress] = {}
+        self._trees: dict[int, tuple[Tree, SimulatedProgress]] = {}
         for chain in layout:
             chain_id = chain.chain_id
             course = self._courses[f"chain/{chain_id}"]
@@ -71,29 +71,29 @@ class World:
         episode = self.fault(f"rpc/{chain_id}/{number}", at)
         return _silence(episode) or self.endpoint_head(chain_id, episode, at)
 
-    def endpoint_head(self, chain_id: int, episode: Episode | None, at: int) -> HeadAnswer:
+    def endpoint_head(self, chain_id: int, episode: FaultEpisode | None, at: int) -> HeadAnswer:
         """The newest block of an endpoint that goes through this episode and answers all the same."""
         chain = self._chains[chain_id]
         height, block_at = chain.head(at)
         match episode:
-            case Episode(kind="freeze", begin_at=begin_at):
+            case FaultEpisode(kind="freeze", begin_at=begin_at):
                 return HeadAnswer(chain_id, *chain.head(begin_at))
-            case Episode(kind="stale", size=age_ms):
+            case FaultEpisode(kind="stale", size=age_ms):
                 return HeadAnswer(chain_id, *chain.head(at - age_ms))
-            case Episode(kind="lag", size=blocks):
+            case FaultEpisode(kind="lag", size=blocks):
                 behind_ms = blocks * self._of_chain[chain_id].block_ms
                 return HeadAnswer(chain_id, max(0, height - blocks), max(0, block_at - behind_ms))
-            case Episode(kind="lie", size=blocks):
+            case FaultEpisode(kind="lie", size=blocks):
                 return HeadAnswer(chain_id, height + blocks, block_at)
-            case Episode(kind="lie-low", size=blocks):
+            case FaultEpisode(kind="lie-low", size=blocks):
                 return HeadAnswer(chain_id, max(0, height - blocks), block_at)
-            case Episode(kind="future", size=ahead_ms):
+            case FaultEpisode(kind="future", size=ahead_ms):
                 return HeadAnswer(chain_id, height, at + ahead_ms)
-            case Episode(kind="past", size=age_ms):
+            case FaultEpisode(kind="past", size=age_ms):
                 return HeadAnswer(chain_id, height, max(0, block_at - age_ms))
-            case Episode(kind="genesis", size=made_at):
+            case FaultEpisode(kind="genesis", size=made_at):
                 return HeadAnswer(chain_id, 0, made_at)
-            case Episode(kind="wrong-chain", size=other_id):
+            case FaultEpisode(kind="wrong-chain", size=other_id):
                 return HeadAnswer(other_id or ANOTHER_CHAIN, height, block_at)
             case _:
                 return HeadAnswer(chain_id, height, block_at)
@@ -101,7 +101,7 @@ class World:
     def endpoint_delay_ms(self, chain_id: int, number: int, at: int) -> int:
         """How much longer than usual one of a chain's endpoints takes to answer."""
         match self.fault(f"rpc/{chain_id}/{number}", at):
-            case Episode(kind="late", size=delay_ms):
+            case FaultEpisode(kind="late", size=delay_ms):
                 return delay_ms
             case _:
                 return 0
@@ -133,7 +133,7 @@ class World:
         """The chain's true head."""
         return self._chains[chain_id].head(at)
 
-    def fault(self, subject: str, at: int) -> Episode | None:
+    def fault(self, subject: str, at: int) -> FaultEpisode | None:
         """What is wrong with a subject at this instant."""
         return self._courses[subject].at(at)
 
@@ -142,15 +142,15 @@ class World:
         its = (service, f"{service}/{chain_id}")
         return min(self._courses[subject].calm_until(at) for subject in its if subject in self._courses)
 
-    def _indexer(self, subject: str) -> Progress:
+    def _indexer(self, subject: str) -> SimulatedProgress:
         delay_ms = random.Random(f"{self.seed}/{subject}/delay").randrange(1_000, 6_000)
-        return Progress(delay_ms, self.origin_at, self._courses[subject])
+        return SimulatedProgress(delay_ms, self.origin_at, self._courses[subject])
 
-    def _tree(self, subject: str) -> tuple[Tree, Progress]:
+    def _tree(self, subject: str) -> tuple[Tree, SimulatedProgress]:
         chance = random.Random(f"{self.seed}/{subject}/tree")
         gap_ms = chance.randrange(SHORTEST_GAP_MS * 3 // 2, SHORTEST_GAP_MS * 10)
         tree = Tree(chance.randrange(10_000, 200_000), gap_ms, self.origin_at)
-        return tree, Progress(_PPOI_DELAY_MS, self.origin_at, self._courses[subject])
+        return tree, SimulatedProgress(_PPOI_DELAY_MS, self.origin_at, self._courses[subject])
 
     def position(self, service: str, chain_id: int, at: int) -> int:
         """The last block that an indexer has, whether or not it answers."""
@@ -165,26 +165,28 @@ class World:
         tree, progress = self._trees[chain_id]
         return Indexes(tree.index(progress.reached_at(at)), tree.index(at))
 
-    def members(self, chain_id: int, episode: Episode | None) -> Members:
+    def members(self, chain_id: int, episode: FaultEpisode | None) -> Members:
         """How many broadcasters of a chain that goes through this episode are heard."""
         known = self._of_chain[chain_id].members
         match episode:
-            case Episode(kind="some-silent", size=percent):
+            case FaultEpisode(kind="some-silent", size=percent):
                 return Members(known - min(known - 1, max(1, known * percent // 100)), known)
-            case Episode(kind="silent", size=first):
+            case FaultEpisode(kind="silent", size=first):
                 return Members(known - min(known, first or known), known)
-            case Episode(kind="none-known"):
+            case FaultEpisode(kind="none-known"):
                 return Members(0, 0)
             case _:
                 return Members(known, known)
 
-    def peers(self, episode: Episode | None, at: int) -> int:
+    def peers(self, episode: FaultEpisode | None, at: int) -> int:
         """How many peers a messaging node that goes through this episode has."""
         if episode is not None and episode.kind == "zero-peers":
             return 0
         return 4 + (at // 60_000 + self.seed) * 7_919 % 11
 
-    def _network(self, chain_id: int, at: int, node: Episode | None) -> Indexes | Literal["nothing", "missing-list"]:
+    def _network(
+        self, chain_id: int, at: int, node: FaultEpisode | None
+    ) -> Indexes | Literal["nothing", "missing-list"]:
         episode = self.fault(f"ppoi/{chain_id}", at)
         if episode is not None and episode.kind == "missing-network":
             return "nothing"
@@ -199,7 +201,7 @@ def drawn_world(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
     return World(layout, seed, begin_at, draw_episodes(layout, seed, begin_at, end_at, intensity))
 
 
-def _silence(episode: Episode | None) -> Silence | None:
+def _silence(episode: FaultEpisode | None) -> Silence | None:
     """How a service that does not answer fails to."""
     if episode is None:
         return None

@@ -22,7 +22,7 @@ from lookout.protocols.broadcasters.announcements import (
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.broadcasters.unread import Stretch, Unread, after_page, begin, begin_again
+from lookout.protocols.broadcasters.unread import Unread, UnreadStretch, after_page, begin, begin_again
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.protocols.client.request import MIB, Request, at_most, below
 from lookout.protocols.client.turns import Turns
@@ -52,14 +52,14 @@ _NS_PER_MS: Final = 1_000_000
 _STILL_READING: Final = Nothing("still_reading")
 
 
-class Message(Struct, frozen=True, gc=False):
+class StoredMessage(Struct, frozen=True, gc=False):
     content_topic: str
     payload: str
     sent_at: int
 
 
-class Page(Struct, frozen=True, gc=False):
-    messages: tuple[Message, ...]
+class MessagePage(Struct, frozen=True, gc=False):
+    messages: tuple[StoredMessage, ...]
     cursor: str | None
 
     @property
@@ -94,7 +94,7 @@ class BroadcastersSource:
     def _begin_probe(self) -> None:
         self._signatures_left = dict.fromkeys(self._settings.chains, MOST_SIGNATURES)
 
-    async def _note(self, messages: Iterable[Message], now: Now) -> None:
+    async def _note(self, messages: Iterable[StoredMessage], now: Now) -> None:
         """Verify what is news, and remember it. That takes time, so others get their turn in between (M6)."""
         turns = Turns()
         claims: list[tuple[int, Claim]] = []
@@ -186,7 +186,7 @@ class StoreBroadcasters(BroadcastersSource):
         sent_from_at = None if page.sent_from_at is None else min(page.sent_from_at, now())
         return after_page(unread, sent_from_at, page.cursor), len(body)
 
-    async def _fetch_page(self, session: "Session", stretch: Stretch, oldest_at: int) -> bytes:
+    async def _fetch_page(self, session: "Session", stretch: UnreadStretch, oldest_at: int) -> bytes:
         """A page that is too long is asked for again as a small one, and so are those after it."""
         with suppress(TooLongFailed):
             return await session.fetch(self._query(stretch, oldest_at))
@@ -196,7 +196,7 @@ class StoreBroadcasters(BroadcastersSource):
     def _oldest_at(self, at: int) -> int:
         return at - round(self._settings.seen_s * 1000)
 
-    def _query(self, stretch: Stretch, oldest_at: int) -> Request:
+    def _query(self, stretch: UnreadStretch, oldest_at: int) -> Request:
         # Stores learn of some messages late: what a page has of the time before the stretch is taken along.
         since_at = max(0, oldest_at, stretch.since_at - round(self._settings.fresh_s * 1000))
         (topic,) = self._topics
@@ -221,7 +221,7 @@ class RelayBroadcasters(BroadcastersSource):
     def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         super().__init__(service, service, settings, seen)
         # A probe may end early. What it learned is for the next one to use: a node says it once.
-        self._unnoted: tuple[Message, ...] = ()
+        self._unnoted: tuple[StoredMessage, ...] = ()
         self._has_just_subscribed = False
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
@@ -235,7 +235,7 @@ class RelayBroadcasters(BroadcastersSource):
             for check, chain_id in zip(self.checks, self._settings.chains, strict=True)
         }
 
-    async def _read(self, session: "Session") -> tuple[Message, ...]:
+    async def _read(self, session: "Session") -> tuple[StoredMessage, ...]:
         """What came since the last time; if the node did not listen yet, it does from now on."""
         topic = self._settings.pubsub_topic
         read = self._request(f"/relay/v1/messages/{quote(topic, safe='')}")
@@ -255,7 +255,7 @@ class RelayBroadcasters(BroadcastersSource):
         return members
 
 
-def parse_page(body: bytes) -> Page:
+def parse_page(body: bytes) -> MessagePage:
     """A page of a store's answer, which has a status of its own inside the 200."""
     answer = table(decode(body), "no answer of a store")
     code = open_value(answer.get("statusCode"))
@@ -267,15 +267,15 @@ def parse_page(body: bytes) -> Page:
     if cursor is not None and (type(cursor) is not str or len(cursor) > _LONGEST_CURSOR):
         raise not_understood("paginationCursor")
     gathered = entries(answer.get("messages"), "no messages")
-    return Page(_messages(gathered), (cursor or None) if gathered else None)
+    return MessagePage(_messages(gathered), (cursor or None) if gathered else None)
 
 
-def parse_messages(body: bytes) -> tuple[Message, ...]:
+def parse_messages(body: bytes) -> tuple[StoredMessage, ...]:
     """What a relay has gathered."""
     return _messages(entries(decode(body), "no messages"))
 
 
-def _messages(gathered: list[Any]) -> tuple[Message, ...]:
+def _messages(gathered: list[Any]) -> tuple[StoredMessage, ...]:
     """Those that are complete. What strangers put into a message is no fault of the node that passes it on."""
     if len(gathered) > MOST_MESSAGES:
         raise not_understood("too many messages")
@@ -283,13 +283,13 @@ def _messages(gathered: list[Any]) -> tuple[Message, ...]:
     return tuple(filter(None, (_message(each.get("message", each)) for each in listed)))
 
 
-def _message(value: Any) -> Message | None:
+def _message(value: Any) -> StoredMessage | None:
     message = open_value(value)
     if type(message) is not dict:
         return None
     match [_field(message, name) for name in ("contentTopic", "payload", "timestamp")]:
         case [str(topic), str(payload), sent_ns] if type(sent_ns) is int and 0 <= sent_ns < END_AT * _NS_PER_MS:
-            return Message(topic, payload, sent_ns // _NS_PER_MS)
+            return StoredMessage(topic, payload, sent_ns // _NS_PER_MS)
         case _:
             return None
 

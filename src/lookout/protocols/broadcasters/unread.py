@@ -8,7 +8,7 @@ from msgspec.structs import replace
 MOST_STRETCHES: Final = 8  # a chain; each is left by a probe that could not read all since the one before it
 
 
-class Stretch(Struct, frozen=True, gc=False, omit_defaults=True):
+class UnreadStretch(Struct, frozen=True, gc=False, omit_defaults=True):
     """The announcements from ``since_at`` on that are still to be read. It is read from its end.
 
     ``until_at`` is the oldest instant that was read, None before that. ``cursor`` is where the store goes on; without
@@ -20,7 +20,7 @@ class Stretch(Struct, frozen=True, gc=False, omit_defaults=True):
     cursor: str | None = None
 
 
-Unread = tuple[Stretch, ...]  # the newest first
+Unread = tuple[UnreadStretch, ...]  # the newest first
 
 
 def begin(unread: Unread, since_at: int, oldest_at: int) -> Unread:
@@ -30,7 +30,7 @@ def begin(unread: Unread, since_at: int, oldest_at: int) -> Unread:
         # What was read between the two is read again: that costs time, and nothing is forgotten.
         *left, newer, older = left
         left.append(replace(newer, since_at=older.since_at))
-    return Stretch(since_at), *left
+    return UnreadStretch(since_at), *left
 
 
 def after_page(unread: Unread, sent_from_at: int | None, cursor: str | None) -> Unread:
@@ -41,7 +41,7 @@ def after_page(unread: Unread, sent_from_at: int | None, cursor: str | None) -> 
     if is_over or (sent_from_at is not None and sent_from_at < first.since_at):
         return tuple(others)
     reached = [at for at in (first.until_at, sent_from_at) if at is not None]
-    return Stretch(first.since_at, min(reached, default=None), cursor), *others
+    return UnreadStretch(first.since_at, min(reached, default=None), cursor), *others
 
 
 def begin_again(unread: Unread) -> Unread:

@@ -41,7 +41,7 @@ PATIENCE_S: Final = 1  # it ends itself so long after who started it should have
 _PROGRAM: Final = "from lookout.protocols.plugins.process import main; main()"
 
 
-class Reply(Struct, frozen=True, array_like=True):
+class PluginReply(Struct, frozen=True, array_like=True):
     """``broken`` is what the plug-in itself did wrong, in a few words; ``failed`` the reason of its ProbeFailed."""
 
     word: Literal["usable", "request", "answer", "nothing", "failed", "broken"]
@@ -82,7 +82,7 @@ def _answer(entry: EntryPoint, questions: BinaryIO, replies: BinaryIO, lasts_s: 
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the plug-in's
         _write(replies, broken(describe_error(error, entry)))
         return
-    _write(replies, Reply("usable"))
+    _write(replies, PluginReply("usable"))
     settings: KindTable | None = None
     while (question := _read(questions)) is not None:
         signal.alarm(lasts_s)
@@ -121,19 +121,19 @@ def describe_error(error: BaseException, entry: EntryPoint) -> str:
     return f'raises {type(error).__name__} when it is imported; python -c "import {module}" shows where'
 
 
-def make_request(protocol: Protocol[Any], settings: KindTable) -> Reply:
+def make_request(protocol: Protocol[Any], settings: KindTable) -> PluginReply:
     try:
         request: object = protocol.request(settings)
         if not isinstance(request, Request):
             return broken(f"gave a {type(request).__name__} and no Request")
         headers = dict(request.access.headers)
         plain = PlainRequest(request.method, request.url, headers, request.body, request.expect_code)
-        return Reply("request", Raw(msgspec.msgpack.encode(plain)))
+        return PluginReply("request", Raw(msgspec.msgpack.encode(plain)))
     except BaseException as error:  # noqa: BLE001  it may raise anything
         return broken(f"raised {type(error).__name__}")
 
 
-def parse(protocol: Protocol[Any], body: bytes, settings: KindTable) -> Reply:
+def parse(protocol: Protocol[Any], body: bytes, settings: KindTable) -> PluginReply:
     try:
         return _say(protocol.parse(body, settings), protocol.answer)
     except ProbeFailed as failure:
@@ -142,27 +142,27 @@ def parse(protocol: Protocol[Any], body: bytes, settings: KindTable) -> Reply:
         return broken(f"raised {type(error).__name__}")
 
 
-def _say(found: object, answer: type[Answer]) -> Reply:
+def _say(found: object, answer: type[Answer]) -> PluginReply:
     match found:
         case Nothing():
-            return Reply("nothing")
+            return PluginReply("nothing")
         case Failed(error):
             return _failed(error)
         case _ if type(found) is answer:
-            return Reply("answer", Raw(msgspec.msgpack.encode(found)))
+            return PluginReply("answer", Raw(msgspec.msgpack.encode(found)))
         case _:
             return broken(f"gave a {type(found).__name__} and no {answer.__name__}")
 
 
-def _failed(reason: object) -> Reply:
+def _failed(reason: object) -> PluginReply:
     try:
-        return Reply("failed", Raw(msgspec.msgpack.encode(reason)))
+        return PluginReply("failed", Raw(msgspec.msgpack.encode(reason)))
     except (TypeError, UnicodeEncodeError):
         return broken("gave a reason that is no text")
 
 
-def broken(what: str) -> Reply:
-    return Reply("broken", Raw(msgspec.msgpack.encode(what.encode(errors="replace").decode())))
+def broken(what: str) -> PluginReply:
+    return PluginReply("broken", Raw(msgspec.msgpack.encode(what.encode(errors="replace").decode())))
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -196,6 +196,6 @@ def _read(questions: BinaryIO) -> bytes | None:
     return questions.read(int.from_bytes(length)) if length else None
 
 
-def _write(replies: BinaryIO, reply: Reply) -> None:
+def _write(replies: BinaryIO, reply: PluginReply) -> None:
     replies.write(frame(msgspec.msgpack.encode(reply)))
     replies.flush()

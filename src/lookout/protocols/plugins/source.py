@@ -34,7 +34,7 @@ from lookout.protocols.plugins.process import (
     LARGEST_REPLY,
     LENGTH_BYTES,
     PlainRequest,
-    Reply,
+    PluginReply,
     command_line,
     frame,
 )
@@ -168,7 +168,7 @@ async def _in_time(ends_at_s: float, otherwise: ProbeFailed) -> AsyncIterator[No
         raise otherwise from None
 
 
-async def _ask(process: Process, question: bytes) -> Reply:
+async def _ask(process: Process, question: bytes) -> PluginReply:
     if process.stdin is None:
         raise RuntimeError("a plug-in's process has a standard input")
     with suppress(ConnectionError):  # if it ended, it has no reply either
@@ -177,7 +177,7 @@ async def _ask(process: Process, question: bytes) -> Reply:
     return await _reply_of(process)
 
 
-async def _reply_of(process: Process) -> Reply:
+async def _reply_of(process: Process) -> PluginReply:
     if process.stdout is None:
         raise RuntimeError("a plug-in's process has a standard output")
     try:
@@ -189,20 +189,20 @@ async def _reply_of(process: Process) -> Reply:
         raise PluginFailed(ENDED) from None
 
 
-def decode_reply(message: bytes) -> Reply:
+def decode_reply(message: bytes) -> PluginReply:
     """PluginFailed if it is none; a process that ended has an empty one."""
     try:
-        return msgspec.msgpack.decode(message, type=Reply)
+        return msgspec.msgpack.decode(message, type=PluginReply)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise PluginFailed(UNREADABLE if message else ENDED) from None
 
 
-def check_usable(reply: Reply) -> None:
+def check_usable(reply: PluginReply) -> None:
     if reply.word != "usable":
         raise _broken(reply)
 
 
-def read_request(reply: Reply, settings: KindTable) -> Request:
+def read_request(reply: PluginReply, settings: KindTable) -> Request:
     """What a plug-in asks for. How that is reached, the settings say."""
     if reply.word != "request":
         raise _broken(reply)
@@ -215,7 +215,7 @@ def read_request(reply: Reply, settings: KindTable) -> Request:
     return Request(plain.method, plain.url, access, plain.body, expect_code=plain.expect_code)
 
 
-def read_found(reply: Reply, answer: type[Answer], settings: KindTable) -> Found:
+def read_found(reply: PluginReply, answer: type[Answer], settings: KindTable) -> Found:
     """What a plug-in found, if it is what the plug-in declared; otherwise ProbeFailed."""
     match reply.word:
         case "nothing":
@@ -237,7 +237,7 @@ def _failure_of(reason: str) -> ProbeFailed:
     return ProbeFailed(cause, detail) if cause in CAUSES else ProbeFailed("not_understood", reason)
 
 
-def read_reason(reply: Reply) -> str:
+def read_reason(reply: PluginReply) -> str:
     """Why a probe failed, in the plug-in's own words."""
     return _decode(reply, str)
 
@@ -269,13 +269,13 @@ def _long_words(value: Any) -> Iterator[str]:
             yield from (word for each in value for word in _long_words(each))
 
 
-def _broken(reply: Reply) -> PluginFailed:
+def _broken(reply: PluginReply) -> PluginFailed:
     """Its words may be a plug-in's: the names of its classes."""
     what = _decode(reply, str) if reply.word == "broken" else UNREADABLE
     return PluginFailed(shorten(what, _LONGEST_FAULT) if what.isprintable() else UNREADABLE)
 
 
-def _decode(reply: Reply, kind: type[_Value]) -> _Value:
+def _decode(reply: PluginReply, kind: type[_Value]) -> _Value:
     try:
         return msgspec.msgpack.decode(reply.value, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):

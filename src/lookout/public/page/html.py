@@ -21,7 +21,7 @@ from lookout.public.about import Description
 from lookout.public.notes import scope_text, time_text
 from lookout.public.page.sources import drop_unused, join_modules, squeeze_script, strip_source
 from lookout.public.page.style import status_rules
-from lookout.public.page.texts import LANGUAGES, Text, encode_script, read_catalogue
+from lookout.public.page.texts import LANGUAGES, PageText, encode_script, read_catalogue
 from lookout_reader.about import About
 from lookout_reader.report import LiveReport, Metrics, Row, parse_report
 from lookout_reader.rollup import CheckSummary, roll_up
@@ -170,7 +170,7 @@ def _warnings(description: Description) -> Iterator[str]:
 
 
 @cache
-def _texts() -> dict[str, Text]:
+def _texts() -> dict[str, PageText]:
     return read_catalogue(LANGUAGES[0]).texts
 
 

@@ -15,7 +15,7 @@ from lookout_reader.words import NOTES, REASON_TEXTS
 LANGUAGES: Final = ("en", "de", "es", "zh", "ar")  # texts/*.json; the first one is what the others are made from
 FOLDER: Final = files(__package__).joinpath("texts")
 
-Text = str | dict[str, str]  # with a form for each plural of the language, as CLDR names them
+PageText = str | dict[str, str]  # with a form for each plural of the language, as CLDR names them
 
 
 class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -25,7 +25,7 @@ class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     locale: str
     direction: Literal["ltr", "rtl"]
     reviewed_by: str
-    texts: dict[str, Text]
+    texts: dict[str, PageText]
 
 
 def read_catalogue(code: str, folder: Traversable = FOLDER) -> Catalogue:
@@ -48,7 +48,7 @@ def encode_script(code: str) -> bytes:
     return b"export default " + msgspec.json.encode(catalogue) + b";\n"
 
 
-def _declared_elsewhere() -> dict[str, Text]:
+def _declared_elsewhere() -> dict[str, PageText]:
     return {
         **{f"service.{service.name}": service.title for service in SERVICES},
         **{f"status.{status.word}": status.name for status in STATUSES},

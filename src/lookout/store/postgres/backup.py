@@ -6,7 +6,7 @@ from psycopg.errors import InvalidSchemaName, UndefinedTable
 
 from lookout.documents.document import Document
 from lookout.store.postgres.schema import TABLES, check_version, complete, pieces_in
-from lookout.store.postgres.session import Address
+from lookout.store.postgres.session import DatabaseAddress
 from lookout.store.postgres.trust import refuse_other_kinds
 from lookout.store.protocol import Snapshot, StoreError
 
@@ -14,7 +14,7 @@ from lookout.store.protocol import Snapshot, StoreError
 def read_database(url: str) -> Snapshot:
     """All of one moment, also from a replica and while it is written to: nobody waits for it. StoreError if there is no
     store, or one of a newer version."""
-    address = Address.of(url)
+    address = DatabaseAddress.of(url)
     with address.store_errors(), closing(address.connect("lookout backup")) as session:
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         session.execute("SET LOCAL search_path = pg_catalog")

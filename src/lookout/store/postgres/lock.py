@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from lookout.store.postgres.session import Session
+from lookout.store.postgres.session import DatabaseSession
 
 _USUAL: Final = 0x4C6F6F6B6F7574  # "Lookout"
 _OTHERS: Final = 0x4C6F6F6B  # "Look", with any second number
@@ -30,7 +30,7 @@ class Holder(NamedTuple):
         return self.is_own_role or self.may_write
 
 
-def other_holders(session: Session) -> list[Holder]:
+def other_holders(session: DatabaseSession) -> list[Holder]:
     """All other sessions that hold a lock of the monitors', and whether their role may write to the store: before there
     is one, whether it may make one. A role that can become the owner by SET ROLE may write."""
     rows = session.execute(
@@ -50,11 +50,11 @@ def other_holders(session: Session) -> list[Holder]:
     return [Holder(*row) for row in rows.fetchall()]
 
 
-def try_usual_lock(session: Session) -> bool:
+def try_usual_lock(session: DatabaseSession) -> bool:
     return session.execute("SELECT pg_try_advisory_lock(%s)", (_USUAL,)).fetchone() == (True,)
 
 
-def take_another_lock(session: Session) -> None:
+def take_another_lock(session: DatabaseSession) -> None:
     """One that nobody can have taken in advance."""
     while session.execute("SELECT pg_try_advisory_lock(%s, %s)", (_OTHERS, secrets.randbelow(2**31))).fetchone() != (
         True,
@@ -62,7 +62,7 @@ def take_another_lock(session: Session) -> None:
         pass
 
 
-def end_stuck_holders(session: Session, holders: Iterable[Holder]) -> None:
+def end_stuck_holders(session: DatabaseSession, holders: Iterable[Holder]) -> None:
     """End those of our own role that have been silent for long. No timeout ends the session of one that was frozen
     while it received an answer, nor, before PostgreSQL 17, while it sent a statement."""
     session.execute(

@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.document import etag as etag_of
 from lookout.store.postgres.schema import check_version, complete, not_ours
-from lookout.store.postgres.session import CHANNEL, Address, Patience, Session, goes_through_a_pooler
+from lookout.store.postgres.session import CHANNEL, DatabaseAddress, DatabaseSession, Patience, goes_through_a_pooler
 
 _POLL_S: Final = 1.0
 _NAMES: Final = frozenset(get_args(DocumentName))
@@ -21,9 +21,9 @@ class PostgresReader:
     """A server's side, also on a replica or behind a pooler. Neither the server nor the store need be there yet."""
 
     def __init__(self, url: str, key: str = "store.url") -> None:
-        self._address = Address.of(url, key)
+        self._address = DatabaseAddress.of(url, key)
         self._patience = Patience()
-        self._session: Session | None = None
+        self._session: DatabaseSession | None = None
         self._etags: dict[str, str] | None = None  # None as long as there is no store
         self._last: dict[DocumentName, Document] = {}
         self._poll_s = 0.0
@@ -73,7 +73,7 @@ class PostgresReader:
             self._session.close()
             self._session = None
 
-    def _ask_for_etags(self, session: Session) -> dict[str, str] | None:
+    def _ask_for_etags(self, session: DatabaseSession) -> dict[str, str] | None:
         rows = self._ask(
             session,
             "SELECT v.version::integer, d.name::pg_catalog.text, d.etag::pg_catalog.text"
@@ -81,7 +81,7 @@ class PostgresReader:
         )
         return None if rows is None else {name: etag for _, name, etag in rows if name is not None}
 
-    def _ask(self, session: Session, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
+    def _ask(self, session: DatabaseSession, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
         """The rows, each with the store's version first; None if there is no store."""
         try:
             rows = session.execute(query, parameters, binary=True).fetchall()
@@ -93,7 +93,7 @@ class PostgresReader:
             check_version(version, self._address)
         return rows
 
-    def _current(self) -> Session:
+    def _current(self) -> DatabaseSession:
         if self._session is None or self._session.closed:
             with self._patience.attempt(), self._address.store_errors():
                 self._session = self._address.connect("lookout server")
@@ -102,7 +102,7 @@ class PostgresReader:
         return self._session
 
 
-def _listen(session: Session) -> None:
+def _listen(session: DatabaseSession) -> None:
     """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others. In a
     database without an encoding anybody may notify of what is no text, and the server ends the sessions that would
     receive it."""

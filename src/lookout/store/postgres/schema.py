@@ -6,7 +6,7 @@ from typing import Final
 
 from psycopg.rows import TupleRow
 
-from lookout.store.postgres.session import Address, Session, damaged
+from lookout.store.postgres.session import DatabaseAddress, DatabaseSession, damaged
 from lookout.store.protocol import StoreError, refuse_newer
 
 # Each step brings a store from the version that is its place to the next. One that was released is never changed:
@@ -44,7 +44,7 @@ TABLES: Final = {
 }
 
 
-def migrate(session: Session, address: Address, steps: Sequence[str] = STEPS) -> None:
+def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[str] = STEPS) -> None:
     """Bring the store up to date, in a transaction of the caller's. One of a newer version is left alone, and so is
     whatever is not as Lookout makes it: StoreError."""
     version = 0
@@ -64,32 +64,32 @@ def migrate(session: Session, address: Address, steps: Sequence[str] = STEPS) ->
             raise not_ours(address, f"lookout.{name} has other columns")
 
 
-def pieces_in(session: Session, address: Address) -> dict[str, bytes]:
+def pieces_in(session: DatabaseSession, address: DatabaseAddress) -> dict[str, bytes]:
     """Every stored piece."""
     return dict(complete(session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall(), address))
 
 
-def complete(rows: list[TupleRow], address: Address) -> list[TupleRow]:
+def complete(rows: list[TupleRow], address: DatabaseAddress) -> list[TupleRow]:
     """The rows; StoreError if nothing is in one where something has to be: a failing disk minds no constraint."""
     if any(None in row for row in rows):
         raise damaged(address, "nothing is where something has to be")
     return rows
 
 
-def check_version(version: int | None, address: Address) -> None:
+def check_version(version: int | None, address: DatabaseAddress) -> None:
     if version is None or version < 1:
         raise not_ours(address, "lookout.schema_version holds no version")
     refuse_newer(address, version, SCHEMA_VERSION)
 
 
-def not_ours(address: Address, why: str) -> StoreError:
+def not_ours(address: DatabaseAddress, why: str) -> StoreError:
     return StoreError(
         f"{address}: the schema lookout is another application's, or damaged: {why};"
         " restore it from a backup, or give Lookout another database"
     )
 
 
-def _found(session: Session) -> dict[str, str]:
+def _found(session: DatabaseSession) -> dict[str, str]:
     """The columns of whatever has the name of one of the tables."""
     rows = session.execute(
         "SELECT c.relname, string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)"
@@ -100,7 +100,7 @@ def _found(session: Session) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
-def _version(session: Session, found: Mapping[str, str], address: Address) -> int:
+def _version(session: DatabaseSession, found: Mapping[str, str], address: DatabaseAddress) -> int:
     if found.get("schema_version") != TABLES["schema_version"]:
         what = "has other columns" if "schema_version" in found else f"is missing, and lookout.{min(found)} is there"
         raise not_ours(address, f"lookout.schema_version {what}")
@@ -112,7 +112,7 @@ def _version(session: Session, found: Mapping[str, str], address: Address) -> in
 
 
 @contextmanager
-def transaction(session: Session) -> Iterator[None]:
+def transaction(session: DatabaseSession) -> Iterator[None]:
     session.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
     try:
         yield

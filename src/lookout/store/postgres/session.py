@@ -30,7 +30,7 @@ _DEFAULTS: Final = {
 }
 
 
-class Session(psycopg.Connection[TupleRow]):
+class DatabaseSession(psycopg.Connection[TupleRow]):
     """A connection that does not wait for ever: one whose query is not answered in time is closed."""
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
@@ -45,7 +45,7 @@ class Session(psycopg.Connection[TupleRow]):
         raise psycopg.OperationalError(f"no answer within {_ANSWER_S:g} s")
 
 
-class Address(NamedTuple):
+class DatabaseAddress(NamedTuple):
     """A database, by the parameters of libpq."""
 
     parameters: Mapping[str, str]
@@ -71,11 +71,11 @@ class Address(NamedTuple):
     def __repr__(self) -> str:
         return str(self)  # the parameters hold the password
 
-    def connect(self, name: str) -> Session:
+    def connect(self, name: str) -> DatabaseSession:
         # Text is UTF-8, also of a database that has no encoding: the driver would give bytes instead.
         parameters = {**_DEFAULTS, "application_name": name, **self.parameters, "client_encoding": "utf8"}
         # Nothing is prepared: behind a pooler the next statement may be on another session.
-        return Session.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
+        return DatabaseSession.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
 
     @contextmanager
     def store_errors(self) -> Iterator[None]:
@@ -95,7 +95,7 @@ class Address(NamedTuple):
             raise damaged(self, "a text in it cannot be decoded") from error
 
 
-def damaged(address: Address, why: str) -> StoreError:
+def damaged(address: DatabaseAddress, why: str) -> StoreError:
     return StoreError(f"{address}: is damaged ({why}); restore it from a backup")
 
 
@@ -122,7 +122,7 @@ class Patience:
         self._why, self._wait_s = None, _FIRST_WAIT_S
 
 
-def goes_through_a_pooler(session: Session) -> bool:
+def goes_through_a_pooler(session: DatabaseSession) -> bool:
     """Whether somebody in between answers for the server: a pooler gives its clients process numbers of its own.
 
     To compare two transactions' processes would prove nothing, since an idle pooler hands out the same one again.

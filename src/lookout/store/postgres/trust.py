@@ -7,7 +7,7 @@ it has to belong to a role that the monitor's role belongs to, or to a superuser
 from collections.abc import Collection
 from typing import Final
 
-from lookout.store.postgres.session import Address, Session
+from lookout.store.postgres.session import DatabaseAddress, DatabaseSession
 from lookout.store.protocol import StoreError
 
 _OTHER_KINDS: Final = """
@@ -45,7 +45,7 @@ _STRANGERS: Final = """
 """
 
 
-def refuse_other_kinds(session: Session, address: Address, tables: Collection[str]) -> None:
+def refuse_other_kinds(session: DatabaseSession, address: DatabaseAddress, tables: Collection[str]) -> None:
     """StoreError if one of these is no ordinary table, all of which this role sees."""
     found = session.execute(_OTHER_KINDS, (list(tables),)).fetchone()
     if found is not None:
@@ -54,7 +54,7 @@ def refuse_other_kinds(session: Session, address: Address, tables: Collection[st
         raise StoreError(f"{address}: {what} {why}, so Lookout does not use it; drop it, or use another database")
 
 
-def refuse_strangers(session: Session, address: Address, tables: Collection[str]) -> None:
+def refuse_strangers(session: DatabaseSession, address: DatabaseAddress, tables: Collection[str]) -> None:
     """StoreError if anything would run that a role made which the monitor's role does not belong to."""
     found = session.execute(_STRANGERS, (list(tables),)).fetchone()
     if found is not None:

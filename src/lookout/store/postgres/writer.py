@@ -22,14 +22,14 @@ from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.store.postgres.lock import Holder, end_stuck_holders, other_holders, take_another_lock, try_usual_lock
 from lookout.store.postgres.schema import TABLES, migrate, not_ours, pieces_in, transaction
-from lookout.store.postgres.session import CHANNEL, Address, Patience, Session, goes_through_a_pooler
+from lookout.store.postgres.session import CHANNEL, DatabaseAddress, DatabaseSession, Patience, goes_through_a_pooler
 from lookout.store.postgres.trust import refuse_other_kinds, refuse_strangers
 from lookout.store.protocol import (
     LostStoreError,
-    Position,
     StoreBusyError,
     StoreError,
     StoreHeldByOtherRoleError,
+    StorePosition,
     StoreUnreachableError,
 )
 
@@ -62,17 +62,17 @@ class PostgresWriter:
     is one class, since session, lock and position are lost together.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: DatabaseAddress) -> None:
         self._address = address
         self._using = threading.Lock()
         self._closed = threading.Event()
         self._patience = Patience()
-        self._session: Session | None = None
+        self._session: DatabaseSession | None = None
         self._lost: str | None = None
         self._notifies = True
-        self._at = Position(0, 0)
+        self._at = StorePosition(0, 0)
         # Where the store may be if nobody else wrote: whether a write went well is not known if its answer was lost.
-        self._possible: set[Position] | None = None
+        self._possible: set[StorePosition] | None = None
         self._keepalive_thread = threading.Thread(target=self._keepalive, name="keep the store", daemon=True)
 
     def open(self) -> None:
@@ -92,7 +92,7 @@ class PostgresWriter:
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with self._used() as session:
-            at, wrote = self._at, Position(self._at.epoch, self._at.writes + 1)
+            at, wrote = self._at, StorePosition(self._at.epoch, self._at.writes + 1)
             self._possible = {at, wrote}
             with self._address.store_errors():
                 try:
@@ -115,7 +115,7 @@ class PostgresWriter:
                 self._using.release()
 
     @contextmanager
-    def _used(self) -> Iterator[Session]:
+    def _used(self) -> Iterator[DatabaseSession]:
         """The session, begun again if need be; for one thread at a time."""
         with self._using:
             if self._lost is not None:
@@ -128,7 +128,7 @@ class PostgresWriter:
                     session = self._begin()
             yield session
 
-    def _begin(self) -> Session:
+    def _begin(self) -> DatabaseSession:
         self._end()
         session = self._address.connect("lookout monitor")
         try:
@@ -152,7 +152,7 @@ class PostgresWriter:
         self._session, self._possible = session, {self._at}
         return session
 
-    def _check(self, session: Session) -> None:
+    def _check(self, session: DatabaseSession) -> None:
         if session.info.server_version < _OLDEST_SERVER:
             raise StoreError(f"{self._address}: the server is too old; PostgreSQL 14 or later is needed")
         if goes_through_a_pooler(session):
@@ -166,7 +166,7 @@ class PostgresWriter:
         for name, text in settings.items():
             session.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, text))
 
-    def _lock(self, session: Session) -> list[Holder]:
+    def _lock(self, session: DatabaseSession) -> list[Holder]:
         """Become the one monitor; the roles that hold the usual lock instead, but are none."""
         if session.execute("SELECT to_regclass('lookout.writer')").fetchone() != (None,):
             session.execute("SELECT FROM lookout.writer FOR UPDATE")  # one after the other
@@ -177,7 +177,7 @@ class PostgresWriter:
         take_another_lock(session)
         return without_right
 
-    def _refuse_second_monitor(self, session: Session) -> list[Holder]:
+    def _refuse_second_monitor(self, session: DatabaseSession) -> list[Holder]:
         """StoreBusyError if there is another monitor; the others that hold a lock, but are none."""
         holders = other_holders(session)
         monitors = [holder for holder in holders if holder.is_monitor]
@@ -194,13 +194,13 @@ class PostgresWriter:
             f" which may write to it, and this monitor's role is {session.info.user}"
         )
 
-    def _make(self, session: Session) -> None:
+    def _make(self, session: DatabaseSession) -> None:
         try:
             migrate(session, self._address)
         except _MADE_MEANWHILE:
             raise StoreBusyError(f"{self._address}: another monitor is creating it") from None
 
-    def _take_over(self, session: Session) -> None:
+    def _take_over(self, session: DatabaseSession) -> None:
         """Raise the epoch, if nothing was written since this writer did."""
         found = _position(session)
         if found is None:
@@ -209,7 +209,7 @@ class PostgresWriter:
             raise self._give_up("it was written to by another monitor, or set back, meanwhile")
         epoch = found.epoch + 1
         if self._possible is not None:
-            self._possible.add(Position(epoch, 0))
+            self._possible.add(StorePosition(epoch, 0))
         session.execute("INSERT INTO lookout.former_writers SELECT * FROM lookout.writer")
         session.execute("DELETE FROM lookout.former_writers WHERE epoch < %s", (epoch - _KEPT_FORMER_WRITERS,))
         session.execute(
@@ -217,9 +217,9 @@ class PostgresWriter:
             " first_write_at = NULL, last_write_at = NULL",
             (epoch, f"{socket.gethostname()} {os.getpid()}"),
         )
-        self._at = Position(epoch, 0)
+        self._at = StorePosition(epoch, 0)
 
-    def _write(self, session: Session, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def _write(self, session: DatabaseSession, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with transaction(session):
             fenced = session.execute(
                 "UPDATE lookout.writer SET writes = writes + 1, last_write_at = clock_timestamp(),"
@@ -245,7 +245,7 @@ class PostgresWriter:
             )
             session.execute("DELETE FROM lookout.pieces WHERE name = ANY(%s)", (list(pieces.delete),))
 
-    def _notify(self, session: Session, documents: Mapping[DocumentName, Document]) -> None:
+    def _notify(self, session: DatabaseSession, documents: Mapping[DocumentName, Document]) -> None:
         """After the publication and apart from it: anybody may fill the server's one queue of notifications, and what
         notifies then fails as a whole. Readers ask anyway."""
         payloads = [f"{name} {document.etag}" for name, document in documents.items()]
@@ -285,15 +285,15 @@ class PostgresWriter:
 def open_writer(url: str) -> PostgresWriter:
     """Become the database's writer, making the store if it is not there. StoreBusyError if another monitor is that;
     StoreUnreachableError if the database does not answer; StoreError if it is of no use."""
-    writer = PostgresWriter(Address.of(url))
+    writer = PostgresWriter(DatabaseAddress.of(url))
     writer.open()
     return writer
 
 
-def _position(session: Session) -> Position | None:
+def _position(session: DatabaseSession) -> StorePosition | None:
     """None if there is no store."""
     try:
         row = session.execute("SELECT epoch, writes FROM lookout.writer").fetchone()
     except (InvalidSchemaName, UndefinedTable):
         return None
-    return None if row is None else Position(*row)
+    return None if row is None else StorePosition(*row)

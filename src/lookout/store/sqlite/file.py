@@ -44,7 +44,7 @@ _Entry = tuple[str, str, str, str | None]
 _ENTRIES: Final = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 # Which file has a name, by device and number; None if there is none.
-Identity = tuple[int, int] | None
+FileIdentity = tuple[int, int] | None
 
 
 def read_all(connection: sqlite3.Connection) -> Snapshot:
@@ -122,7 +122,7 @@ def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequen
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
 
 
-def identity(path: Path) -> Identity:
+def identity(path: Path) -> FileIdentity:
     """Which file has this name now. A link is none of those that it may lead to."""
     try:
         found = path.lstat()
@@ -133,12 +133,12 @@ def identity(path: Path) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def identities(path: Path) -> tuple[Identity, ...]:
+def identities(path: Path) -> tuple[FileIdentity, ...]:
     """Which files a store of this name consists of now: the database, and what SQLite keeps beside it."""
     return tuple(identity(path.with_name(path.name + end)) for end in ("", *_BESIDE))
 
 
-def remove_beside(path: Path, found: tuple[Identity, ...]) -> None:
+def remove_beside(path: Path, found: tuple[FileIdentity, ...]) -> None:
     """Remove what SQLite kept beside a file, as far as it is still what was found: another file would be read together
     with it."""
     for end, was in zip(_BESIDE, found[1:], strict=True):

@@ -18,11 +18,11 @@ import structlog
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.store.protocol import LostStoreError, Position, Snapshot, StoreBusyError, StoreError
+from lookout.store.protocol import LostStoreError, Snapshot, StoreBusyError, StoreError, StorePosition
 from lookout.store.sqlite.file import (
     BUSY_S,
     REMEDY,
-    Identity,
+    FileIdentity,
     identities,
     prepare,
     read_all,
@@ -34,7 +34,7 @@ from lookout.store.sqlite.lock import FileLock
 
 _OWNERS_ALONE: Final = 0o600
 _LARGEST_STEP: Final = 2**32
-_NOBODY: Final = Position(0, 0)
+_NOBODY: Final = StorePosition(0, 0)
 
 log = structlog.get_logger("store")
 
@@ -54,7 +54,7 @@ class SqliteWriter:
         self._is_closed = False
         self._lost: str | None = None
         self._connection: sqlite3.Connection | None = None
-        self._files: tuple[Identity, ...] | None = None
+        self._files: tuple[FileIdentity, ...] | None = None
         self._mode = _OWNERS_ALONE
         self._at = _NOBODY
         self._known = Snapshot({}, {})
@@ -67,7 +67,7 @@ class SqliteWriter:
                 with self._used() as connection, _transaction(connection):
                     # By a random step: in two files that were both begun from nothing it is not the same.
                     epoch = _position(connection).epoch + 1 + secrets.randbelow(_LARGEST_STEP)
-                    self._at = Position(epoch, 0)
+                    self._at = StorePosition(epoch, 0)
                     _put_position(connection, self._at)
                     self._known = read_all(connection)
                 self._mode = S_IMODE(self._path.stat().st_mode)
@@ -142,7 +142,7 @@ class SqliteWriter:
             self._files = identities(self._path)
         return self._connection
 
-    def _leave(self, files: tuple[Identity, ...]) -> None:
+    def _leave(self, files: tuple[FileIdentity, ...]) -> None:
         """Let go of files of which one is not in its place any more."""
         if self._connection is not None:
             # A file that was put somewhere else has then all that was written to it.
@@ -167,7 +167,7 @@ class SqliteReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
-        self._opened: tuple[Identity, ...] | None = None  # the files that are open
+        self._opened: tuple[FileIdentity, ...] | None = None  # the files that are open
         self._version: int | None = None
 
     def changed(self) -> bool:
@@ -231,12 +231,12 @@ def _kept_from_others(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _position(connection: sqlite3.Connection) -> Position:
+def _position(connection: sqlite3.Connection) -> StorePosition:
     row = connection.execute("SELECT epoch, writes FROM writer").fetchone()
-    return _NOBODY if row is None else Position(*row)
+    return _NOBODY if row is None else StorePosition(*row)
 
 
-def _put_position(connection: sqlite3.Connection, position: Position) -> None:
+def _put_position(connection: sqlite3.Connection, position: StorePosition) -> None:
     connection.execute("DELETE FROM writer")
     connection.execute("INSERT INTO writer VALUES (?, ?)", position)
 

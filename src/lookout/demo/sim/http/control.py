@@ -2,14 +2,14 @@
 
 import json
 
-from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.episodes import FaultEpisode
 from lookout.demo.sim.faults import ORDERED, Fault
-from lookout.demo.sim.http.reply import Reply, json_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply
 from lookout.demo.sim.orders import OrderError, parse_order
 from lookout.demo.sim.upstreams import Upstreams
 
 
-def order_reply(body: bytes, upstreams: Upstreams, at: int) -> Reply:
+def order_reply(body: bytes, upstreams: Upstreams, at: int) -> UpstreamReply:
     """Apply an order and list what is set now; or refuse it, changing nothing."""
     try:
         order = parse_order(json.loads(body), upstreams.addresses)
@@ -21,7 +21,7 @@ def order_reply(body: bytes, upstreams: Upstreams, at: int) -> Reply:
     return json_reply({"set": _set(upstreams, at)})
 
 
-def overview_reply(upstreams: Upstreams, at: int) -> Reply:
+def overview_reply(upstreams: Upstreams, at: int) -> UpstreamReply:
     """What is set, and every fault that can be."""
     faults = {name: _describe(fault) for name, fault in ORDERED.items()}
     return json_reply({"set": _set(upstreams, at), "faults": faults})
@@ -31,7 +31,7 @@ def _set(upstreams: Upstreams, at: int) -> list[dict[str, object]]:
     return [_order(episode) for episode in upstreams.set_at(at)]
 
 
-def _order(episode: Episode) -> dict[str, object]:
+def _order(episode: FaultEpisode) -> dict[str, object]:
     """What would set this fault again."""
     order: dict[str, object] = {"target": episode.subject, "fault": episode.kind}
     parameter = ORDERED[episode.kind].parameter

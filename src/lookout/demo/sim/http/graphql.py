@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from lookout.demo.sim.http.reply import Reply, json_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply
 
 _ARGUMENTS: Final = re.compile(r"\([^()]*\)|#[^\n]*")
 _TOKEN: Final = re.compile(r"[{}]|[^\s,{}]+")
@@ -20,7 +20,7 @@ class QueryError(ValueError):
 
 def graphql_reply(
     body: bytes, answer: Callable[[Sequence[str]], dict[str, object]], nulled: str | None = None
-) -> Reply:
+) -> UpstreamReply:
     """Answer a query from the whole document, which is given every string that the query or its variables name; with
     ``nulled``, that field is null and errors say so."""
     try:

@@ -6,7 +6,7 @@ from typing import Final
 
 from lookout.demo.sim.http.graphql import graphql_reply
 from lookout.demo.sim.http.lists import list_field, named_chain, shared_list_field
-from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply, text_reply
 from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.upstreams import Indexed
 
@@ -28,12 +28,12 @@ def deployment(chain_id: int) -> str:
     return characters
 
 
-def _squid_reply(asked: Asked) -> Reply:
+def _squid_reply(asked: Asked) -> UpstreamReply:
     height = asked.upstreams.indexed(asked.address, asked.at).height
     return _status_reply(asked, "squidStatus", {"height": height})
 
 
-def _subgraph_reply(asked: Asked) -> Reply:
+def _subgraph_reply(asked: Asked) -> UpstreamReply:
     indexed = asked.upstreams.indexed(asked.address, asked.at)
     if not indexed.has_blocks:
         return json_reply({"errors": [{"message": _NOT_STARTED.format(deployment(indexed.chain_id))}]})
@@ -49,13 +49,13 @@ def _subgraph_reply(asked: Asked) -> Reply:
     return _status_reply(asked, "_meta", meta)
 
 
-def _status_reply(asked: Asked, name: str, status: dict[str, object]) -> Reply:
+def _status_reply(asked: Asked, name: str, status: dict[str, object]) -> UpstreamReply:
     without_status = asked.upstreams.has(asked.address, "null-status", asked.at)
     document = {name: status} | list_field(asked, asked.address)
     return graphql_reply(asked.body, lambda _: document, nulled=name if without_status else None)
 
 
-def _index_node_reply(asked: Asked) -> Reply:
+def _index_node_reply(asked: Asked) -> UpstreamReply:
     """The deployments that were asked for, as far as there are such; all of them when none was named."""
     chains = asked.upstreams.indexed_by(asked.address, asked.at)
     statuses = {deployment(indexed.chain_id): _indexing_status(indexed) for indexed in chains}
@@ -66,7 +66,7 @@ def _index_node_reply(asked: Asked) -> Reply:
     return graphql_reply(asked.body, answer)
 
 
-def _ponder_reply(asked: Asked) -> Reply:
+def _ponder_reply(asked: Asked) -> UpstreamReply:
     match asked.path:
         case "/status":
             chains = asked.upstreams.indexed_by(asked.address, asked.at)
@@ -74,12 +74,12 @@ def _ponder_reply(asked: Asked) -> Reply:
                 {_name(indexed.chain_id): _ponder_status(indexed) for indexed in chains if indexed.has_blocks}
             )
         case "/ready" | "/health":
-            return Reply(b"", "text/plain")
+            return UpstreamReply(b"", "text/plain")
         case _:
             return text_reply("404 Not Found", 404)
 
 
-def _envio_reply(asked: Asked) -> Reply:
+def _envio_reply(asked: Asked) -> UpstreamReply:
     """The chain that was asked for, if it is there; all of them when none was named."""
     named = named_chain(asked)
     chains = asked.upstreams.indexed_by(asked.address, asked.at)
@@ -87,7 +87,7 @@ def _envio_reply(asked: Asked) -> Reply:
     return graphql_reply(asked.body, lambda _: {"_meta": wanted} | shared_list_field(asked))
 
 
-def _document_reply(asked: Asked) -> Reply:
+def _document_reply(asked: Asked) -> UpstreamReply:
     indexed = asked.upstreams.indexed(asked.address, asked.at)
     last_block = indexed.height if indexed.has_blocks else None
     return json_reply({"status": {"chainId": indexed.chain_id, "lastBlock": last_block}})

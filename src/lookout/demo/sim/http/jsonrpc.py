@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from lookout.demo.sim.http.reply import Reply, json_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply
 
 
 class CallError(Exception):
@@ -14,7 +14,7 @@ class CallError(Exception):
         self.code = code
 
 
-def answer_calls(body: bytes, call: Callable[[str, object], object]) -> Reply:
+def answer_calls(body: bytes, call: Callable[[str, object], object]) -> UpstreamReply:
     """``call`` gives the result of a method with its params."""
     try:
         request = json.loads(body)

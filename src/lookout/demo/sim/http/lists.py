@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from lookout.demo.sim.http.graphql import graphql_reply
-from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply, text_reply
 from lookout.demo.sim.http.upstream import Asked, Upstream
 
 _LONGEST: Final = 1_000  # as ``first: 1000`` or ``limit: 1000`` would cut it
@@ -42,13 +42,13 @@ def _list(asked: Asked, address: str, first: int, last: int) -> list[dict[str, o
     return [{"transactionHash": each.transaction, "blockNumber": each.block} for each in events[:_LONGEST]]
 
 
-def _ponder_reply(asked: Asked) -> Reply:
+def _ponder_reply(asked: Asked) -> UpstreamReply:
     return graphql_reply(
         asked.body, lambda _: {name: {"items": each} for name, each in shared_list_field(asked).items()}
     )
 
 
-def _document_reply(asked: Asked) -> Reply:
+def _document_reply(asked: Asked) -> UpstreamReply:
     ends = _RANGE.fullmatch(asked.path)
     if ends is None:
         return text_reply("404 Not Found", 404)

@@ -3,13 +3,13 @@
 from typing import Final
 
 from lookout.demo.sim.http.jsonrpc import CallError, answer_calls
-from lookout.demo.sim.http.reply import Reply, json_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply
 from lookout.demo.sim.http.upstream import Asked, Upstream
 
 _ENTRY_POINTS: Final = ("0x5FF137D4b0FDCD49DcA30c7CF57E578a026d2789", "0x0000000071727De22E5E9d8BAf0efAc6f37da032")
 
 
-def _bundler_reply(asked: Asked) -> Reply:
+def _bundler_reply(asked: Asked) -> UpstreamReply:
     def call(method: str, _params: object) -> object:
         match method:
             case "eth_chainId":
@@ -22,7 +22,7 @@ def _bundler_reply(asked: Asked) -> Reply:
     return answer_calls(asked.body, call)
 
 
-def _relayer_reply(asked: Asked) -> Reply:
+def _relayer_reply(asked: Asked) -> UpstreamReply:
     status = "paused" if asked.upstreams.has(asked.address, "paused", asked.at) else "ok"
     return json_reply({"status": status, "wallets": 3})
 

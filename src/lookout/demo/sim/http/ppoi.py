@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from lookout.demo.sim.announcements import REQUIRED_LIST
-from lookout.demo.sim.http.reply import Reply, html_reply, json_reply
+from lookout.demo.sim.http.reply import UpstreamReply, html_reply, json_reply
 from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.upstreams import Network
 
@@ -29,7 +29,7 @@ def node_status(networks: Iterable[Network], *, carries_list: bool) -> dict[str,
     }
 
 
-def ppoi_reply(method: str, path: str, body: bytes, status: dict[str, object]) -> Reply | None:
+def ppoi_reply(method: str, path: str, body: bytes, status: dict[str, object]) -> UpstreamReply | None:
     """What a node with this status answers to a request for a path beneath it; None if it never does."""
     match method, path.removesuffix("/"):
         case "GET", "":
@@ -42,7 +42,7 @@ def ppoi_reply(method: str, path: str, body: bytes, status: dict[str, object]) -
             return html_reply(f"Cannot {method} {path or '/'}", 404)
 
 
-def _rpc_reply(body: bytes, status: dict[str, object]) -> Reply | None:
+def _rpc_reply(body: bytes, status: dict[str, object]) -> UpstreamReply | None:
     try:
         request = json.loads(body)
     except ValueError as problem:
@@ -60,7 +60,7 @@ def _rpc_reply(body: bytes, status: dict[str, object]) -> Reply | None:
             return _error(request, -32600, "Invalid Request", 400)
 
 
-def _error(request: object, code: int, message: str, http_code: int) -> Reply:
+def _error(request: object, code: int, message: str, http_code: int) -> UpstreamReply:
     request_id = request.get("id") if isinstance(request, dict) else None
     return json_reply({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": request_id}, http_code)
 
@@ -93,7 +93,7 @@ def _root(chain_id: int, index: int) -> str:
     return hashlib.sha256(f"{chain_id}/{index}".encode()).hexdigest()
 
 
-def _reply(asked: Asked) -> Reply | None:
+def _reply(asked: Asked) -> UpstreamReply | None:
     networks, carries_list = asked.upstreams.networks(asked.at), asked.upstreams.carries_list(asked.at)
     return ppoi_reply(asked.method, asked.path, asked.body, node_status(networks, carries_list=carries_list))
 

@@ -4,7 +4,7 @@ import json
 from typing import NamedTuple
 
 
-class Reply(NamedTuple):
+class UpstreamReply(NamedTuple):
     """What goes back over the wire."""
 
     body: bytes
@@ -12,14 +12,14 @@ class Reply(NamedTuple):
     http_code: int = 200
 
 
-def json_reply(document: object, http_code: int = 200) -> Reply:
-    return Reply(json.dumps(document, separators=(",", ":")).encode(), http_code=http_code)
+def json_reply(document: object, http_code: int = 200) -> UpstreamReply:
+    return UpstreamReply(json.dumps(document, separators=(",", ":")).encode(), http_code=http_code)
 
 
-def text_reply(text: str, http_code: int) -> Reply:
-    return Reply(text.encode(), "text/plain", http_code)
+def text_reply(text: str, http_code: int) -> UpstreamReply:
+    return UpstreamReply(text.encode(), "text/plain", http_code)
 
 
-def html_reply(text: str, http_code: int) -> Reply:
+def html_reply(text: str, http_code: int) -> UpstreamReply:
     page = f"<!DOCTYPE html>\n<html><head><title>{text}</title></head><body><pre>{text}</pre></body></html>\n"
-    return Reply(page.encode(), "text/html", http_code)
+    return UpstreamReply(page.encode(), "text/html", http_code)

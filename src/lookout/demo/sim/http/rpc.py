@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 from lookout.demo.sim.http.jsonrpc import CallError, answer_calls
-from lookout.demo.sim.http.reply import Reply
+from lookout.demo.sim.http.reply import UpstreamReply
 from lookout.demo.sim.http.upstream import Asked, Upstream
-from lookout.demo.sim.transactions import CONTRACT, EVENT, Event, block_of, events_between, hash_of
+from lookout.demo.sim.transactions import CONTRACT, EVENT, ContractEvent, block_of, events_between, hash_of
 from lookout.demo.sim.upstreams import MOST_LOGS
 from lookout.demo.sim.world import HeadAnswer
 
@@ -90,7 +90,7 @@ def _receipt(head: HeadAnswer, transaction: str) -> dict[str, object] | None:
     }
 
 
-def _log(chain_id: int, event: Event) -> dict[str, object]:
+def _log(chain_id: int, event: ContractEvent) -> dict[str, object]:
     return {
         "address": CONTRACT,
         "topics": [EVENT],
@@ -120,7 +120,7 @@ def _hash(head: HeadAnswer, of: str) -> str:
     return "0x" + hashlib.sha256(f"{of}/{head.chain_id}/{head.height}/{head.block_at}".encode()).hexdigest()
 
 
-def _reply(asked: Asked) -> Reply:
+def _reply(asked: Asked) -> UpstreamReply:
     return answer_calls(asked.body, partial(_call, asked))
 
 

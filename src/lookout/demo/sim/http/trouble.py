@@ -12,7 +12,7 @@ from typing import Final
 
 from aiohttp import web
 
-from lookout.demo.sim.http.reply import Reply, html_reply, json_reply, text_reply
+from lookout.demo.sim.http.reply import UpstreamReply, html_reply, json_reply, text_reply
 from lookout.demo.sim.upstreams import WireFault
 
 _MOST_HELD: Final = 256
@@ -50,7 +50,7 @@ class Holding:
         with self._place() as free:
             return free and not await self._stopped_within(seconds)
 
-    async def drip(self, request: web.Request, reply: Reply) -> web.StreamResponse:
+    async def drip(self, request: web.Request, reply: UpstreamReply) -> web.StreamResponse:
         """Say the right thing, one byte a second."""
         response = web.StreamResponse(status=reply.http_code, headers={"Content-Type": reply.content_type})
         response.content_length = len(reply.body)
@@ -117,10 +117,10 @@ async def misbehave(request: web.Request, family: str, fault: WireFault, holding
         case WireFault("interim"):
             return await holding.announce(request)
         case WireFault("numbers"):
-            return respond(Reply(_NUMBERS))
+            return respond(UpstreamReply(_NUMBERS))
         case WireFault("garbage"):
             return respond(
-                Reply(b"\xff" + random.Random(request.path).randbytes(_GARBAGE_BYTES))
+                UpstreamReply(b"\xff" + random.Random(request.path).randbytes(_GARBAGE_BYTES))
             )  # never JSON, however drawn
         case WireFault("html"):
             return respond(html_reply("Attention Required! Please verify that you are human.", 200))
@@ -140,7 +140,7 @@ async def misbehave(request: web.Request, family: str, fault: WireFault, holding
             return reset(request)
 
 
-def respond(reply: Reply) -> web.Response:
+def respond(reply: UpstreamReply) -> web.Response:
     return web.Response(body=reply.body, status=reply.http_code, headers={"Content-Type": reply.content_type})
 
 
@@ -154,7 +154,7 @@ def reset(request: web.Request) -> web.Response:
     return web.Response()
 
 
-def _rpc_error(body: bytes, code: int, message: str, http_code: int) -> Reply:
+def _rpc_error(body: bytes, code: int, message: str, http_code: int) -> UpstreamReply:
     request_id = None
     try:
         request = json.loads(body)

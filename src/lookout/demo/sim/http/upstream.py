@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lookout.demo.sim.http.reply import Reply
+from lookout.demo.sim.http.reply import UpstreamReply
 from lookout.demo.sim.upstreams import Upstreams
 
 
@@ -24,4 +24,4 @@ class Upstream(NamedTuple):
     method: str
     route: str
     address: str
-    reply: Callable[[Asked], Reply | None]
+    reply: Callable[[Asked], UpstreamReply | None]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from lookout.demo.sim.announcements import announcement, ill_signed
-from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
+from lookout.demo.sim.http.reply import UpstreamReply, json_reply, text_reply
 from lookout.demo.sim.upstreams import Heard, Upstreams
 
 PUBSUB_TOPIC: Final = "/waku/2/rs/5/1"
@@ -24,7 +24,7 @@ def content_topic(chain_id: int) -> str:
     return f"/railgun/v2/0-{chain_id}-fees/json"
 
 
-def peers_reply(path: str, connected: int) -> Reply | None:
+def peers_reply(path: str, connected: int) -> UpstreamReply | None:
     """What the node says of itself; None for a path that is not about that."""
     match path:
         case "/admin/v1/peers/connected":
@@ -39,7 +39,7 @@ def peers_reply(path: str, connected: int) -> Reply | None:
             return None
 
 
-def store_reply(query: Mapping[str, str], upstreams: Upstreams, at: int) -> Reply:
+def store_reply(query: Mapping[str, str], upstreams: Upstreams, at: int) -> UpstreamReply:
     """A page of the messages of the last hour. Like the real one, it is in the order of time in either direction."""
     try:
         begin_ns = int(query.get("startTime") or 0)
@@ -79,7 +79,7 @@ class Relay:
         self._upstreams = upstreams
         self._read_at: dict[str, int] = {}
 
-    def subscribe(self, body: bytes, at: int) -> Reply:
+    def subscribe(self, body: bytes, at: int) -> UpstreamReply:
         try:
             topics = json.loads(body)
         except ValueError:
@@ -90,7 +90,7 @@ class Relay:
             self._read_at.setdefault(topic, at)
         return text_reply("OK", 200)
 
-    def read(self, topic: str, at: int) -> Reply:
+    def read(self, topic: str, at: int) -> UpstreamReply:
         """The messages since the last reading, and the cache is empty; the oldest are lost when nobody reads."""
         if topic not in self._read_at:
             return text_reply(f"Not subscribed to topic: {topic}", 404)
