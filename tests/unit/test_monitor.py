@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.alerts.policy import NO_ALERTS
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
 from lookout.config.tables import HistoryTable
@@ -25,7 +24,7 @@ from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.timeline import Timeline
 from lookout.store.protocol import StoreError, Writer
-from tests.builders import LAUNCH, MESSAGING, PPOI, a_plan
+from tests.builders import LAUNCH, MESSAGING, NO_ALERTS, PPOI, a_plan
 from tests.unit.running_monitor import Asked, KeptInMemory, given_settings, lived, running, some_resources
 
 EVERY_SECOND = HistoryTable(write_every_s=1)

@@ -7,7 +7,6 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.policy import NO_ALERTS
 from lookout.base.instants import parse_instant
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
@@ -18,7 +17,7 @@ from lookout.monitor.journal import Journal
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.timeline import Timeline
 from lookout.state.log import HeadRead
-from tests.builders import HOUR, LAUNCH, MESSAGING, NOON, SECOND, a_plan
+from tests.builders import HOUR, LAUNCH, MESSAGING, NO_ALERTS, NOON, SECOND, a_plan
 from tests.unit.running_monitor import KeptInMemory, Record, lived, some_resources
 from tests.unit.server.fakes import SetClock
 

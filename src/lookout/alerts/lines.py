@@ -96,7 +96,7 @@ def _write_over(
 
 
 def _count_others(group: Sequence[News], room: int) -> Iterator[str]:
-    """How many are not listed."""
+    """Say how many are not listed."""
     others = len(group[room:])
     if others:
         yield f"- and {others} more" if room else f"- {others} {'check' if others == 1 else 'checks'}"
@@ -161,7 +161,8 @@ def _write_last_answer(news: News, facts: Mapping[News, AlertFacts]) -> Iterator
 
 
 def _format_lasted(news: News) -> str:
-    """From the first to the last, and how much of it was seen, where the two differ by more than rounding."""
+    """How long it lasted from the first to the last, and how much of it was seen, where the two differ by more than
+    rounding."""
     whole_ms = max(news.at - news.since_at, news.seen_ms)
     whole, seen = format_duration(whole_ms), format_duration(news.seen_ms)
     return whole if whole_ms - news.seen_ms < _ROUNDING_MS else f"{whole}, of which {seen} were watched"
@@ -195,7 +196,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
 
 
 def _split(names: Sequence[T]) -> Iterator[Sequence[T]]:
-    """In parts of as many as one silence can name."""
+    """Split into parts of as many as one silence can name."""
     return (names[start : start + MOST] for start in range(0, len(names), MOST))
 
 

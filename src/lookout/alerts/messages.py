@@ -123,7 +123,7 @@ def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
 
 
 def _without_repeats(news: Iterable[News]) -> Iterator[News]:
-    """Of what began and ended within one message only the end. Two rules may then say the same of a check."""
+    """Keep only the end of what began and ended within one message. Two rules may then say the same of a check."""
     everything = tuple(news)
     over = {_episode(each) for each in everything if each.kind in OVER}
     left = (each for each in everything if each.kind in OVER or _episode(each) not in over)

@@ -1,7 +1,5 @@
 """What the monitor needs to know to alert people."""
 
-from typing import Final
-
 from msgspec import Struct
 
 from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE, Deployment
@@ -16,6 +14,3 @@ class AlertPolicy(Struct, frozen=True):
     targets: dict[str, str]
     give_up_ms: int
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE
-
-
-NO_ALERTS: Final = AlertPolicy(EpisodeRules((), 0, 0), {}, 0)

@@ -78,7 +78,7 @@ class NoticeDesk:
         return routes._replace(lists={LIST_PATH: self.list_all}, changes={ADD_PATH: self.add, END_PATH: self.end})
 
     def list_all(self) -> AdminReply:
-        """Those that are not over, the newest first."""
+        """List the notices that are not over, the newest first."""
         keeper = self._keeper
         if keeper is None:
             return _NOT_RUNNING

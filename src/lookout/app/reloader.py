@@ -80,7 +80,7 @@ class Reloader:
         self._monitor: ReloadableMonitor | None = None  # while one runs
 
     def for_server(self) -> ServerSettings:
-        """For a server that is started now, and keeps them as long as it lives."""
+        """The settings for a server that is started now, and keeps them as long as it lives."""
         self._served = self.settings
         return self.settings.for_server()
 

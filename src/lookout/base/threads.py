@@ -5,7 +5,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 _Result = TypeVar("_Result")
@@ -30,9 +29,7 @@ class DaemonThread:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """It ends after the calls it was given, whenever that is."""
         self._calls.put(None)
 

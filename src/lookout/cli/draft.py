@@ -75,7 +75,7 @@ class Draft(Struct, frozen=True):
         return [each for each in self.tables if each.name == name]
 
     def chain_names(self) -> dict[int, str]:
-        """By the chains' ids."""
+        """The chains' names, by their ids."""
         return {each.keys["id"]: name_chain(each) for each in self.find("chains")}
 
     def is_watching(self) -> bool:
@@ -111,7 +111,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def environment_path(self) -> Path:
-        """Of the file that has the secrets, beside the configuration."""
+        """The path of the file that has the secrets, beside the configuration."""
         return self.path.with_name(f"{self.path.name.removesuffix('.toml')}.environment")
 
     def environment(self) -> str:
@@ -143,7 +143,7 @@ class Draft(Struct, frozen=True):
 
 
 def build_ppoi_table(url: str, chain_ids: list[int], names: Mapping[int, str] = {}) -> DraftTable:
-    """``names`` are the node's own, where they are not built in."""
+    """The table of a ppoi node; ``names`` are its own names of chains, where they are not built in."""
     networks = {str(each): names[each] for each in chain_ids if each in names and each not in NETWORKS}
     more = {"networks": networks} if networks else {}
     return DraftTable("ppoi", {"url": url, "required_list": REQUIRED_LIST, "chains": chain_ids, **more})

@@ -100,8 +100,8 @@ class Settings(Table, frozen=True):
         )
 
     def for_server(self) -> ServerSettings:
-        """Without what only a monitor needs: no key of an upstream or a target, and no right to write if reading has an
-        address of its own."""
+        """The settings without what only a monitor needs: no key of an upstream or a target, and no right to write if
+        reading has an address of its own."""
         return ServerSettings(
             self.protocol,
             self.server,
@@ -126,12 +126,12 @@ class Settings(Table, frozen=True):
         )
 
     def _titles(self) -> Iterator[tuple[str, str]]:
-        """Of every service. A server knows this much of one whose kind it does not look up."""
+        """The name and title of every service. A server knows this much of one whose kind it does not look up."""
         yield from ((each.name, each.title) for each in SERVICES)
         yield from ((own.name, own.shown_title) for own in self.services)
 
     def all_services(self) -> tuple[Service, ...]:
-        """In the report's order (R12)."""
+        """Every service, in the report's order (R12)."""
         return all_services(own.service() for own in self.services)
 
     def tables(self) -> Iterator[tuple[Service, SourceTable]]:
@@ -151,7 +151,7 @@ class Settings(Table, frozen=True):
         }
 
     def transaction_lists(self) -> dict[Check, TransactionList]:
-        """Of every check whose indexer's list is compared with the chain's logs (S17)."""
+        """The list of every check whose indexer's list is compared with the chain's logs (S17)."""
         return {
             Check(service.name, table.chain): listed
             for service, table in self.tables()
@@ -310,7 +310,7 @@ class _File(Table, frozen=True):
 
 
 def type_of_file() -> type[_File]:
-    """As of now: the services and protocols that are declared."""
+    """The type of a file, with the services and protocols that are declared now."""
     keys: list[Any] = []
     for each in fields(Settings):
         if each.name == "sources":

@@ -113,7 +113,7 @@ class RpcEndpoint(AccessTable, frozen=True):
 
 
 class ChainTable(Table, frozen=True, kw_only=True):
-    """Of a chain that is known, what is left out is as it is known; of another one, it is no test network."""
+    """A chain. What is left out of a known one is as it is known; another one is no test network by default."""
 
     id: Positive
     name: Name = _AS_KNOWN

@@ -155,7 +155,7 @@ def _lag(cause: str) -> int:
 
 
 def _mute(rule: EpisodeRule) -> EpisodeRule:
-    """The same, but that no beginning and no reminder is ever due."""
+    """The same rule, of which no beginning and no reminder is ever due."""
     return replace(rule, for_ms=_NEVER_MS, remind_ms=0)
 
 

@@ -248,7 +248,8 @@ class History:
             self._has_new_day = True
 
     def _is_recorded(self, bucket: int) -> bool:
-        """For all rows alike: a publication is a sample of every one of them."""
+        """Whether a bucket was recorded. It is so for all rows alike: a publication is a sample of every one of
+        them."""
         place = divmod(bucket, self._per_day)
         return any(strip.recorded(*place) != NO_DATA for strip in self._strips.values())
 
@@ -265,8 +266,8 @@ class History:
             strip.forget_counts()
 
     def _forget_old_days(self) -> None:
-        """By how much was recorded later, not by date: a clock that stands ten days ahead for a moment, or for a moment
-        every hour, must not cost what is shown at the right time."""
+        """Forget days by how much was recorded later, not by date: a clock that stands ten days ahead for a moment, or
+        for a moment every hour, must not cost what is shown at the right time."""
         days = self._span.retention_days + SPARE_DAYS
         recorded = {day: self._recorded_on(day) for day in self._days_kept}
         later = sum(recorded.values())

@@ -64,12 +64,12 @@ class Notices(Struct, frozen=True):
     declared: tuple[Notice, ...] = ()
 
     def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
-        """Those that are not over, also those yet to come, the newest first."""
+        """The notices that are not over, also those yet to come, the newest first."""
         valid = (each for each in reversed(self.declared) if not each.is_over(at))
         return tuple(each for each in valid if kind in (None, each.kind))
 
     def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
-        """Those of the checks whose alerts are held back at this instant."""
+        """Those of these checks whose alerts are held back at this instant."""
         silent = [each for each in self.declared if each.is_silent(at)]
         return frozenset(check for check in checks if any(each.covers(check) for each in silent))
 
@@ -108,7 +108,7 @@ class NoticeError(Exception):
 
 
 def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) -> tuple[Notices, Notice]:
-    """With one more, and that one. NoticeError with everything that is wrong with it."""
+    """The notices with one more, and that one. NoticeError says everything that is wrong with it."""
     problems: list[Problem] = []
     from_at, until_at = _read_times(draft, at, problems)
     chains = tuple(dict.fromkeys(_find_chains(draft.chains, watched.chains, problems)))
@@ -139,7 +139,7 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
 
 
 def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> tuple[Notices, Notice]:
-    """Without this one, and that one. NoticeError if there is none of this kind."""
+    """The notices without this one, and this one. NoticeError if there is none of this kind."""
     found = next((each for each in notices.list_valid(at) if each.id == notice_id), None)
     if found is None or found.kind != kind:
         ids = [each.id for each in notices.list_valid(at, kind)]

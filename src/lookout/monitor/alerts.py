@@ -192,7 +192,7 @@ class Alerts:
             self._refuse(attempt)
 
     def _send(self, address: str, message: Message) -> None:
-        """In the target's thread."""
+        """Send a message, in the target's thread."""
         if not self._outbox.owns_store(
             self._resources.clock.elapsed_ms()
         ):  # the process may have been frozen meanwhile

@@ -18,7 +18,8 @@ log = structlog.get_logger("monitor")
 
 
 class FollowedChain:
-    """From a start of the chain to the next: what an endpoint answers after its ``end`` takes no part any more."""
+    """What the endpoints agree on, from a start of the chain to the next: what an endpoint answers after its ``end``
+    takes no part any more."""
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class FollowedChain:
         return {self._names[number]: height for number, height in heights.items()}
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
-        """For the operator. Those that fail are logged where that is found."""
+        """Log for the operator which endpoints are far from the others. Those that fail are logged elsewhere."""
         self._resources.instruments.board.note_standings(self._chain_id, standings)
         for name, standing in standings.items():
             if standing in _APART and name not in self._apart:

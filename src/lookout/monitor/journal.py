@@ -144,7 +144,7 @@ class Journal:
         self._record_start(at)
 
     def _record_start(self, at: int) -> None:
-        """With what is known of the lists: a log may begin here."""
+        """Record a start, with what is known of the lists: a log may begin here."""
         self._record(Started(at))
         for check, gaps in self.ledger.gaps.items():
             self._record(Compared(at, check, gaps))

@@ -107,11 +107,11 @@ class Instruments(Collector):
                     self._series.count("lookout_probes_total", service.name, outcome, by=0)
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Whenever they are asked for."""
+        """Show how many tasks this loop has, whenever that is asked for."""
         self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None:
-        """``checks`` is what the source answers for."""
+        """Count a probe of a source; ``checks`` is what it answers for."""
         self._series.durations("lookout_probe_duration_seconds", *_source_labels(checks)).observe(took_ms / 1000)
         for check, what in found.items():
             self._series.count("lookout_probes_total", check.service, outcome_of(what))
@@ -120,7 +120,7 @@ class Instruments(Collector):
         self._series.count("lookout_probe_failures_total", check.service, chain_label(check), cause)
 
     def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None:
-        """``cause`` is the code of why it failed."""
+        """Count a reading of an endpoint; ``cause`` is the code of why it failed."""
         chain = str(chain_id)
         outcome: HeadOutcome = "answered" if cause is None else "failed"
         self._series.count("lookout_head_reads_total", chain, outcome)
@@ -172,7 +172,7 @@ class Instruments(Collector):
         self._series.count("lookout_alert_sender_failures_total", target)
 
     def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None:
-        """How many episodes were reported and go on, and how many messages wait for each target."""
+        """Set how many episodes were reported and go on, and how many messages wait for each target."""
         for target in waiting.keys() - self._waiting.keys():
             for outcome in get_args(MessageOutcome):  # all are there from the first on
                 self._series.count("lookout_alert_messages_total", target, outcome, by=0)

@@ -76,7 +76,7 @@ class Monitor:
         self._pinger = Pinger(settings, resources)
 
     async def run(self) -> None:
-        """Until cancelled. LostStoreError if the store is another monitor's now."""
+        """Run until cancelled. LostStoreError if the store is another monitor's now."""
         plan, published_at = self._settings.plan(), self._journal.ledger.published_at
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
         self._resources.instruments.count_tasks_of(asyncio.get_running_loop())
@@ -118,8 +118,8 @@ class Monitor:
         self._resources.instruments.describe_watched(chains, own_services, self._built)
 
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
-        """Until the store is lost, which ends the others. It is no failure of the group: one that fails forgets whether
-        it was cancelled meanwhile."""
+        """Publish until the store is lost, which ends the others. That is no failure of the group: one that fails
+        forgets whether it was cancelled meanwhile."""
         try:
             await self._publisher.run()
         except LostStoreError as lost:

@@ -41,20 +41,22 @@ class NoticeKeeper:
         self._watched = Watched(services, {each.id: each.name for each in settings.chains}, frozenset(plan.checks()))
 
     async def add(self, draft: NoticeDraft) -> Notice:
-        """Once it is stored. NoticeError if it is refused, NotStoredError if it could not be stored."""
+        """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it could not be
+        stored."""
         added = await self._change(lambda at: add_notice(self._notices, draft, at, self._watched))
         scope = {"services": added.services, "chains": added.chains}
         log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
         return added
 
     async def end(self, kind: NoticeKind, notice_id: str) -> Notice:
-        """Once it is stored. NoticeError if there is no such notice, NotStoredError if it could not be stored."""
+        """End a notice, and return once that is stored. NoticeError if there is none such, NotStoredError if it could
+        not be stored."""
         ended = await self._change(lambda at: end_notice(self._notices, kind, notice_id, at))
         log.info("a notice was ended", kind=kind, id=ended.id)
         return ended
 
     def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
-        """The newest first."""
+        """The notices that are not over, the newest first."""
         return self._notices.list_valid(at, kind)
 
     def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:

@@ -52,7 +52,7 @@ class Pinger:
                 self._changed.clear()
 
     async def _ping_if_alive(self, session: Session) -> float | None:
-        """How long to wait from the beginning of this to the next; None for as long as the settings are these."""
+        """Ping; how long to wait from the beginning of this to the next, None for as long as the settings are these."""
         ping, policy = self._settings.ping, self._settings.policy
         if not ping.url:
             return None

@@ -57,7 +57,7 @@ class ProbedChain(Struct, frozen=True):
 
 
 class Probed(Struct, frozen=True):
-    """``rows`` are all of the report, in its order (R12)."""
+    """What a probe of everything found; ``rows`` are all of the report, in its order (R12)."""
 
     chains: tuple[ProbedChain, ...]
     rows: tuple[ProbedRow, ...]

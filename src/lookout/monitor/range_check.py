@@ -46,7 +46,8 @@ ReportProgress = Callable[[Check, int, int], None]
 
 
 class Ends(NamedTuple):
-    """Of the range that is wanted. By default it is from the configured first block to the last that is final."""
+    """The ends of the range that is wanted. By default it is from the configured first block to the last that is
+    final."""
 
     first: int | None = None
     last: int | None = None

@@ -67,7 +67,7 @@ class Series:
         self._labels: dict[str, set[tuple[str, ...]]] = defaultdict(set)
 
     def count(self, name: str, *labels: str, by: int = 1) -> None:
-        """By 0, so that it is there from the beginning, and a rate sees the first."""
+        """Count one, or 0: then the series is there from the beginning, and a rate sees the first."""
         counter = self._counters[name]
         self._labels[name].add(labels)
         (counter.labels(*labels) if labels else counter).inc(by)

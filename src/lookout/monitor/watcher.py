@@ -191,7 +191,8 @@ class Watcher:
         await self._keep_asking(_coverage_key(comparer), look)
 
     def _note_reading(self, endpoint: Endpoint, outcome: Reading | str, took_ms: int) -> None:
-        """For the operator. Logged where an endpoint begins to fail and where it answers again; in between at debug."""
+        """Show a reading to the operator. It is logged where an endpoint begins to fail and where it answers again; in
+        between at debug."""
         name, chain_id, at = endpoint.name, endpoint.chain_id, self._resources.clock.now()
         instruments = self._resources.instruments
         cause = outcome if isinstance(outcome, str) else None

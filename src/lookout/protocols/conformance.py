@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import EntryPoint
 from itertools import chain, islice
-from types import TracebackType
 from typing import IO, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
@@ -178,9 +177,7 @@ class _Process:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
 

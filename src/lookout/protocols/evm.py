@@ -88,7 +88,7 @@ class EvmEndpoint:
     async def read_logs(
         self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
     ) -> frozenset[Log]:
-        """From the first to the last of these blocks, both included."""
+        """Read the logs from the first to the last of these blocks, both included."""
         async with at_most(session.timeout_s):
             await self._chain_id.check(session, now)
             body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))

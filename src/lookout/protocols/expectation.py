@@ -23,7 +23,8 @@ class ExpectationTable(KindTable, frozen=True):
     expect: Annotated[str | int | bool, SECRET, Meta(description="a text, a whole number, true or false")] = ""
 
     def __eq__(self, other: object) -> bool:
-        """As JSON, where true is not 1: a reload has to notice that one was written in the place of the other."""
+        """Compare as JSON, where true is not 1: a reload has to notice that one was written in the place of the
+        other."""
         return type(self) is type(other) and msgspec.json.encode(self) == msgspec.json.encode(other)
 
     def validate(self) -> Iterable[Iterable[Problem]]:

@@ -109,7 +109,7 @@ class TransactionList:
 
 
 def list_request(of: TransactionList, first: int, last: int) -> Request:
-    """For the transactions from the first to the last of these blocks, both included."""
+    """The request for the transactions from the first to the last of these blocks, both included."""
     graphql = of.table.query
     if not graphql:
         return Request("GET", of.url.replace("{from}", str(first)).replace("{to}", str(last)), of.access)

@@ -55,7 +55,7 @@ class Total(Struct, frozen=True, rename="camel"):
 
 
 class HistoryComparison(Struct, frozen=True, rename="camel"):
-    """``left_out`` are rows that only one of the two has."""
+    """How two histories differ; ``left_out`` are rows that only one of the two has."""
 
     bucket_seconds: int
     since: str

@@ -52,7 +52,8 @@ class Callers:
         return known.network
 
     def find_network(self, peer: str) -> bytes | None:
-        """Of a connection's other end, as bytes; None for a trusted proxy, which has the connections of many."""
+        """The network of a connection's other end, as bytes; None for a trusted proxy, which has the connections of
+        many."""
         known = self._known(peer)
         if known is None:
             return _UNKNOWN

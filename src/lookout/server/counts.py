@@ -20,7 +20,7 @@ _GONE_MS: Final = 5_000
 
 
 class Totals(NamedTuple):
-    """Of all processes, those that are gone included."""
+    """What all processes counted, those that are gone included."""
 
     requests: dict[tuple[str, int], int]  # by route and code
     store_errors: int

@@ -17,8 +17,8 @@ _FILES: Final = "/assets/"  # the page's files alone count each by itself: a sin
 
 
 class RequestHeaders(Protocol):
-    """Of a request, with names in lower case. One may be there although the server passes on none of its lines: Granian
-    leaves out lines that are not ASCII."""
+    """The headers of a request, with names in lower case. One may be there although the server passes on none of its
+    lines: Granian leaves out lines that are not ASCII."""
 
     def __contains__(self, name: str, /) -> bool: ...
 

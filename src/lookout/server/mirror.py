@@ -109,7 +109,8 @@ def _notice_hang(state: Mirror, now_ms: int) -> Mirror:
 
 
 def _withdraw_history(state: Mirror, now_ms: int, history_unreadable_ms: int) -> Mirror:
-    """While a look hangs, what was read last is as old as if reading failed."""
+    """Give up a history that is unreadable for too long. While a look hangs, what was read last is as old as if reading
+    failed."""
     since_ms = state.history_unreadable_since_ms
     if since_ms is None and state.look is not None:
         since_ms = state.look.began_ms

@@ -37,7 +37,8 @@ class HttpRequest(NamedTuple):
 
 
 class HttpAnswer(NamedTuple):
-    """Names of headers are in lower case. ``problem`` says why the body is not whole, if it is not."""
+    """An answer as it came, with names of headers in lower case. ``problem`` says why the body is not whole, if it is
+    not."""
 
     http_code: int
     headers: Headers

@@ -276,7 +276,8 @@ def _ask_elsewhere(elsewhere: _Path, live_path: str) -> None:
 
 
 def _look_again(live: _Path, history: _Path, visitor: _Visitor, sleep: Callable[[float], None]) -> None:
-    """While the two documents have other rows, and might be of two configurations: the next history decides (H2)."""
+    """Look again while the two documents have other rows, and might be of two configurations: the next history decides
+    (H2)."""
     for _ in range(_LOOKS_AGAIN):
         seen = live.endpoint(), history.endpoint()
         lives, histories = ([body for _, body in each.documents()] for each in seen)

@@ -13,7 +13,8 @@ _MONTH_MS: Final = 30 * 86_400_000
 
 
 class FaultEpisode(NamedTuple):
-    """From ``begin_at`` on and until ``end_at``; ``kind`` is a fault's name, which says what ``size`` means."""
+    """A subject has a fault from ``begin_at`` until ``end_at``; ``kind`` is a fault's name, which says what ``size``
+    means."""
 
     subject: str
     kind: str
@@ -102,5 +103,5 @@ def draw_episodes(
 
 
 def _between(chance: random.Random, low: float, high: float) -> float:
-    """Of any magnitude in this range as likely as of any other; 0 for a fault that has no size."""
+    """Draw a size, of any magnitude in this range as likely as of any other; 0 for a fault that has no size."""
     return float(low * (high / low) ** chance.random()) if low else 0.0

@@ -83,7 +83,7 @@ class BroadcastersSource:
 
     @property
     def seen(self) -> SeenBroadcasters:
-        """To be kept, and given back to the next one of these (M7)."""
+        """What is to be kept, and given to the next source of this kind (M7)."""
         unread = {chain_id: left for chain_id, left in self._unread.items() if left}
         return SeenBroadcasters(tuple(self._sightings), dict(self._asked_at), unread)
 
@@ -276,7 +276,7 @@ def parse_messages(body: bytes) -> tuple[StoredMessage, ...]:
 
 
 def _messages(gathered: list[Any]) -> tuple[StoredMessage, ...]:
-    """Those that are complete. What strangers put into a message is no fault of the node that passes it on."""
+    """The messages that are complete. What strangers put into a message is no fault of the node that passes it on."""
     if len(gathered) > MOST_MESSAGES:
         raise not_understood("too many messages")
     listed = [table(each, "a message") for each in gathered if len(each) <= _LONGEST_MESSAGE]

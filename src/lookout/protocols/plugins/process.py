@@ -42,7 +42,8 @@ _PROGRAM: Final = "from lookout.protocols.plugins.process import main; main()"
 
 
 class PluginReply(Struct, frozen=True, array_like=True):
-    """``broken`` is what the plug-in itself did wrong, in a few words; ``failed`` the reason of its ProbeFailed."""
+    """What the process of a plug-in says. ``broken`` is what the plug-in itself did wrong, in a few words; ``failed``
+    the reason of its ProbeFailed."""
 
     word: Literal["usable", "request", "answer", "nothing", "failed", "broken"]
     value: Raw = Raw(b"\xc0")  # nothing, in MessagePack

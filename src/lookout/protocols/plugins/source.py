@@ -122,7 +122,8 @@ class PluginSource:
 
 @asynccontextmanager
 async def _a_turn(session: "Session") -> AsyncIterator[None]:
-    """To start a process. Waiting for it is not the service's time; that it does not come is our own lack."""
+    """Wait for a turn to start a process. Waiting for it is not the service's time; that it does not come is our own
+    lack."""
     try:
         async with asyncio.timeout(session.timeout_s):
             await session.starts.acquire()
@@ -232,7 +233,7 @@ def read_found(reply: PluginReply, answer: type[Answer], settings: KindTable) ->
 
 
 def _failure_of(reason: str) -> ProbeFailed:
-    """With one of our causes, or as an answer that was not understood."""
+    """The failure with one of our causes, or as an answer that was not understood."""
     cause, _, detail = reason.partition(": ")
     return ProbeFailed(cause, detail) if cause in CAUSES else ProbeFailed("not_understood", reason)
 

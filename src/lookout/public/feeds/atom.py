@@ -81,7 +81,7 @@ def _subtitle(picture: Picture) -> str:
 
 
 def _as_of(picture: Picture) -> str:
-    """To the minute, so that a feed that has nothing new stays the same for one."""
+    """The instant to the minute, so that a feed that has nothing new stays the same for one."""
     return f"As of {instant_text(picture.generated_at // MINUTE_MS * MINUTE_MS)}"
 
 

@@ -148,7 +148,8 @@ class _Envelope(msgspec.Struct):
 
 @lru_cache(1)
 def _report(live: bytes) -> LiveReport | Unreadable:
-    """As ``parse_report`` reads it, which would read every row again: from one report to the next few change."""
+    """The report as ``parse_report`` reads it, which would read every row again: from one report to the next few
+    change."""
     try:
         envelope = msgspec.json.decode(live, type=_Envelope)
     except (ValueError, RecursionError):

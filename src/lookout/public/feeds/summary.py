@@ -160,7 +160,7 @@ def _component(row: EffectiveRow, position: int, picture: Picture, names: Names)
 
 
 def _incidents(picture: Picture, names: Names, components: dict[Check, Component]) -> Iterator[Incident]:
-    """Those of rows that have not recovered since the history was written."""
+    """The incidents of rows that have not recovered since the history was written."""
     recovered = {row.check for row in picture.rows if row.status == "current"}
     for trouble in () if picture.past is None else picture.past.troubles:
         lasts = trouble.incident.ends_at is None and trouble.check not in recovered

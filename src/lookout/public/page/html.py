@@ -326,5 +326,5 @@ def _instant(at: int | None) -> str:
 
 
 def _words(at: int | None) -> str:
-    """To the second, for people."""
+    """An instant to the second, for people."""
     return "—" if at is None else format_instant(at)[:19].replace("T", " ")

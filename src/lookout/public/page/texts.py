@@ -19,7 +19,8 @@ PageText = str | dict[str, str]  # with a form for each plural of the language, 
 
 
 class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """``language`` is its own name for itself; nobody has reviewed it while ``reviewed_by`` is empty."""
+    """The texts of one language; ``language`` is its own name for itself, and nobody has reviewed it while
+    ``reviewed_by`` is empty."""
 
     language: str
     locale: str
@@ -29,13 +30,13 @@ class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
 
 def read_catalogue(code: str, folder: Traversable = FOLDER) -> Catalogue:
-    """As its file has it; the English one also with what the reader and the services say in English."""
+    """A catalogue as its file has it; the English one also with what the reader and the services say in English."""
     catalogue = msgspec.json.decode(folder.joinpath(f"{code}.json").read_bytes(), type=Catalogue)
     return replace(catalogue, texts=_declared_elsewhere() | catalogue.texts) if code == LANGUAGES[0] else catalogue
 
 
 def complete_catalogue(code: str, folder: Traversable = FOLDER) -> Catalogue:
-    """With the English text where there is no other."""
+    """A catalogue with the English text where there is no other."""
     catalogue = read_catalogue(code, folder)
     return replace(catalogue, texts=read_catalogue(LANGUAGES[0], folder).texts | catalogue.texts)
 

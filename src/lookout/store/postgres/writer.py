@@ -246,8 +246,8 @@ class PostgresWriter:
             session.execute("DELETE FROM lookout.pieces WHERE name = ANY(%s)", (list(pieces.delete),))
 
     def _notify(self, session: DatabaseSession, documents: Mapping[DocumentName, Document]) -> None:
-        """After the publication and apart from it: anybody may fill the server's one queue of notifications, and what
-        notifies then fails as a whole. Readers ask anyway."""
+        """Notify readers after the publication and apart from it: anybody may fill the server's one queue of
+        notifications, and what notifies then fails as a whole. Readers ask anyway."""
         payloads = [f"{name} {document.etag}" for name, document in documents.items()]
         try:
             session.execute("SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) payload", (CHANNEL, payloads))

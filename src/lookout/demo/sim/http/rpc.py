@@ -60,7 +60,7 @@ def _block(head: HeadAnswer) -> dict[str, object]:
 
 
 def _logs(asked: Asked, chain_id: int, first: int, last: int, of: Mapping[object, object]) -> list[dict[str, object]]:
-    """Those of the one contract and its one event, if the filter has them."""
+    """The logs of the one contract and its one event, if the filter has them."""
     events = asked.upstreams.logs(asked.address, first, last, asked.at)
     if events is None:
         raise CallError(-32005, f"query returned more than {MOST_LOGS} results, or the block range is too wide")
