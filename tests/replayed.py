@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from lookout.core.plan import Plan
 from lookout.replay.replay import Replay
-from lookout.state.log import Event, Started, Stopped, UnreadLine
+from lookout.state.log import BadLine, Event, Started, Stopped
 from tests.oracles.history import Publication
 
 
 def published(
-    events: Iterable[Event | UnreadLine], plan: Plan, until_at: int | None = None
+    events: Iterable[Event | BadLine], plan: Plan, until_at: int | None = None
 ) -> tuple[Replay, list[Publication]]:
     """The heartbeats' instants are worked out here, apart from the code; they go on until the instant asked for."""
     replay = Replay(plan)

@@ -14,12 +14,12 @@ from lookout.app.record import Record, RecordTakenError
 from lookout.config.tables import MonitorTable
 from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import read_log
-from lookout.state.log import Event, Started, Stopped, UnreadLine, format_event
+from lookout.state.log import BadLine, Event, Started, Stopped, format_event
 from tests.builders import NOON
 from tests.wait import until
 
 
-def events_in(path: Path) -> list[Event | UnreadLine]:
+def events_in(path: Path) -> list[Event | BadLine]:
     with path.open("rb") as lines:
         return [event for _, event in read_log(lines, [])]
 

@@ -9,17 +9,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Observation
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES
-from lookout.state.log import (
-    Compared,
-    Event,
-    HeadRead,
-    LineError,
-    NotJsonError,
-    Started,
-    Stopped,
-    UnreadLine,
-    parse_line,
-)
+from lookout.state.log import BadLine, Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_line
 
 # No line of the format comes near it: a longer one is not a log, and reading on would take memory without end.
 LONGEST_LINE: Final = 1_048_576
@@ -44,7 +34,7 @@ class Replay:
         # After as much time without an event every row has expired, and all that was before has left the history.
         self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
 
-    def feed(self, event: Event | UnreadLine) -> None:
+    def feed(self, event: Event | BadLine) -> None:
         """Apply one event; LineError if it cannot follow the ones before."""
         at = event.at
         if isinstance(event, Started):
@@ -71,7 +61,7 @@ class Replay:
                     self._skip(at, *event.check)
                     return
                 self.ledger.set_gaps(event.check, event.gaps)
-            case UnreadLine():
+            case BadLine():
                 if self._concerns(event):
                     raise event.error
                 self._skip(at, event.service or "heads", event.chain_id)
@@ -107,10 +97,10 @@ class Replay:
         self.ledger.publish(at)
         self._beat_at = at + self._heartbeat_ms
 
-    def _concerns(self, unread: UnreadLine) -> bool:
+    def _concerns(self, line: BadLine) -> bool:
         """Whether the plan has its chain and its service."""
-        has_chain = unread.chain_id is None or self.ledger.follows(unread.chain_id)
-        return has_chain and (unread.service in (None, *SERVICES.names) or unread.service in self._own_services)
+        has_chain = line.chain_id is None or self.ledger.follows(line.chain_id)
+        return has_chain and (line.service in (None, *SERVICES.names) or line.service in self._own_services)
 
     def _fits(self, seen: Observation) -> bool:
         """Whether a service of the operator's own can have found this; its kind may have been another one then."""
@@ -132,7 +122,7 @@ class Replay:
             self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"
 
 
-def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | UnreadLine]]:
+def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | BadLine]]:
     """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
     number = 0
     while line := lines.readline(LONGEST_LINE + 1):
@@ -151,7 +141,7 @@ def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event 
         yield number, event
 
 
-def run_log(events: Iterable[tuple[int, Event | UnreadLine]], *replays: Replay, until_at: int | None = None) -> None:
+def run_log(events: Iterable[tuple[int, Event | BadLine]], *replays: Replay, until_at: int | None = None) -> None:
     """Feed a log's events up to ``until_at``, or all of them, to one replay or to several at the same time; LogError
     if there is nothing to tell."""
     is_empty = True

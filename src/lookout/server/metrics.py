@@ -33,24 +33,24 @@ class ServerInstruments(Collector):
         return Readiness(True, "the live report is served", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        summary = self._counts.summarize(self._clock.elapsed_ms())
+        totals = self._counts.summarize(self._clock.elapsed_ms())
         requests = CounterMetricFamily("lookout_requests", "Requests answered", labels=["route", "code"])
-        for (route, code), number in summary.requests.items():
+        for (route, code), number in totals.requests.items():
             requests.add_metric([route, str(code)], number)
         yield requests
         yield CounterMetricFamily(
-            "lookout_store_read_errors", "Times that the store could not be read", value=summary.store_errors
+            "lookout_store_read_errors", "Times that the store could not be read", value=totals.store_errors
         )
         closed = CounterMetricFamily(
             "lookout_connections_closed", "Connections closed so that others are let in", labels=["reason"]
         )
-        for reason, number in summary.closed.items():
+        for reason, number in totals.closed.items():
             closed.add_metric([reason], number)
         yield closed
-        yield GaugeMetricFamily("lookout_connections", "Connections that are open", summary.connections)
-        yield GaugeMetricFamily("lookout_workers", "Processes that answer requests", len(summary.generated_at))
+        yield GaugeMetricFamily("lookout_connections", "Connections that are open", totals.connections)
+        yield GaugeMetricFamily("lookout_workers", "Processes that answer requests", len(totals.generated_at))
         age = GaugeMetricFamily("lookout_report_age_seconds", "How old the oldest live report is that is served")
-        ages_s = [self._age_s(at) for at in summary.generated_at if at is not None]
+        ages_s = [self._age_s(at) for at in totals.generated_at if at is not None]
         if ages_s:
             age.add_metric([], max(ages_s))
         yield age

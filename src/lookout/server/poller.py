@@ -9,16 +9,7 @@ import structlog
 from lookout.base.clock import Clock
 from lookout.documents.document import Document, PlainName
 from lookout.server.forms import Forms, get_body, is_whole, read_forms
-from lookout.server.mirror import (
-    LookBegan,
-    LookEnded,
-    Mirror,
-    MirrorEvent,
-    Read,
-    ReadFailed,
-    TimePassed,
-    step,
-)
+from lookout.server.mirror import LookBegan, LookEnded, Mirror, MirrorEvent, Read, ReadFailed, TimePassed, step
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,

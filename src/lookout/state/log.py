@@ -62,7 +62,7 @@ class Stopped(Struct, frozen=True, gc=False):
     at: int
 
 
-class UnreadLine(Struct, frozen=True, gc=False):
+class BadLine(Struct, frozen=True, gc=False):
     """A line about a chain or a service that is not as the format has it: an error where both are configured, and of no
     matter elsewhere. The service is None for a head."""
 
@@ -101,7 +101,7 @@ class _Line(Struct, gc=False, rename="camel"):
 _DECODER: Final = msgspec.json.Decoder(_Line)
 
 
-def parse_line(line: bytes) -> Event | UnreadLine:
+def parse_line(line: bytes) -> Event | BadLine:
     """Read one line; LineError if it is not exactly as the format has it, and cannot be left to its chain either."""
     try:
         if not line.isascii():
@@ -119,19 +119,19 @@ def parse_line(line: bytes) -> Event | UnreadLine:
             try:
                 return Observation(check, at, _found(service, fields))
             except LineError as error:
-                return UnreadLine(at, *check, error)
+                return BadLine(at, *check, error)
         case "head":
             chain_id = _chain_id(fields.chain_id)
             try:
                 return HeadRead(at, chain_id, _reading(at, fields))
             except LineError as error:
-                return UnreadLine(at, None, chain_id, error)
+                return BadLine(at, None, chain_id, error)
         case "coverage":
             check, service = _check(fields)
             try:
                 return Compared(at, check, _gaps(service, fields))
             except LineError as error:
-                return UnreadLine(at, *check, error)
+                return BadLine(at, *check, error)
         case "start":
             return Started(at)
         case "stop":
@@ -143,7 +143,7 @@ def parse_line(line: bytes) -> Event | UnreadLine:
 def parse_event(line: bytes) -> Event:
     """Read one line; LineError if it is not exactly as the format has it."""
     event = parse_line(line)
-    if isinstance(event, UnreadLine):
+    if isinstance(event, BadLine):
         raise event.error
     return event
 

@@ -11,15 +11,7 @@ from urllib.parse import quote
 
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS
-from lookout.public.feeds.picture import (
-    SILENT_MS,
-    CheckIncident,
-    EffectiveRow,
-    Names,
-    Past,
-    Picture,
-    replace_unprintable,
-)
+from lookout.public.feeds.picture import SILENT_MS, EffectiveRow, Names, Past, Picture, RowTrouble, replace_unprintable
 from lookout.public.feeds.words import MINUTE_MS, NOT_OFFICIAL, duration_text, instant_text, notes_on
 from lookout.public.notes import time_text
 from lookout_reader.about import AboutNote
@@ -147,7 +139,7 @@ def _find_ongoing(past: Past) -> dict[Check, int]:
     return {trouble.check: trouble.incident.begins_at for trouble in past.troubles if trouble.incident.ends_at is None}
 
 
-def _incident(trouble: CheckIncident, past: Past, names: Names) -> _Entry:
+def _incident(trouble: RowTrouble, past: Past, names: Names) -> _Entry:
     check, incident, cut = trouble
     service, chain_id = check
     name = names.row(check)
@@ -165,7 +157,7 @@ def _incident(trouble: CheckIncident, past: Past, names: Names) -> _Entry:
     )
 
 
-def _story(names: Names, trouble: CheckIncident, past: Past) -> str:
+def _story(names: Names, trouble: RowTrouble, past: Past) -> str:
     """A bucket that is bad is bad for a minute or more, so both instants are as exact as a bucket is long."""
     name, incident = names.row(trouble.check), trouble.incident
     lasted = duration_text(incident.buckets * past.bucket_ms)

@@ -51,7 +51,7 @@ class EffectiveRow(NamedTuple):
     is_counted: bool  # in what sums up the rows (C11)
 
 
-class CheckIncident(NamedTuple):
+class RowTrouble(NamedTuple):
     """An incident, and whose it is. One that is ``cut`` began before the history's window, nobody knows when."""
 
     check: Check
@@ -66,7 +66,7 @@ class Past:
     written_at: int | None
     from_at: int
     bucket_ms: int
-    troubles: tuple[CheckIncident, ...]
+    troubles: tuple[RowTrouble, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +185,10 @@ def _past(history: bytes) -> Past | None:
     )
 
 
-def _troubles(history: History) -> Iterator[CheckIncident]:
+def _troubles(history: History) -> Iterator[RowTrouble]:
     days = history.retention_days
     is_full = days is None or history.length > days * _DAY_S // history.bucket_seconds
     for row in history.rows:
         if row.check is not None:
             for incident in incidents_of(history, row):
-                yield CheckIncident(row.check, incident, is_full and incident.begins_at == history.from_at)
+                yield RowTrouble(row.check, incident, is_full and incident.begins_at == history.from_at)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lookout.base.instants import format_instant
-from lookout.public.feeds.picture import CheckIncident, EffectiveRow, Names, Picture, replace_unprintable
+from lookout.public.feeds.picture import EffectiveRow, Names, Picture, RowTrouble, replace_unprintable
 from lookout.public.feeds.words import NOT_OFFICIAL, instant_text, notes_on
 from lookout_reader.document import Check
 from lookout_reader.statuses import STATUSES, ComponentStatus, EffectiveStatus, Indicator
@@ -187,7 +187,7 @@ def _maintenances(picture: Picture, names: Names, components: dict[Check, Compon
         )
 
 
-def _incident(trouble: CheckIncident, names: Names, component: Component) -> Incident:
+def _incident(trouble: RowTrouble, names: Names, component: Component) -> Incident:
     began = format_instant(trouble.incident.begins_at)
     return Incident(
         id=f"{component.id}-{'earlier' if trouble.cut else began}",
