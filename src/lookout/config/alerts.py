@@ -63,9 +63,7 @@ class AlertRule(Table, frozen=True):
         return f"{where}/{self.from_}/{bool(self.unknown)}{only}"
 
     def matches(self, check: Check) -> bool:
-        return (not self.services or check.service in self.services) and (
-            not self.chains or check.chain_id in self.chains
-        )
+        return check.is_among(self.services, self.chains)
 
     def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.EpisodeRule]:
         """The rule as the core needs it. What cannot be judged is another matter than what is bad, with episodes of its

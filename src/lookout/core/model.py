@@ -1,5 +1,6 @@
 """The contract's words as values: checks, what a probe found, rows."""
 
+from collections.abc import Collection
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -23,6 +24,10 @@ class Check(NamedTuple):
     def name(self) -> str:
         """For people who run it."""
         return self.service if self.chain_id is None else f"{self.service} {self.chain_id}"
+
+    def is_among(self, services: Collection[str], chains: Collection[int]) -> bool:
+        """Whether it is of one of these services on one of these chains; none named means all."""
+        return (not services or self.service in services) and (not chains or self.chain_id in chains)
 
 
 class Blocks(Struct, frozen=True, gc=False):

@@ -40,9 +40,7 @@ class Notice(Struct, frozen=True):
     silences: bool = False
 
     def covers(self, check: Check) -> bool:
-        return (not self.services or check.service in self.services) and (
-            not self.chains or check.chain_id in self.chains
-        )
+        return check.is_among(self.services, self.chains)
 
     def is_over(self, at: int) -> bool:
         return self.until_at is not None and self.until_at <= at
