@@ -13,6 +13,8 @@ import pytest
         pytest.param("lookout.app.server_main", "lookout_reader.poller", id="a server polls nobody"),
         pytest.param("lookout.cli.check_config", "aiohttp", id="who judges a configuration asks nobody"),
         pytest.param("lookout.app.server_main", "cryptography", id="a server checks no signatures"),
+        pytest.param("lookout.app.server_main", "rich", id="a server draws nothing"),
+        pytest.param("lookout.app.monitor", "rich", id="nor does a monitor"),
     ],
 )
 def test_a_part_does_not_read_what_it_never_uses(module: str, unneeded: str) -> None:

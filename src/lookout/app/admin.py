@@ -5,17 +5,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
-import structlog
 from prometheus_client import disable_created_metrics
 
 from lookout.base.admin_port import AdminError, AdminRoutes, open_port
+from lookout.base.logger import get_logger
 from lookout.base.unix_socket import resolve
 from lookout.config.tables import AdminTable
 
 # They would be a second series for each counter, and nobody asks for them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
-log = structlog.get_logger("admin")
+log = get_logger("admin")
 
 
 @contextmanager

@@ -6,11 +6,7 @@ import re
 from contextlib import suppress
 from typing import Any, Final
 
-import structlog
-from structlog.dev import ConsoleRenderer, plain_traceback
-from structlog.processors import ExceptionRenderer, JSONRenderer
-from structlog.tracebacks import ExceptionDictTransformer
-
+from lookout.base.logger import get_logger, structlog
 from lookout.config.tables import LogTable
 
 _STANDARD_ERROR: Final = 2
@@ -30,13 +26,14 @@ def configure_log(settings: LogTable) -> None:
     """Lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings choose."""
     for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
     level = logging.getLevelNamesMapping()[settings.level.upper()]
+    steps, dev = structlog.processors, structlog.dev
+    without_variables = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)  # they may hold secrets
     structlog.configure(
         processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            # A traceback's local variables may hold secrets.
-            *([] if for_people else [ExceptionRenderer(ExceptionDictTransformer(show_locals=False))]),
-            ConsoleRenderer(exception_formatter=plain_traceback) if for_people else JSONRenderer(),
+            steps.add_log_level,
+            steps.TimeStamper(fmt="iso", utc=True),
+            *([] if for_people else [steps.ExceptionRenderer(without_variables)]),
+            dev.ConsoleRenderer(exception_formatter=dev.plain_traceback) if for_people else steps.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: _Lines(),
@@ -58,6 +55,6 @@ class Forwarding(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if _CUT_OFF.match(record.getMessage()):  # a reader's doing, in words that sound like a fault
-            structlog.get_logger("server").info("requests that were not finished were cut off")
+            get_logger("server").info("requests that were not finished were cut off")
             return
-        structlog.get_logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info)
+        get_logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info)

@@ -6,8 +6,6 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-import structlog
-
 from lookout.app.admin import open_admin_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import allow_many_connections
@@ -17,6 +15,7 @@ from lookout.app.stores import writer_of
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.deadline import ends_within
+from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
@@ -26,7 +25,7 @@ from lookout.store.protocol import LostStoreError, Writer
 
 _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class RecordedMonitor:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import structlog
 
 from lookout.app.monitor import monitor
 from lookout.app.process import WRONG_USE
@@ -17,6 +16,7 @@ from lookout.app.reloader import Reloader
 from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
 from lookout.app.sockets import check_free, is_conflict
 from lookout.base.admin_port import AdminError
+from lookout.base.logger import get_logger
 from lookout.base.unix_socket import is_unix
 from lookout.config.settings import ServerSettings, Settings
 
@@ -24,7 +24,7 @@ _TO_END_S: Final = 5.0
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 
-log = structlog.get_logger("run")
+log = get_logger("run")
 
 
 class ServerEndedError(Exception):

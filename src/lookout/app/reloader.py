@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import unquote_to_bytes
 
-import structlog
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
@@ -19,6 +18,7 @@ from lookout.app.log import configure_log
 from lookout.app.record import RecordTakenError
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
+from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import ServerSettings, Settings
@@ -37,7 +37,7 @@ _APPLIED: Final = frozenset((*_WATCHED, "protocol", "log", "monitor", "policy", 
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
 _UNUSED: Final = frozenset(("edge", "page", "protocol"))
 
-log = structlog.get_logger("reload")
+log = get_logger("reload")
 
 
 class Reloaded(Struct, frozen=True, rename="camel"):

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
 from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops, RuntimeModes
 from granian.log import LogLevels
@@ -22,6 +21,7 @@ from lookout.app.worker import build_front, build_worker
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.host_port import format_host_port
+from lookout.base.logger import get_logger
 from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError, read_server_config
 from lookout.config.settings import ServerSettings
 from lookout.server.asgi import AsgiApplication
@@ -37,7 +37,7 @@ _OWN_FILES: Final = 64  # of a worker; about 30 are in use, and the store may ne
 _BACKLOG: Final = 4_096
 _LAST_WORDS_S: Final = 2
 
-log = structlog.get_logger("server")
+log = get_logger("server")
 
 
 def serve(

@@ -5,8 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.store.kinds import kind_of
@@ -23,7 +22,7 @@ _LOOK_FOR_THE_STORE_S: Final = 1.0
 # and a monitor that takes over has not.
 _LEFT_TO_THE_WRITER_S: Final = 6.0
 
-log = structlog.get_logger("store")
+log = get_logger("store")
 
 
 async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:

@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-import structlog
 from msgspec.structs import replace
 
 from lookout.app.log import configure_log
 from lookout.app.process import end_with_parent
 from lookout.base.clock import SystemClock
+from lookout.base.logger import get_logger
 from lookout.config.settings import ServerSettings
 from lookout.documents.routes import paths
 from lookout.public.about import Description
@@ -38,7 +38,7 @@ from lookout.server.rsgi import RsgiApplication
 from lookout.server.site import Site
 from lookout.store.kinds import kind_of
 
-log = structlog.get_logger("server")
+log = get_logger("server")
 
 
 def build_worker(

@@ -22,7 +22,6 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
-import structlog
 from prometheus_client import (
     CollectorRegistry,
     Gauge,
@@ -34,6 +33,7 @@ from prometheus_client import (
 
 from lookout import __version__
 from lookout.base.host_port import format_host_port, host_and_port
+from lookout.base.logger import get_logger
 from lookout.base.unix_socket import bind, is_unix, path_of
 
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -46,7 +46,7 @@ CONFIG_HEADER: Final = "Lookout-Config"  # the file that the caller means, perce
 _MOST_BYTES: Final = 65_536  # of what is sent to be changed
 _SECONDS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
-log = structlog.get_logger("admin")
+log = get_logger("admin")
 
 
 class AdminError(Exception):

@@ -10,13 +10,12 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, Literal, NoReturn
 
-import structlog
-
 from lookout.alerts.event import AlertFacts
 from lookout.alerts.messages import Message, write_message, write_restored
 from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError
+from lookout.base.logger import get_logger
 from lookout.base.threads import Caller
 from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
@@ -26,7 +25,7 @@ from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
 NO_CAUSES: Final[Mapping[Check, str]] = {}
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
 
-log = structlog.get_logger("alerts")
+log = get_logger("alerts")
 
 
 class _StaleError(Exception):

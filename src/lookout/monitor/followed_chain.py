@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.core.agreement import Agreement, Standing
 from lookout.core.heads import Reading
 from lookout.monitor.journal import Journal
@@ -14,7 +13,7 @@ from lookout.protocols.source import Endpoint
 
 _APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class FollowedChain:

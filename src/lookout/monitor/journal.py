@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.core.causes import code_of, describe_cause, explain
 from lookout.core.completeness.coverage import Coverage
 from lookout.core.heads import Reading
@@ -17,7 +16,7 @@ from lookout.monitor.recorder import Recorder
 from lookout.monitor.timeline import Timeline
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class Journal:

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import structlog
-
 from lookout.base.clock import Clock
+from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
@@ -30,7 +29,7 @@ from lookout.store.protocol import LostStoreError
 
 _LOOK_EVERY_S: Final = 0.5
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class Parts(NamedTuple):

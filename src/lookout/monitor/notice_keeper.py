@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.config.settings import Settings
 from lookout.core.model import Check
 from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
@@ -14,7 +13,7 @@ from lookout.state.notices import decode_notices, encode_notices
 
 STORED_WITHIN_S: Final = 10.0
 
-log = structlog.get_logger("notices")
+log = get_logger("notices")
 
 
 class NotStoredError(Exception):

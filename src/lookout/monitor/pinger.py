@@ -8,8 +8,7 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
 from lookout.monitor.resources import Resources
@@ -21,7 +20,7 @@ from lookout.protocols.client.session import Session, fetch
 TIMEOUT_S: Final = 10.0
 _LOOK_EVERY_S: Final = 1.0
 
-log = structlog.get_logger("ping")
+log = get_logger("ping")
 
 
 class Pinger:

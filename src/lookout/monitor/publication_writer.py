@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 
-import structlog
-
 from lookout.base.clock import Clock
+from lookout.base.logger import get_logger
 from lookout.base.threads import Caller
 from lookout.documents.document import Document, DocumentName, with_compressed
 from lookout.monitor.metrics import Instruments
 from lookout.state.differ import Backlog, Kept
 from lookout.store.protocol import LostStoreError, StoreError, Writer
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class PublicationWriter:

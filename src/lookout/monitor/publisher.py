@@ -5,10 +5,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-import structlog
 from msgspec.structs import replace
 
 from lookout.base.deadline import ends_within
+from lookout.base.logger import get_logger
 from lookout.base.threads import Caller
 from lookout.config.settings import Settings
 from lookout.core.cadence import GATHER_MS
@@ -25,7 +25,7 @@ from lookout.store.protocol import LostStoreError
 
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class Publisher:

@@ -12,8 +12,7 @@ from stat import S_ISREG
 from threading import Thread
 from typing import Final, NamedTuple
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.state.log import Event, LineError, Started, format_event, parse_event
 
 _MOST_WAITING: Final = 10_000  # events; some minutes' worth for a hundred rows
@@ -21,7 +20,7 @@ _CLOSE_S: Final = 2.0
 _BEGINNING: Final = b'{"at":"'
 _LONGEST_LINE: Final = 65_536
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class _Noted(NamedTuple):

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
 from lookout.core.causes import code_of, describe_cause
@@ -27,7 +26,7 @@ from lookout.protocols.source import Endpoint, Source, observe
 
 EXHAUSTED_RECHECKS: Final = 2  # for so many of its waits after a fault of its own the monitor counts as exhausted
 
-log = structlog.get_logger("monitor")
+log = get_logger("monitor")
 
 
 class Watcher:

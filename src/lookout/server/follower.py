@@ -4,14 +4,13 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.server.front import Front
 
 _LOOK_EVERY_S: Final = 0.25
 _FIRST_LOOK_S: Final = 2.0
 
-log = structlog.get_logger("server")
+log = get_logger("server")
 
 
 class Follower:

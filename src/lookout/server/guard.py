@@ -11,9 +11,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import structlog
-
 from lookout.base.clock import Clock
+from lookout.base.logger import get_logger
 from lookout.server.callers import Callers
 from lookout.server.connections import (
     ConnectionProgress,
@@ -34,7 +33,7 @@ _LONGEST_REST_S: Final = 3.0  # the other processes soon take one that is not he
 _AT_ONCE: Final = 100  # connections; then requests get their turn
 _TURN_S: Final = 0.001
 
-log = structlog.get_logger("server")
+log = get_logger("server")
 
 
 class Allowed(NamedTuple):

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Final, NamedTuple
 
-import structlog
-
 from lookout.base.clock import Clock
+from lookout.base.logger import get_logger
 from lookout.documents.document import Document, PlainName
 from lookout.server.forms import Forms, get_body, is_whole, read_forms
 from lookout.server.mirror import LookBegan, LookEnded, Mirror, MirrorEvent, Read, ReadFailed, TimePassed, step
@@ -27,7 +26,7 @@ from lookout.store.protocol import Reader, StoreError
 _READ_AGAIN_MS: Final = 15_000
 _CLOCK_SET_MS: Final = 1_000  # by so much two clocks do not differ unless one was set
 
-log = structlog.get_logger("server")
+log = get_logger("server")
 
 
 class _Timed(NamedTuple):

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from typing import Final
 
 import psycopg
-import structlog
 from psycopg.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, UndefinedTable, UniqueViolation
 
+from lookout.base.logger import get_logger
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.store.postgres.lock import Holder, end_stuck_holders, other_holders, take_another_lock, try_usual_lock
@@ -52,7 +52,7 @@ _SETTINGS: Final = {
 _SETTINGS_SINCE_17: Final = {"transaction_timeout": "15000"}
 _MADE_MEANWHILE: Final = (DuplicateSchema, DuplicateTable, UniqueViolation)
 
-log = structlog.get_logger("store")
+log = get_logger("store")
 
 
 class PostgresWriter:

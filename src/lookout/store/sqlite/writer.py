@@ -14,8 +14,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Final
 
-import structlog
-
+from lookout.base.logger import get_logger
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.store.protocol import LostStoreError, Snapshot, StoreBusyError, StoreError, StorePosition
@@ -36,7 +35,7 @@ _OWNERS_ALONE: Final = 0o600
 _LARGEST_STEP: Final = 2**32
 _NOBODY: Final = StorePosition(0, 0)
 
-log = structlog.get_logger("store")
+log = get_logger("store")
 
 
 class SqliteWriter:
