@@ -217,7 +217,8 @@ def add_agreed(
     coverage: Coverage, first: int, last: int, chain: Collection[Transaction], now: int, limit: int, entries: int = 0
 ) -> Coverage:
     """The chain's side of these blocks, none of which is part of a stretch, is known now. Few enough are joined for the
-    list to give them at once, by its ``entries`` too."""
+    list to give them at once, by its ``entries`` too. It takes all that a stretch is made of, since hashes are
+    summed here alone."""
     new = Stretch(first, last, len(chain), _encode(_sum(each.hash for each in chain)), now, entries)
     place = _place(coverage.stretches, first)
     stretches = (*coverage.stretches[:place], new, *coverage.stretches[place:])

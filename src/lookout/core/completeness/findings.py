@@ -59,18 +59,7 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
     followed = [replace(each, looked_at=facts.now) for each in findings]
     coverage = keep_missing(coverage, *followed)
     rules = expect_cuts(rules, coverage)
-    left: list[Finding] = []
-    lists: dict[int, Listed | Refused] = {}
-    for finding in followed:
-        if finding.block not in lists:
-            lists[finding.block] = yield AskList(finding.block, finding.block)
-        alone = lists[finding.block]
-        if isinstance(alone, Listed) and finding.hash in alone.hashes:
-            coverage = _drop_found(coverage, finding)
-        elif is_whole(alone, rules):
-            left.append(finding)
-        elif isinstance(alone, Listed) and finding.stage == "suspected":
-            coverage = keep_missing(coverage, replace(finding, seen_at=facts.now))  # it may be in what was cut off
+    coverage, left = yield from _ask_for_blocks(coverage, followed, rules, facts.now)
     unproved = [each for each in left if _needs_proof(each, len(coverage.missing), rules, facts.now)]
     if not unproved:
         return coverage
@@ -86,9 +75,36 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
     trust = yield from _try_list(coverage, rules, facts, agreed.transactions)
     coverage = _suspect_lost(coverage, task, trust.lost, agreed, facts.now)
     ripe = [each for each in unproved if _is_ripe(each, trust, coverage, rules, facts.now)]
-    around = yield from _read_around(ripe, rules, facts)
-    lacking = []
-    for finding in ripe:
+    coverage, lacking = yield from _look_for(coverage, ripe, trust, rules, facts)
+    return (yield from _confirm(coverage, task, keep_missing, lacking))
+
+
+def _ask_for_blocks(
+    coverage: Coverage, findings: Iterable[Finding], rules: Rules, now: int
+) -> Generator[Ask, Any, tuple[Coverage, list[Finding]]]:
+    """Those that are still not in the list of their block alone."""
+    left: list[Finding] = []
+    lists: dict[int, Listed | Refused] = {}
+    for finding in findings:
+        if finding.block not in lists:
+            lists[finding.block] = yield AskList(finding.block, finding.block)
+        alone = lists[finding.block]
+        if isinstance(alone, Listed) and finding.hash in alone.hashes:
+            coverage = _drop_found(coverage, finding)
+        elif is_whole(alone, rules):
+            left.append(finding)
+        elif isinstance(alone, Listed) and finding.stage == "suspected":
+            coverage = keep_missing(coverage, replace(finding, seen_at=now))  # it may be in what was cut off
+    return coverage, left
+
+
+def _look_for(
+    coverage: Coverage, findings: Sequence[Finding], trust: _Trust, rules: Rules, facts: Facts
+) -> Generator[Ask, Any, tuple[Coverage, list[Finding]]]:
+    """Those that the list has under no other block either."""
+    around = yield from _read_around(findings, rules, facts)
+    lacking: list[Finding] = []
+    for finding in findings:
         match (yield from _find_place(finding, around, trust, rules)):
             case "there":
                 coverage = _drop_found(coverage, finding)
@@ -101,11 +117,12 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
             case "nowhere":
                 lacking.append(finding)
     if lacking:
-        everything = yield AskList(rules.first_block, max(task.last, facts.position or 0))
+        highest = max(each.block for each in lacking)
+        everything = yield AskList(rules.first_block, max(highest, facts.position or 0))
         far = [each for each in lacking if isinstance(everything, Listed) and each.hash in everything.hashes]
         coverage = keep_missing(coverage, *(replace(each, stage="elsewhere") for each in far))
         lacking = [each for each in lacking if each not in far]
-    return (yield from _confirm(coverage, task, keep_missing, lacking))
+    return coverage, lacking
 
 
 def _drop_found(coverage: Coverage, finding: Finding) -> Coverage:
