@@ -21,6 +21,7 @@ def in_a_hurry(table: CompleteTable) -> Rules:
     """The rules with a second for a minute."""
     return Rules(
         first_block=table.first_block,
+        lowest_block=table.first_block,
         limit=table.limit,
         endpoints=table.endpoints,
         newest_every_ms=1_500,

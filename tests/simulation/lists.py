@@ -538,6 +538,7 @@ class World:
         self.rules = plan.rules(
             Rules(
                 first_block=self.chain.first_block,
+                lowest_block=self.chain.first_block,
                 limit=script.limit,
                 endpoints=script.needed,
                 repeat_ms=int(script.repeat_hours * HOUR),

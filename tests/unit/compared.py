@@ -19,7 +19,7 @@ from lookout.core.completeness.looks import run_task
 from lookout.core.completeness.tasks import Facts, Rules, Task
 from tests.builders import MINUTE, NOON
 
-RULES = Rules(first_block=100, limit=10, endpoints=2)
+RULES = Rules(first_block=100, lowest_block=100, limit=10, endpoints=2)
 EMPTY = Coverage(subject="", began_at=NOON)
 FACTS = Facts(NOON, 1_000, 1_010, {"a": 1_050, "b": 1_050, "c": 1_050})
 

@@ -18,7 +18,7 @@ from lookout.core.completeness.coverage import (
     keep_missing,
     put_off,
 )
-from lookout.core.completeness.tasks import Rules, Task, choose_task
+from lookout.core.completeness.tasks import Task, choose_task
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.unit.compared import EMPTY, FACTS, RULES, Both, a_finding, a_hash, look
 
@@ -518,8 +518,8 @@ def _give_few_blocks(ask: Ask, answer: Any) -> Any:
         ),
         pytest.param(
             Both(TWO, KNOWN | dict.fromkeys(range(20, 30), 920)),
-            {2: "suspected", 3: "confirmed"},
-            id="not in a block whose list is cut",
+            {2: "suspected", 3: "suspected"},
+            id="not near a block whose list is cut",
         ),
     ],
 )
@@ -568,7 +568,7 @@ def test_a_list_that_gives_nothing_of_before_its_first_block_is_asked_for_none_o
         return Refused() if isinstance(ask, AskList) and ask.first < 500 else answer
 
     coverage, task = _missing(2)
-    coverage, _ = look(task, Both({2: 920}, KNOWN, change=refuse), coverage, replace(RULES, first_block=500))
+    coverage, _ = look(task, Both({2: 920}, KNOWN, change=refuse), coverage, replace(RULES, lowest_block=500))
     assert _stages(coverage)["missing"] == {2: "confirmed"}
 
 
@@ -950,6 +950,96 @@ def test_what_the_list_has_far_from_its_block_is_not_missing(far: int, stage: st
     assert _stages(coverage)["missing"] == {2: stage}
 
 
+ONE = {2: 920}
+
+
+def _fail_above(blocks: int, *, asks_for_less: bool = False) -> Callable[[Ask, Any], Any]:
+    def change(ask: Ask, answer: Any) -> Any:
+        is_long = isinstance(ask, AskList) and ask.last - ask.first >= blocks
+        return Refused(asks_for_less=asks_for_less) if is_long else answer
+
+    return change
+
+
+def _fail_where(*blocks: int, asks_for_less: bool = False) -> Callable[[Ask, Any], Any]:
+    def change(ask: Ask, answer: Any) -> Any:
+        is_there = isinstance(ask, AskList) and any(ask.first <= block <= ask.last for block in blocks)
+        return Refused(asks_for_less=asks_for_less) if is_there else answer
+
+    return change
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("both", "stage"),
+    [
+        pytest.param(Both(ONE, KNOWN, change=_fail_above(1_500)), "confirmed", id="that fails for many blocks"),
+        pytest.param(Both(ONE, KNOWN | {2: 1_200}, change=_fail_above(300)), "elsewhere", id="but has it elsewhere"),
+        pytest.param(
+            Both(ONE, KNOWN | {2: 1_200}, change=_fail_above(300, asks_for_less=True)),
+            "elsewhere",
+            id="that wants to be asked for less, and has it above its position",
+        ),
+        pytest.param(Both(ONE, KNOWN, change=_fail_where(700)), "suspected", id="not if a block near it fails"),
+        pytest.param(
+            Both(ONE, KNOWN, change=_fail_where(700, asks_for_less=True)),
+            "suspected",
+            id="nor if a block is always too much",
+        ),
+        pytest.param(
+            Both(ONE, KNOWN | dict.fromkeys(range(20, 32), 700)),
+            "suspected",
+            id="nor if a list is always cut",
+        ),
+    ],
+)
+def test_what_a_list_lacks_is_confirmed_if_all_blocks_around_it_are_given(both: Both, stage: str) -> None:
+    coverage, task = _missing(2)
+    coverage = replace(coverage, list_reach=Reach(250))
+    for _ in range(4):
+        coverage, _ = look(task, both, coverage)
+    assert coverage.missing[a_hash(2)].stage == stage
+
+
+@pytest.mark.clause("S19")
+def test_a_list_that_fails_is_not_asked_again_and_again_in_one_look() -> None:
+    coverage, task = _missing(2)
+
+    def fail(ask: Ask, answer: Any) -> Any:
+        is_piece = isinstance(ask, AskList) and ask.first < ask.last
+        return Refused(asks_for_less=ask.last - ask.first > 3) if is_piece and isinstance(ask, AskList) else answer
+
+    _, asked = look(task, Both(CHAIN, KNOWN, change=fail), coverage)
+    assert len(asked) < 30
+
+
+@pytest.mark.clause("S18")
+def test_a_piece_that_is_empty_for_a_moment_hides_nothing() -> None:
+    """The list has it in a piece of its own, since all around are too many for one request."""
+    listed = KNOWN | {20 + each: 905 + each for each in range(9)} | {2: 2_400}
+    coverage, task = _missing(2)
+    seen: list[AskList] = []
+
+    def change(ask: Ask, answer: Any) -> Any:
+        if isinstance(ask, AskList) and ask.first <= 2_400 <= ask.last and ask.first > 1_000:
+            seen.append(ask)
+            return Listed(frozenset(), 0) if len(seen) == 1 else answer
+        return answer
+
+    coverage, _ = look(task, Both({2: 920}, listed, change=change), coverage)
+    assert len(seen) > 1
+    assert coverage.missing[a_hash(2)].stage != "confirmed"
+
+
+@pytest.mark.clause("S18")
+def test_a_burst_near_one_hides_no_other() -> None:
+    """A burst is too long for a look, but lies near the second one alone."""
+    burst = {100 + each: 2_911 + each // 9 for each in range(3_000)}
+    coverage, task = _missing(1, 9)
+    coverage, _ = look(task, Both({1: 910, 9: 990}, KNOWN | burst), coverage)
+    assert _stages(coverage)["missing"] == {1: "confirmed", 9: "suspected"}
+
+
 BUSY = KNOWN | {number: 900 + 20 * number for number in range(20, 125)} | {1: 910, 2: 2_111, 3: 930, 4: 940}
 
 
@@ -984,12 +1074,12 @@ def test_what_a_busy_list_has_far_from_its_block_is_found_though_its_lists_are_c
     ("listed", "stage"),
     [
         pytest.param(dict.fromkeys(range(20, 26), 880) | dict.fromkeys(range(30, 36), 985), "confirmed", id="near"),
-        pytest.param(dict.fromkeys(range(20, 30), 919), "suspected", id="not beside a block whose list is cut"),
+        pytest.param({20 + each: 919 + each // 8 for each in range(24)}, "suspected", id="not if two blocks are cut"),
     ],
 )
 def test_what_a_list_lacks_where_it_is_cut_is_confirmed_by_blocks_around_it(listed: dict[int, int], stage: str) -> None:
     coverage, task = _missing(2)
-    coverage, _ = look(task, Both({2: 920}, KNOWN | listed), coverage, replace(RULES, first_block=600))
+    coverage, _ = look(task, Both({2: 920}, KNOWN | listed), coverage, replace(RULES, lowest_block=600))
     assert _stages(coverage)["missing"] == {2: stage}
 
 
@@ -1006,7 +1096,7 @@ def test_what_a_list_has_in_blocks_that_it_rounds_off_is_found_by_others() -> No
         return Listed(frozenset(a_hash(each) for _, each in newest), len(newest))
 
     coverage, task = _missing(2)
-    coverage, _ = look(task, Both({2: 920}, change=change), coverage, replace(RULES, first_block=600))
+    coverage, _ = look(task, Both({2: 920}, change=change), coverage, replace(RULES, lowest_block=600))
     assert _stages(coverage)["missing"] == {2: "elsewhere"}
 
 
@@ -1066,7 +1156,7 @@ def test_what_is_known_to_be_too_much_costs_one_request_for_the_list_until_it_is
 
 @pytest.mark.clause("S17")
 def test_one_endpoint_is_enough_where_the_settings_say_so() -> None:
-    rules = Rules(first_block=100, limit=10, endpoints=1)
+    rules = replace(RULES, endpoints=1)
     coverage, asked = look(PIECE, Both({1: 910}, {1: 910}), rules=rules)
     assert _kinds(asked) == "List Logs"
     assert coverage.controls == (Transaction(910, a_hash(1)),)

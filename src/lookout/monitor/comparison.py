@@ -66,7 +66,8 @@ class Comparison:
 
 
 def rules_of(table: CompleteTable) -> Rules:
-    return Rules(first_block=table.first_block, limit=table.limit, endpoints=table.endpoints)
+    first_block = table.first_block
+    return Rules(first_block=first_block, lowest_block=first_block, limit=table.limit, endpoints=table.endpoints)
 
 
 def build_comparisons(

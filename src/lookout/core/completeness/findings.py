@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from lookout.core.completeness.around import FAR, Around, find_lowest, has
 from lookout.core.completeness.asks import Ask, AskList, AskPosition, Listed, Look, Refused
 from lookout.core.completeness.coverage import (
     MOST_FINDINGS,
@@ -21,32 +22,22 @@ from lookout.core.completeness.coverage import (
 from lookout.core.completeness.readings import Agreed, expect_cuts, have_oldest, is_whole, read_logs, read_receipt
 from lookout.core.completeness.tasks import Facts, Rules, Task
 
-_FAR: Final = 2_000
-"""How many blocks away from its own an entry is looked for: some lists date entries by another block."""
 _ENOUGH_CONTROLS: Final = 3
 """No more are tried once those that the list gives outnumber the others by so many."""
 _MOST_NEAR: Final = 16
 """With how many transactions of the same blocks a list is tried, beside those that are kept."""
-_TURNS: Final = 2
-"""How often blocks in which the list has nothing are asked for again, in turns with one that it has."""
 _MOST_PIECES: Final = 64
 """Into how many requests a range is split to find an extra entry again."""
-_MOST_AROUND: Final = 128
-"""How many requests look for entries in the blocks around their own."""
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
 _MINUTE_MS: Final = 60_000
 
 
-_Piece = tuple[int, int]
-"""The first and the last of some blocks."""
-
-
 class _Trust(NamedTuple):
-    """How far a list may be believed that something is not in it. ``weak``: there is one transaction to try it with.
-    ``empty``: it has nothing at all, though it had something once."""
+    """Whether a list may be believed that something is not in it. ``seen``: it gave what it should. ``empty``: it has
+    nothing at all, though it had something once."""
 
-    level: Literal["sure", "weak", "empty", "none"]
+    level: Literal["seen", "empty", "none"]
     control: Transaction | None = None
     """One that the list has under its block."""
     lost: tuple[Transaction, ...] = ()
@@ -102,10 +93,13 @@ def _look_for(
     coverage: Coverage, findings: Sequence[Finding], trust: _Trust, rules: Rules, facts: Facts
 ) -> Generator[Ask, Any, tuple[Coverage, list[Finding]]]:
     """Those that the list has under no other block either."""
-    around = yield from _read_around(findings, rules, facts)
+    around = Around(rules, coverage.list_reach.blocks, facts.position, trust.control)
+    yield from around.read(findings)
+    if trust.level == "empty" and around.hashes:
+        return coverage, []  # it was so only for a moment
     lacking: list[Finding] = []
     for finding in findings:
-        match (yield from _find_place(finding, around, trust, rules)):
+        match (yield from around.find(finding)):
             case "there":
                 coverage = _drop_found(coverage, finding)
             case "elsewhere":
@@ -118,7 +112,7 @@ def _look_for(
                 lacking.append(finding)
     if lacking:
         highest = max(each.block for each in lacking)
-        everything = yield AskList(rules.first_block, max(highest, facts.position or 0))
+        everything = yield AskList(rules.lowest_block, max(highest, facts.position or 0))
         far = [each for each in lacking if isinstance(everything, Listed) and each.hash in everything.hashes]
         coverage = keep_missing(coverage, *(replace(each, stage="elsewhere") for each in far))
         lacking = [each for each in lacking if each not in far]
@@ -141,21 +135,18 @@ def _try_list(
     lost: list[Transaction] = []
     failed = 0
     for control in by_block.values():
-        if (yield from _has(control)):
+        if (yield from has(control)):
             passed.append(control)
         else:
-            first = max(min(control.block, rules.first_block), control.block - _FAR)
-            around = yield AskList(first, control.block + _FAR)
+            around = yield AskList(find_lowest(control.block, rules), control.block + FAR)
             if is_whole(around, rules) and control.hash not in around.hashes:
                 lost.append(control)
             else:
                 failed += 1
         if len(passed) == failed + _ENOUGH_CONTROLS:
             break
-    if len(passed) > failed + 1:
-        return _Trust("sure", passed[-1], tuple(lost))
-    if passed and not failed:
-        return _Trust("weak", passed[-1], tuple(lost))
+    if len(passed) > failed + 1 or (passed and not failed):
+        return _Trust("seen", passed[-1], tuple(lost))
     if not passed and coverage.controls and coverage.oldest:
         everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, facts.position or 0))
         if isinstance(everything, Listed) and not everything.hashes:
@@ -170,130 +161,10 @@ def _suspect_lost(coverage: Coverage, task: Task, lost: Collection[Transaction],
     return keep_missing(replace(coverage, controls=controls), *found[: max(0, MOST_FINDINGS - len(coverage.missing))])
 
 
-def _has(transaction: Transaction) -> Generator[Ask, Any, bool]:
-    """Whether it is in the list of its block alone."""
-    answer = yield AskList(transaction.block, transaction.block)
-    return isinstance(answer, Listed) and transaction.hash in answer.hashes
-
-
 def _is_ripe(finding: Finding, trust: _Trust, coverage: Coverage, rules: Rules, now: int) -> bool:
     if trust.level == "empty":
         return now - max(finding.seen_at, coverage.had_some_at) >= rules.confirm_empty_ms
     return trust.level != "none"
-
-
-class _Around(NamedTuple):
-    """What the list has around some blocks, as far as it was read."""
-
-    hashes: set[str]
-    """All that was given, in lists that were cut too."""
-    lists: dict[_Piece, frozenset[str]]
-    """Those that were not cut."""
-    cut: list[_Piece]
-    """Single blocks whose list is cut."""
-    unread: list[_Piece]
-    """What else was not read."""
-
-
-def _read_around(findings: Iterable[Finding], rules: Rules, facts: Facts) -> Generator[Ask, Any, _Around]:
-    """The list of the blocks around these, in smaller and smaller pieces where it is too long."""
-    blocks = [each.block for each in findings]
-    pieces = _join((max(min(block, rules.first_block), block - _FAR), block + _FAR) for block in blocks)
-    around = _Around(set(), {}, [], [])
-    for _ in range(_MOST_AROUND):
-        if not pieces:
-            break
-        first, last = pieces.pop()
-        answer = yield AskList(first, last)
-        if isinstance(answer, Refused) and facts.position is not None and first <= facts.position < last:
-            last = facts.position  # it may give no list of blocks that it does not have
-            answer = yield AskList(first, last)
-        if _keep_list(around, (first, last), answer, rules):
-            continue
-        if isinstance(answer, Refused) and not answer.asks_for_less:
-            around.unread.append((first, last))
-        elif first < last:
-            middle = (first + last) // 2
-            pieces += [(first, middle), (middle + 1, last)]
-        else:
-            around.cut.append((first, last))
-    around.unread.extend(pieces)
-    return around
-
-
-def _join(pieces: Iterable[_Piece]) -> list[_Piece]:
-    """Those that overlap as one."""
-    joined: list[_Piece] = []
-    for first, last in sorted(pieces):
-        if joined and first <= joined[-1][1]:
-            first, last = joined.pop()[0], last
-        joined.append((first, last))
-    return joined
-
-
-def _find_place(
-    finding: Finding, around: _Around, trust: _Trust, rules: Rules
-) -> Generator[Ask, Any, Literal["there", "elsewhere", "nowhere", "unclear"]]:
-    """Where the list has it, if not under its block."""
-    if trust.level == "empty" and around.hashes:
-        return "unclear"  # it was so only for a moment
-    if finding.hash not in around.hashes:
-        is_cut = trust.level != "sure" and _is_near(finding, around.cut)
-        piece = (
-            None if is_cut or _is_near(finding, around.unread) else (yield from _read_middle(finding, around, rules))
-        )
-        if finding.hash not in around.hashes:
-            if piece is None:
-                return "unclear"
-            if not around.lists[piece] and trust.control and not (yield from _is_empty_there(*piece, trust.control)):
-                return "unclear"
-            return "nowhere"
-    is_there = yield from _has(Transaction(finding.block, finding.hash))  # it may have come meanwhile
-    return "there" if is_there else "elsewhere"
-
-
-def _read_middle(finding: Finding, around: _Around, rules: Rules) -> Generator[Ask, Any, _Piece | None]:
-    """Blocks with its own well inside, whose list was not cut; None if there are none. Of another piece a list that
-    rounds where to end may lack the last blocks."""
-    block, highest = finding.block, max((last for _, last in around.lists), default=0)
-
-    def within(margin: int) -> _Piece:
-        return max(min(block, rules.first_block), block - margin), min(highest, block + margin)
-
-    margin = max((min(_FAR, last - first) for first, last in around.lists if first <= block <= last), default=0)
-    while margin:
-        first, last = within(margin // 2)
-        known = next((each for each in around.lists if each[0] <= first and last <= each[1]), None)
-        if known:
-            return known
-        piece = within(margin)
-        answer = yield AskList(*piece)
-        if not _keep_list(around, piece, answer, rules):
-            margin //= 2
-    return None
-
-
-def _keep_list(around: _Around, piece: _Piece, answer: Listed | Refused, rules: Rules) -> bool:
-    """Whether it was not cut."""
-    if isinstance(answer, Listed):
-        around.hashes.update(answer.hashes)
-        if is_whole(answer, rules):
-            around.lists[piece] = answer.hashes
-    return piece in around.lists
-
-
-def _is_near(finding: Finding, pieces: Iterable[_Piece]) -> bool:
-    return any(first <= finding.block + _FAR and finding.block - _FAR <= last for first, last in pieces)
-
-
-def _is_empty_there(first: int, last: int, control: Transaction) -> Generator[Ask, Any, bool]:
-    """Whether the list has nothing in these blocks, and something elsewhere, in turns: it may be empty for moments."""
-    for _ in range(_TURNS):
-        is_there = yield from _has(control)
-        again = yield AskList(first, last)
-        if not is_there or again != Listed(frozenset(), 0):
-            return False
-    return True
 
 
 def follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:

@@ -18,6 +18,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     """How a list is compared. The command that compares a range at once waits for nothing."""
 
     first_block: int
+    lowest_block: int
+    """No list is asked for blocks before this one, not even to find what it has under another block."""
     limit: int
     endpoints: int
     newest_every_ms: int = 90_000
