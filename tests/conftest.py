@@ -38,7 +38,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    """Each of the processes that share the tests begins with some of those that take longest."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    first = [item for item in items if item.get_closest_marker("first")]
+    others = [item for item in items if not item.get_closest_marker("first")]
+    share = -(-len(others) // processes)
+    items[:] = [
+        item
+        for number in range(processes)
+        for item in (*first[number::processes], *others[number * share : (number + 1) * share])
+    ]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -268,6 +268,7 @@ def test_it_says_how_a_chain_is(
     assert (colour(badges(page)) == GREEN) == ("no problem seen" in text.lower())
 
 
+@pytest.mark.first
 @pytest.mark.clause("C3", "C4", "C9")
 def test_when_the_server_dies_it_goes_grey_as_its_rows_expire(page: Page, foreign: Foreign, tmp_path: Path) -> None:
     expires_at = now_ms() + 20 * SECOND
@@ -293,6 +294,7 @@ def test_without_any_answer_it_is_grey_from_the_start(page: Page, foreign: Forei
     assert colour(badges(page)) == GREY
 
 
+@pytest.mark.first
 @pytest.mark.clause("C3", "C4")
 def test_a_badge_that_comes_back_with_the_back_button_is_not_green_for_ever(
     kept_page: Page, foreign: Foreign, site: Site

@@ -496,6 +496,7 @@ def test_chains_have_one_order_wherever_they_stand(site: Site, open_page: Open) 
     expect(page.locator(".rows .name").nth(3)).to_have_text("Polygon")
 
 
+@pytest.mark.first
 @pytest.mark.clause("C12")
 def test_where_nothing_is_reached_the_monitors_own_connection_is_named_beside_it(site: Site, open_page: Open) -> None:
     down = {"status": "unavailable", "reason": "unreachable", "metrics": {}}

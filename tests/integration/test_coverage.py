@@ -53,6 +53,7 @@ def missing(world: World) -> int:
     return int(world.row("indexer", 1)["metrics"].get("missing", 0))
 
 
+@pytest.mark.first
 @pytest.mark.clause("S17", "S18", "S19", "M7")
 async def test_a_hole_is_told_survives_a_restart_and_ends_when_it_is_healed(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:

@@ -20,6 +20,7 @@ async def run(world: World, *arguments: str, config: str) -> CompletedProcess[st
     return await asyncio.to_thread(lookout, world.folder, "coverage", "-c", "lookout.toml", *arguments)
 
 
+@pytest.mark.first
 @pytest.mark.clause("S17")
 async def test_the_exit_code_says_whether_lists_agree_differ_or_could_not_be_compared(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:

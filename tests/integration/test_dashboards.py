@@ -89,6 +89,7 @@ def test_prometheus_understands_the_rules_and_the_configuration(tmp_path: Path) 
     promtool("check", "config", shutil.copy(SCRAPING, tmp_path))
 
 
+@pytest.mark.first
 @needs_promtool
 def test_every_alert_fires_when_it_should_and_not_otherwise() -> None:
     promtool("test", "rules", RULES_TESTS)

@@ -124,6 +124,7 @@ def test_a_chain_of_any_name_is_named_as_it_is_configured(server: RawServer) -> 
     assert json.loads(server.ask("GET", "/badge/indexer/1.json").body)["label"] == names["indexer-1"]
 
 
+@pytest.mark.first
 @pytest.mark.clause("C3", "C4", "M14")
 def test_a_badge_turns_grey_by_itself_and_no_copy_of_it_lives_longer(tmp_path: Path) -> None:
     with a_raw_server(tmp_path) as server:

@@ -33,6 +33,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.kill()
 
 
+@pytest.mark.first
 def test_two_chains_with_every_service_take_twenty_four_answers(tmp_path: Path, base: str) -> None:
     answers = [
         ("Chains: ", "ethereum, 137"),

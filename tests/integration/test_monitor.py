@@ -128,6 +128,7 @@ def rows_of(target: str) -> list[RowKey]:
     return [(service, chain_id) for service in services[upstream] for chain_id in chains]
 
 
+@pytest.mark.first
 @pytest.mark.clause("M3", "M6", "M8", "M9", "S1", "S2", "S4", "S5", "S8", "S11", "S12", "S13")
 @pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS.keys())
 async def test_a_fault_shows_in_its_rows_and_in_no_other(faults: tuple[Ordered, ...], tmp_path: Path) -> None:

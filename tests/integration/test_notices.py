@@ -53,6 +53,7 @@ async def fail(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     return done.returncode, done.stderr.splitlines()
 
 
+@pytest.mark.first
 async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_restore(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         service = a_service(tmp_path, world.base)
@@ -188,6 +189,7 @@ async def test_a_standby_has_no_port_and_takes_over_with_all_notices(server: Pos
                 await until_async(has_it, "every server shows it")
 
 
+@pytest.mark.first
 def test_the_note_of_a_dead_monitor_is_shown_until_it_is_over(tmp_path: Path) -> None:
     with a_raw_server(tmp_path) as server:
         now = SystemClock().now()

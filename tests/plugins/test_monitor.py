@@ -77,6 +77,7 @@ async def a_monitor(folder: Path, probe_timeout_s: float) -> AsyncIterator[Runni
                 until(lambda: running.plugins == [], "no plug-in is left, also of a monitor that was killed")
 
 
+@pytest.mark.first
 @pytest.mark.clause("M6")
 async def test_nobody_else_is_late(tmp_path: Path) -> None:
     async with a_monitor(tmp_path, probe_timeout_s=HANGS_S) as running:
@@ -132,6 +133,7 @@ def observed_at(world: World) -> list[int]:
     ]
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "end",
     [
