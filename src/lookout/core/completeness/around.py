@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Final, Literal
 
-from lookout.core.completeness.asks import Ask, AskList, Listed
+from lookout.core.completeness.asks import Ask, AskList, Listed, Refused
 from lookout.core.completeness.coverage import Finding, Transaction
 from lookout.core.completeness.readings import is_whole
 from lookout.core.completeness.tasks import Rules
@@ -13,7 +13,9 @@ FAR: Final = 2_000
 _MOST_REQUESTS: Final = 128
 _MOST_FOR_ONE: Final = 64
 """So many of them for one entry: others wait for theirs."""
-_MOST_FAILURES: Final = 3
+_MOST_FAILURES: Final = 8
+_FEW: Final = 100
+"""So many blocks are too much for no list."""
 _TURNS: Final = 2
 """How often blocks in which the list has nothing are asked for again, in turns with one that it has."""
 
@@ -34,8 +36,8 @@ def has(transaction: Transaction) -> Generator[Ask, Any, bool]:
 
 
 class Around:
-    """What the list has in the blocks around some transactions, as far as it was read. All of a piece are asked for at
-    once, and in smaller pieces if they are too many."""
+    """What the list has in the blocks around some transactions, as far as it was read: in pieces of as many blocks as
+    it gave at once lately (``reach``), and in smaller ones where these are too many."""
 
     def __init__(self, rules: Rules, reach: int, position: int | None, control: Transaction | None) -> None:
         self.hashes: set[str] = set()
@@ -48,11 +50,15 @@ class Around:
         """Those that were not cut."""
         self._unread: list[_Piece] = []
         self._failed: list[_Piece] = []
+        """What cannot be read."""
+        self._failures: list[_Piece] = []
         self._requests = 0
 
     def read(self, findings: Sequence[Finding]) -> Generator[Ask, Any, None]:
         blocks = [each.block for each in findings]
-        self._unread = _join((find_lowest(block, self._rules), block + FAR) for block in blocks)
+        for first, last in _join((find_lowest(block, self._rules), block + FAR) for block in blocks):
+            starts = range(first, last + 1, self._reach)
+            self._unread += [(start, min(start + self._reach - 1, last)) for start in starts]
         for block in blocks:
             yield from self._read_near(block)
 
@@ -60,7 +66,8 @@ class Around:
         """The nearest blocks first."""
         for _ in range(_MOST_FOR_ONE):
             near = [each for each in self._unread if _is_near(each, block)]
-            if not near or self._requests >= _MOST_REQUESTS or len(self._failed) >= _MOST_FAILURES:
+            is_failing = len(self._failures) + len(self._failed) >= _MOST_FAILURES
+            if not near or is_failing or self._requests >= _MOST_REQUESTS:
                 return
             piece = min(near, key=lambda each: (max(each[0] - block, block - each[1], 0), each[1] - each[0]))
             self._unread.remove(piece)
@@ -75,18 +82,31 @@ class Around:
             if is_whole(answer, self._rules):
                 if answer.hashes or self._control is None or (yield from self._is_empty(first, last, self._control)):
                     self._lists[first, last] = answer.hashes
-                else:
-                    self._failed.append((first, last))
+                    return []
+                if self._may_try_again(first, last):
+                    return [(first, last)]
+                self._failed.append((first, last))
                 return []
         elif self._position is not None and first <= self._position < last:
             return [(first, self._position), (self._position + 1, last)]  # it may give none of blocks that it lacks
-        is_too_long = isinstance(answer, Listed) or answer.asks_for_less or last - first >= self._reach
-        if is_too_long and first < last:
+        if isinstance(answer, Refused) and not answer.asks_for_less:
+            if self._may_try_again(first, last):
+                return [(first, last)]
+            if self._position is not None and first > self._position:
+                return []
+            is_too_long = last - first >= _FEW  # whatever it says
+        else:
+            is_too_long = first < last
+        if is_too_long:
             middle = (first + last) // 2
             return [(first, middle), (middle + 1, last)]
-        if isinstance(answer, Listed) or self._position is None or first <= self._position:
-            self._failed.append((first, last))
+        self._failed.append((first, last))
         return []
+
+    def _may_try_again(self, first: int, last: int) -> bool:
+        """Once: it may only have failed for a moment."""
+        self._failures.append((first, last))
+        return self._failures.count((first, last)) == 1
 
     def _is_empty(self, first: int, last: int, control: Transaction) -> Generator[Ask, Any, bool]:
         """Whether it has nothing in these blocks, and something elsewhere, in turns: it may be empty for moments."""
