@@ -1085,6 +1085,21 @@ def test_what_a_list_lacks_where_it_is_cut_is_confirmed_by_blocks_around_it(list
 
 
 @pytest.mark.clause("S18")
+def test_a_list_whose_pieces_lack_what_the_whole_has_is_not_believed() -> None:
+    """It gives blocks up to the last thousand, so that one control alone is right."""
+    listed = {7: 1_000} | {20 + each: 1_001 + each for each in range(12)}
+
+    def change(ask: Ask, answer: Any) -> Any:
+        if not isinstance(ask, AskList):
+            return answer
+        return Both({}, listed).answer(AskList(ask.first, ask.last // 1_000 * 1_000))
+
+    coverage, task = _missing(9, controls={7: 1_000})
+    coverage, _ = look(task, Both({9: 990}, change=change), coverage, replace(RULES, lowest_block=900))
+    assert _stages(coverage)["missing"] == {9: "suspected"}
+
+
+@pytest.mark.clause("S18")
 def test_what_a_list_has_in_blocks_that_it_rounds_off_is_found_by_others() -> None:
     listed = KNOWN | {2: 1_000} | {20 + each: 1_450 + each for each in range(12)}
 

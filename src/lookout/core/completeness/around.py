@@ -48,6 +48,7 @@ class Around:
         self._control = control
         self._lists: dict[_Piece, frozenset[str]] = {}
         """Those that were not cut."""
+        self._cut: dict[_Piece, frozenset[str]] = {}
         self._unread: list[_Piece] = []
         self._failed: list[_Piece] = []
         """What cannot be read."""
@@ -97,6 +98,7 @@ class Around:
             is_too_long = last - first >= _FEW  # whatever it says
         else:
             is_too_long = first < last
+            self._cut[first, last] = answer.hashes if isinstance(answer, Listed) else frozenset()
         if is_too_long:
             middle = (first + last) // 2
             return [(first, middle), (middle + 1, last)]
@@ -123,13 +125,20 @@ class Around:
                 return "unclear"
             is_inside = yield from self._read_middle(finding.block)
             if finding.hash not in self.hashes:
-                return "nowhere" if is_inside else "unclear"
+                return "nowhere" if is_inside and self._is_consistent() else "unclear"
         is_there = yield from has(Transaction(finding.block, finding.hash))  # it may have come meanwhile
         return "there" if is_there else "elsewhere"
 
+    def _is_consistent(self) -> bool:
+        """Whether the pieces of what was cut have all that was given of it: a list that rounds where to end may lack
+        the last blocks of each."""
+        given = frozenset().union(*self._lists.values())
+        lacking = [piece for piece, hashes in self._cut.items() if not hashes <= given]
+        left = (*self._unread, *self._failed)
+        return all(any(first <= each[1] and each[0] <= last for each in left) for first, last in lacking)
+
     def _read_middle(self, block: int) -> Generator[Ask, Any, bool]:
-        """Whether a list with this block well inside can be read: one that rounds where to end may lack the last blocks
-        of other pieces."""
+        """Whether a list with this block well inside can be read: others may have been rounded too."""
         lowest, highest = find_lowest(block, self._rules), max(last for _, last in self._lists)
         margin = max(min(FAR, last - first) for first, last in self._lists if first <= block <= last)
 
