@@ -37,7 +37,8 @@ def has(transaction: Transaction) -> Generator[Ask, Any, bool]:
 
 class Around:
     """What the list has in the blocks around some transactions, as far as it was read: in pieces of as many blocks as
-    it gave at once lately (``reach``), and in smaller ones where these are too many."""
+    it gave at once lately (``reach``), and in smaller ones where these are too many. One search has many parts: what it
+    goes by, what was given, and what is left or failed."""
 
     def __init__(self, rules: Rules, reach: int, position: int | None, control: Transaction | None) -> None:
         self.hashes: set[str] = set()
@@ -53,6 +54,7 @@ class Around:
         self._failed: list[_Piece] = []
         """What cannot be read."""
         self._failures: list[_Piece] = []
+        self._is_consistent = False
         self._requests = 0
 
     def read(self, findings: Sequence[Finding]) -> Generator[Ask, Any, None]:
@@ -62,6 +64,7 @@ class Around:
             self._unread += [(start, min(start + self._reach - 1, last)) for start in starts]
         for block in blocks:
             yield from self._read_near(block)
+        self._is_consistent = self._have_pieces_all()
 
     def _read_near(self, block: int) -> Generator[Ask, Any, None]:
         """The nearest blocks first."""
@@ -125,11 +128,11 @@ class Around:
                 return "unclear"
             is_inside = yield from self._read_middle(finding.block)
             if finding.hash not in self.hashes:
-                return "nowhere" if is_inside and self._is_consistent() else "unclear"
+                return "nowhere" if is_inside and self._is_consistent else "unclear"
         is_there = yield from has(Transaction(finding.block, finding.hash))  # it may have come meanwhile
         return "there" if is_there else "elsewhere"
 
-    def _is_consistent(self) -> bool:
+    def _have_pieces_all(self) -> bool:
         """Whether the pieces of what was cut have all that was given of it: a list that rounds where to end may lack
         the last blocks of each."""
         given = frozenset().union(*self._lists.values())
