@@ -70,6 +70,7 @@ async def test_with_everything_hanging_the_report_goes_on_and_nothing_piles_up(t
             else:
                 late |= in_use()
             await asyncio.sleep(0.1)
+        statuses.add(world.status_of("messaging", None))
         assert {"unknown/unreachable", "unavailable/unreachable"} <= statuses
         all_fail = {"unavailable", "unmonitored"}
         await world.until(lambda: {row["status"] for row in world.document()["checks"]} == all_fail, "all fail")
