@@ -160,7 +160,7 @@ def a_browser() -> Iterator[Browser]:
 
 @contextmanager
 def launch(playwright: Playwright, *, keeps_pages: bool = False) -> Iterator[Browser]:
-    """One that keeps pages for the back button is told so: what drives it turns that off otherwise."""
+    """Keeping pages for the back button has to be asked for: what drives the browser turns that off otherwise."""
     program = CHROMIUM if keeps_pages or not HEADLESS_SHELL.exists() else HEADLESS_SHELL
     left_out = ["--disable-back-forward-cache"] if keeps_pages else None
     started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], ignore_default_args=left_out)

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 from lookout.core.completeness.asks import Ask, AskList, Listed, Refused
 from lookout.core.completeness.coverage import Finding, Transaction
-from lookout.core.completeness.readings import is_whole
+from lookout.core.completeness.readings import FEW, is_whole
 from lookout.core.completeness.tasks import Rules
 
 FAR: Final = 2_000
@@ -14,8 +14,6 @@ _MOST_REQUESTS: Final = 128
 _MOST_FOR_ONE: Final = 64
 """So many of them for one entry: others wait for theirs."""
 _MOST_FAILURES: Final = 8
-_FEW: Final = 100
-"""So many blocks are too much for no list."""
 _TURNS: Final = 2
 """How often blocks in which the list has nothing are asked for again, in turns with one that it has."""
 
@@ -98,7 +96,7 @@ class Around:
                 return [(first, last)]
             if self._position is not None and first > self._position:
                 return []
-            is_too_long = last - first >= _FEW  # whatever it says
+            is_too_long = last - first >= FEW  # whatever it says
         else:
             is_too_long = first < last
             self._cut[first, last] = answer.hashes if isinstance(answer, Listed) else frozenset()

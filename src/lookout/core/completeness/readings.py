@@ -11,7 +11,7 @@ from lookout.core.completeness.tasks import Facts, Rules, endpoints_for
 
 # A request too large costs next to nothing at a list, but some of the budget at an endpoint.
 _MOST_FAILURES: Final = 3
-_FEW: Final = 100
+FEW: Final = 100
 """So many blocks are too much for no list."""
 _LIST_PATIENCE: Final = 1
 _ENDPOINT_PATIENCE: Final = 16
@@ -41,7 +41,7 @@ def read_list(
         coverage, trouble = ask_less(coverage, answer, asked)
     else:
         trouble = "list_failed"
-        if coverage.list_failures >= _MOST_FAILURES and asked > _FEW:  # it may be too much, whatever it says
+        if coverage.list_failures >= _MOST_FAILURES and asked > FEW:  # it may be too much, whatever it says
             coverage = replace(coverage, list_reach=coverage.list_reach.shrink(asked))
     return (pause_list(coverage, facts.now) if trouble else coverage), trouble
 
