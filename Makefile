@@ -6,11 +6,12 @@ BIN := .venv/bin
 ARGS ?=
 # The core's tests, which `make check` runs once, and measures what they reach.
 COVERED := tests/unit tests/contract/test_replay_vectors.py
-# Tests at the same time; they wait as long as they compute, so a machine bears twice as many as it has cores.
-JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((2 * cores)))
+# Tests at the same time; they wait twice as long as they compute, so a machine bears three times as many as it has cores.
+JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((3 * cores)))
 # What failed is tried once more, with nothing beside it: hundreds of processes at a time may be late, also where nothing is
 # wrong. What fails twice fails. A run that ended in another way than with failed tests (1) did not run them all.
 AGAIN := --last-failed --last-failed-no-failures none
+tests_by = $(1)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS) || { test $$? -eq 1 && $(1)/python -m pytest $(AGAIN) $(ARGS); }
 # Python keeps what it compiled, whatever the machine says: tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 # Where Debian has varnishd, nginx and useradd, which not every user's PATH names.
@@ -30,7 +31,7 @@ run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes o
 	@$(BIN)/lookout demo $(ARGS)
 
 test: .venv/installed-dev .venv/packages ## all tests except those marked long; ARGS= passes options to pytest
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS) || { test $$? -eq 1 && $(BIN)/python -m pytest $(AGAIN) $(ARGS); }
+	$(call tests_by,$(BIN))
 
 check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
@@ -73,7 +74,7 @@ mutants: .venv-mutants/installed ## change the rules in every small way and chec
 	.venv-mutants/bin/mutmut results
 
 lowest: .venv-lowest/installed .venv/packages ## all tests with the oldest versions that pyproject.toml accepts of what Lookout needs
-	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	$(call tests_by,.venv-lowest/bin)
 
 audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known vulnerability; needs the internet
 	@.venv-audit/bin/python -m tools.audit

@@ -312,7 +312,11 @@ async def test_a_proxy_that_cannot_be_reached_is_named_as_the_cause(proxy: str, 
             id="before it was asked",
         ),
         pytest.param(lambda: Flood(PASSED, b"x" * 8_000), {"tls: not TLS"}, id="in the place of TLS"),
-        pytest.param(lambda: Flood(PASSED, b"\x16\x03\x03\x40\x00" + b"x" * 16_384), {"tls: not TLS"}, id="records"),
+        pytest.param(
+            lambda: Flood(PASSED, b"\x16\x03\x03\x40\x00" + b"x" * 16_384),
+            {"tls: not TLS", "tls: handshake failed"},  # depending on where in a record TLS begins to read
+            id="records",
+        ),
         pytest.param(lambda: Flood(b"HTTP/1.1 407 No\r\n\r\n", b"x"), {"proxy: refused with 407"}, id="a refusal"),
     ],
 )
