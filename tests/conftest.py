@@ -1,9 +1,11 @@
 """Settings for all tests."""
 
 import asyncio
+import gc
 import inspect
 import os
 from collections.abc import Generator
+from itertools import islice
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -28,6 +30,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
 # Where Debian has varnishd and useradd, which not every user's PATH names.
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
+# No everyday test needs the public certificate authorities, and every process that opens a client would load them all.
+# OpenSSL still looks into its folder of them; httpx refuses an empty file, and is told not to look at the environment.
+os.environ.setdefault("SSL_CERT_FILE", os.devnull)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a skipped test counts as failed")
@@ -37,17 +43,31 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "first: takes longest, and so starts first: at the end all would wait for it")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Tests that were found stay to the end. To scan them for garbage again and again takes a third of finding them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(trylast=True)  # after those that are not asked for were left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each of the processes that share the tests begins with some of those that take longest."""
+    """The longest tests mostly wait. Every second process, of those that share the tests, starts with its part of them;
+    the others compute meanwhile."""
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    waiting = range(1, processes, 2) or range(1)
     first = [item for item in items if item.get_closest_marker("first")]
-    others = [item for item in items if not item.get_closest_marker("first")]
-    share = -(-len(others) // processes)
-    items[:] = [
-        item
-        for number in range(processes)
-        for item in (*first[number::processes], *others[number * share : (number + 1) * share])
-    ]
+    others = iter([item for item in items if not item.get_closest_marker("first")])
+    ordered: list[pytest.Item] = []
+    for number in range(processes):
+        share = (len(items) - len(ordered)) // (processes - number)  # as many as pytest-xdist gives to the process
+        own = first[waiting.index(number) :: len(waiting)] if number in waiting else []
+        ordered += (*own, *islice(others, max(0, share - len(own))))
+    items[:] = (*ordered, *others)
 
 
 @pytest.hookimpl(tryfirst=True)

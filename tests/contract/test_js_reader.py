@@ -8,6 +8,7 @@ import pytest
 from tests.nodejs import READER, find_node
 
 
+@pytest.mark.first
 @pytest.mark.clause("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13")
 def test_the_javascript_reader_passes_its_tests() -> None:
     ran = subprocess.run([find_node(), "--test"], cwd=READER, capture_output=True, text=True, check=False, timeout=300)

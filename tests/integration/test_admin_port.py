@@ -41,6 +41,7 @@ def is_open(connection: socket.socket) -> bool:
         return False
 
 
+@pytest.mark.first
 @pytest.mark.clause("M17")
 def test_a_crowd_that_drips_has_few_threads_and_is_cut_off_in_time() -> None:
     threads = threading.active_count()

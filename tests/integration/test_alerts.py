@@ -91,6 +91,7 @@ async def test_of_a_bad_night_each_target_gets_every_message_once(tmp_path: Path
     assert "Traceback" not in said(tmp_path)
 
 
+@pytest.mark.first
 @pytest.mark.clause("M16", "S13")
 async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_not_that_its_indexers_are_down(
     tmp_path: Path,

@@ -77,7 +77,7 @@ def test_a_cache_by_rfc_9111_stores_keeps_and_revalidates(served: Served) -> Non
             return response
 
     storage = SqliteStorage(database_path=served.folder / "cache.db")
-    with httpx.Client(transport=CacheTransport(Wire(), storage=storage, rfc=True)) as client:
+    with httpx.Client(transport=CacheTransport(Wire(trust_env=False), storage=storage, rfc=True)) as client:
 
         def get_both(**headers: str) -> list[httpx.Response]:
             return [client.get(served.server.base + path, headers=headers) for path in BOTH]

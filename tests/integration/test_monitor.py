@@ -12,6 +12,7 @@ from tests.integration.fast import CHAINS, RowKey, a_config, a_world, watched
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # a reset connection closes itself a little late
 
 
+@pytest.mark.first
 @pytest.mark.clause("M9", "M10", "R12", "S3", "S7", "S10", "S11", "S14", "H2")
 @pytest.mark.parametrize(
     ("via", "kind"), [("store", "subgraph"), ("relay", "ponder"), pytest.param("store", "json", marks=pytest.mark.long)]

@@ -46,6 +46,7 @@ class JumpingClock(SystemClock):
         return super().now() + self.set_by_ms
 
 
+@pytest.mark.first
 @pytest.mark.clause("M3", "M5", "M6", "S1", "S2")
 async def test_with_everything_hanging_the_report_goes_on_and_nothing_piles_up(tmp_path: Path) -> None:
     def in_use() -> Counter[str]:

@@ -130,6 +130,7 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
     assert "Traceback" not in said(tmp_path)
 
 
+@pytest.mark.first
 async def test_what_is_still_bad_when_a_silence_ends_is_reported_then_and_its_recovery_always(tmp_path: Path) -> None:
     with a_hook() as hook:
         async with a_world(tmp_path) as world:

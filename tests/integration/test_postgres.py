@@ -144,6 +144,7 @@ async def test_nothing_is_forgotten_while_the_database_is_away_and_a_dropped_sto
     assert "Traceback" not in log
 
 
+@pytest.mark.first
 @pytest.mark.clause("A11")
 @pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
 async def test_a_database_that_is_down_at_the_start_is_waited_for(server: Postgres, tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def check_that_none_holds_a_secret(pids: Collection[int], of_workers: str) -> No
     assert sum(of_workers in found for found in held.values()) >= WORKERS
 
 
+@pytest.mark.first
 async def test_of_all_processes_the_monitor_alone_holds_secrets(upstream: str, tmp_path: Path) -> None:
     store = f'url = "sqlite:{tmp_path}/lookout.db"\n'
     both, alone, without_variables = (a_place(tmp_path / name, upstream, store) for name in "abc")
