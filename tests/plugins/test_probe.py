@@ -26,6 +26,7 @@ from tests.plugins.packages import GOOD, install, path_with, with_parse, with_re
 SECRET: Final = "hunter2-hunter2"  # noqa: S105  what must not show
 TIMEOUT_S: Final = 20
 FAILS_AFTER_S: Final = 4
+OWN_SLEEP: Final = 3_600 + os.getpid()  # seconds; of no other process that tests at the same time
 BODY: Final = b'{"block":17}'
 SETTINGS: Final = KindTable(
     1, "tidal", f"http://ann:pw12@upstream.example/block?key={SECRET}", headers={"Authorization": "Bearer tok1"}
@@ -151,7 +152,7 @@ async def test_whatever_it_does_is_an_answer_or_a_reason(
     [
         pytest.param(with_parse("import time", "time.sleep(3600)"), id="in parse"),
         pytest.param(with_parse("while True: pass"), id="in parse, computing"),
-        pytest.param(with_parse("import subprocess", "subprocess.run(['sleep', '3600'])"), id="in another program"),
+        pytest.param(with_parse("import subprocess", f"subprocess.run(['sleep', '{OWN_SLEEP}'])"), id="a program"),
         pytest.param(with_request("import time", "time.sleep(3600)"), id="in request"),
     ],
 )
@@ -198,7 +199,7 @@ def children() -> list[str]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             is_plugin = "lookout.protocols.plugins.process" in command and int(parent) == os.getpid()
-            if state not in "ZX" and (is_plugin or command == "sleep\x003600\x00"):
+            if state not in "ZX" and (is_plugin or command == f"sleep\x00{OWN_SLEEP}\x00"):
                 found.append(command)
     return found
 
