@@ -15,6 +15,7 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import STAGE
 
 MOST_INTERIM: Final = 8  # a real server sends one or two
 MOST_HEAD_BYTES: Final = 65_536  # with interim answers; a real head has some hundred
@@ -90,3 +91,15 @@ class Connector(aiohttp.TCPConnector):
         super().__init__(**options)
         connect: Callable[..., ResponseHandler] = Connection
         self._factory = partial(connect, loop=self._loop)
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Any],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  as declared
+    ) -> aiohttp.connector.Connection:
+        """Also a second time, if the server closed a kept connection meanwhile."""
+        STAGE.set("connect")
+        connection = await super().connect(req, traces, timeout)
+        STAGE.set("first byte")
+        return connection

@@ -70,14 +70,9 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     Their number is not limited: a source has one request under way, and waiting for a free connection would let hanging
     sources delay others (M6).
     """
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_create_start.append(_begin_to_connect)
-    trace.on_connection_create_end.append(_begin_to_wait)
-    trace.on_connection_reuseconn.append(_begin_to_wait)
     connector = Connector(limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup())
     async with aiohttp.ClientSession(
         connector=connector,
-        trace_configs=[trace],
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # at_most alone decides
         auto_decompress=False,
@@ -85,16 +80,6 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
         headers={"User-Agent": "lookout", "Accept": "application/json"},
     ) as http:
         yield Session(http, timeout_s)
-
-
-async def _begin_to_connect(*_: object) -> None:
-    """Also a second time, if the server closed a kept connection meanwhile."""
-    STAGE.set("connect")
-
-
-async def _begin_to_wait(*_: object) -> None:
-    """There is a connection: from now on an answer is waited for."""
-    STAGE.set("first byte")
 
 
 async def fetch(session: Session, request: Request) -> bytes:
