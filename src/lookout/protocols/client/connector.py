@@ -98,7 +98,7 @@ class Connector(aiohttp.TCPConnector):
         traces: list[Any],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  as declared
     ) -> aiohttp.connector.Connection:
-        """Also a second time, if the server closed a kept connection meanwhile."""
+        """Says what is waited for meanwhile. Called again if the server closed a kept connection."""
         STAGE.set("connect")
         connection = await super().connect(req, traces, timeout)
         STAGE.set("first byte")
