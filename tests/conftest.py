@@ -31,7 +31,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
 # No everyday test needs the public certificate authorities, and every process that opens a client would load them all.
-# OpenSSL still looks into its folder of them; httpx refuses an empty file, and is told not to look at the environment.
+# OpenSSL still looks into its folder of them. httpx refuses an empty file: use it with trust_env=False.
 os.environ.setdefault("SSL_CERT_FILE", os.devnull)
 
 
