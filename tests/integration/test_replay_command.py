@@ -123,6 +123,16 @@ def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> No
         pytest.param(
             START + '{"x":"' + "x" * 1_100_000 + '"}\n', "line 2: longer than 1048576 bytes", id="an endless line"
         ),
+        pytest.param(
+            START + START.replace("start", "stop") * 2 + "{\n",
+            "line 3: only a start can stand here, at the beginning or after a stop",
+            id="of two bad lines the first, however each is bad",
+        ),
+        pytest.param(
+            START + PEERS * 20_000 + "{\n",
+            "line 20002: not JSON: Input data was truncated",
+            id="a bad line after more than is read at a time",
+        ),
     ],
 )
 def test_a_bad_log_is_refused_with_its_line_and_reason_and_nothing_is_written(

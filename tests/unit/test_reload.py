@@ -89,13 +89,13 @@ PLANS = (
 )
 
 
-def happen(ledger: Ledger, event: Event) -> None:
+def happen(ledger: Ledger, plan: Plan, event: Event) -> None:
     match event:
         case Started(at):
             ledger.start(at)
-        case Observation(check, _, _) if ledger.watches(check):
+        case Observation(check, _, _) if check in plan.monitored:
             ledger.judge(event)
-        case HeadRead(_, chain_id, reading) if ledger.follows(chain_id):
+        case HeadRead(_, chain_id, reading) if chain_id in plan.chains:
             ledger.read_head(chain_id, reading)
     ledger.publish(event.at)
 
@@ -113,7 +113,7 @@ def test_another_plan_while_it_runs_is_a_start_under_it_with_all_that_is_known(
     for event in log:
         if isinstance(event, Stopped):
             continue
-        happen(ledger, event)
+        happen(ledger, plan, event)
         stored.write(ledger)
         if chance.random() < 0.3:
             plan = chance.choice(plans)

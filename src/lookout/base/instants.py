@@ -7,6 +7,9 @@ from typing import Final
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _MINUTE = "%Y-%m-%dT%H:%M:"
+# The two last parts of an instant's text, in milliseconds: to look them up takes half as long as to read them.
+_SECONDS = {f"{second:02d}.": second * 1000 for second in range(60)}
+_MILLISECONDS = {f"{millisecond:03d}Z": millisecond for millisecond in range(1000)}
 # Instants are before this: far enough from the calendar's end that adding a row's lifetime or a window cannot leave it.
 END_AT: Final = 253_370_764_800_000  # 9999-01-01T00:00:00Z
 
@@ -19,15 +22,15 @@ def move_back(at: int, by_ms: int) -> int:
 def parse_instant(text: str) -> int:
     """Read ``YYYY-MM-DDTHH:mm:ss.sssZ`` and nothing else; ValueError says what was found instead."""
     try:
-        return _minute_at(text[:17]) + _within_minute_ms(text[17:])
-    except ValueError:
+        return _minute_at(text[:17]) + _SECONDS[text[17:20]] + _MILLISECONDS[text[20:]]
+    except (ValueError, KeyError):
         raise ValueError(f"{text!r} is not an instant like 2026-11-01T00:00:00.000Z") from None
 
 
 def parse_second(text: str) -> int:
     """Read ``YYYY-MM-DDTHH:mm:ssZ`` and nothing else; ValueError says what was found instead."""
     try:
-        return _minute_at(text[:17]) + _within_minute_ms(f"{text[17:-1]}.000{text[-1:]}")
+        return parse_instant(f"{text[:-1]}.000{text[-1:]}")
     except ValueError:
         raise ValueError(f"{text!r} is not an instant like 2026-11-01T00:00:00Z") from None
 
@@ -43,7 +46,7 @@ def format_second(at: int) -> str:
     return f"{_second_text(at // 1000)}Z"
 
 
-# A log's instants are many, but its minutes are few, and so are the milliseconds of a minute.
+# A log's instants are many, but its minutes are few.
 @lru_cache(maxsize=64)
 def _minute_at(minute: str) -> int:
     found = datetime.strptime(minute, _MINUTE).replace(tzinfo=UTC)
@@ -51,14 +54,6 @@ def _minute_at(minute: str) -> int:
     if f"{found:{_MINUTE}}" != minute or not 0 <= at < END_AT:
         raise ValueError(minute)
     return at
-
-
-@lru_cache(maxsize=65_536)
-def _within_minute_ms(text: str) -> int:
-    digits = text[:2] + text[3:6]
-    if len(text) != 7 or text[2] + text[6] != ".Z" or not (digits.isascii() and digits.isdigit() and digits < "60000"):
-        raise ValueError(text)
-    return int(digits)
 
 
 @lru_cache(maxsize=256)

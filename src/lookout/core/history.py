@@ -113,7 +113,8 @@ class History:
         elif at < last_at:
             self._set_back(at)
         elif at < self._bucket_at + self._span.bucket_ms:  # nearly always
-            self._watch(last_at, at)
+            if self._is_filling:
+                self._watched_ms += min(at - last_at, self._span.hold_ms)
         else:
             self._advance(at, last_at)
         self.published_at = at
@@ -123,10 +124,9 @@ class History:
             strip = self._strips.get(check)
             if strip is None:  # it aged out just now
                 continue
-            strip.set_status(NO_DATA, None)
             if self._bucket != bucket:  # its last status reaches into a bucket in which it was not published
                 strip.discard(self._watched_ms)
-            strip.count(at, self._watched_ms)
+            strip.publish(NO_DATA, None, at, self._watched_ms)
         if self._expiries and self._expiries[0][0] <= at:
             self._expire(at)
 
@@ -151,8 +151,7 @@ class History:
         strip = self._strips.get(row.check)
         if strip is None:
             strip = self._strips[row.check] = Strip(Tally(row.check, NO_DATA, self._watched_ms, {}), {})
-        strip.set_status(CHARACTERS[row.status], row.expires_at)
-        strip.count(at, self._watched_ms)
+        strip.publish(CHARACTERS[row.status], row.expires_at, at, self._watched_ms)
         self._queue(row.check, strip)
 
     def _queue(self, check: Check, strip: Strip) -> None:

@@ -89,12 +89,6 @@ class Ledger:
         """A check's newest row, published or not yet."""
         return self._changed.get(check) or self._rows[check]
 
-    def watches(self, check: Check) -> bool:
-        return check in self._plan.monitored
-
-    def follows(self, chain_id: int) -> bool:
-        return chain_id in self._heads
-
     def start(self, at: int, last_at: int | None = None) -> None:
         """The monitor begins to run; ``last_at`` is the last instant it knew of before, if not that of its last
         publication. If the clock was set back meanwhile, all that was waiting goes on waiting from where it was, or
@@ -128,7 +122,8 @@ class Ledger:
 
     def hear(self, at: int) -> None:
         """Somebody answered, so that the monitor is not blind (M13)."""
-        self._last_answer_at = at if self._last_answer_at is None else max(self._last_answer_at, at)
+        if self._last_answer_at is None or at > self._last_answer_at:
+            self._last_answer_at = at
 
     def judge(self, seen: Observation) -> Row:
         """A probe of a monitored check completed; its new row."""

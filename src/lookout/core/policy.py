@@ -55,10 +55,10 @@ def judge(
     is the monitor's own, not the service's (M13).
     """
     match seen.found:
-        case Blocks(position):
-            return _judge_blocks(memory, seen, position, reference, limits)
-        case Indexes(position, head):
-            return _judge_indexes(memory, seen, position, head, limits)
+        case Blocks() as blocks:
+            return _judge_blocks(memory, seen, blocks.position, reference, limits)
+        case Indexes() as indexes:
+            return _judge_indexes(memory, seen, indexes.position, indexes.head, limits)
         case Members(responding, monitored):  # S10
             metrics = Metrics(responding=responding, monitored=monitored)
             if monitored == 0:
@@ -146,15 +146,16 @@ def _remember_head(heads_seen: HeadsSeen, at: int, head: int, long_ago_at: int) 
 def _behind(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits, *, far: bool) -> tuple[Memory, Row]:
     far_behind = memory.far_behind + 1 if far else 0
     status: Status = "degraded" if far_behind >= limits.degraded_evaluations else "catching-up"  # S4, S5, S6, S9
-    memory, row = _evaluated(memory, seen, (status, "behind", metrics), limits)
-    return replace(memory, far_behind=far_behind), row
+    return _evaluated(memory, seen, (status, "behind", metrics), limits, far_behind)
 
 
-def _evaluated(memory: Memory, seen: Observation, judgement: Judgement, limits: Limits) -> tuple[Memory, Row]:
+def _evaluated(
+    memory: Memory, seen: Observation, judgement: Judgement, limits: Limits, far_behind: int = 0
+) -> tuple[Memory, Row]:
     """The service answered and was compared (R6, R7)."""
     status, reason, metrics = judgement
     row = Row(seen.check, status, reason, seen.at, seen.at, seen.at + limits.row_lifetime_ms, metrics)
-    return replace(memory, failures=0, far_behind=0, last_success_at=seen.at), row
+    return replace(memory, failures=0, far_behind=far_behind, last_success_at=seen.at), row
 
 
 def _incomparable(

@@ -36,17 +36,18 @@ class Strip:
         self.known: list[int] = []  # of each window; empty until they are counted
         self.current: list[int] = []
 
-    def set_status(self, character: str, expires_at: int | None) -> None:
-        """Take the row's new status; it counts from the next ``count`` on."""
+    def publish(self, character: str, expires_at: int | None, at: int, watched_ms: int) -> None:
+        """Take the row's new status, and let it count from this instant on."""
         self.published, self.expires_at = character, expires_at
+        self.count(at, watched_ms)
 
     def count(self, at: int, watched_ms: int) -> None:
         """Let the row count, from this instant on, as what it is then (H17). So much of the bucket was watched."""
         expired = self.expires_at is not None and self.expires_at <= at
         character = "?" if expired else self.published
         if character != self.tally.counted:
-            self._add_held_time(watched_ms)
-            self.tally = replace(self.tally, counted=character)
+            lasted_ms = self._lasted_ms(watched_ms)
+            self.tally = replace(self.tally, counted=character, since_ms=watched_ms, lasted_ms=lasted_ms)
 
     def discard(self, watched_ms: int) -> None:
         """Let what was watched of the bucket since then count as nothing."""
@@ -60,10 +61,10 @@ class Strip:
 
     def put_aside(self, bucket: int, watched_ms: int) -> None:
         """Keep the tally of the filling bucket, until it is recorded or the clock comes back to it."""
-        self._add_held_time(watched_ms)
-        tally = self.tally
-        if tally.lasted_ms:
-            self.tally = replace(tally, lasted_ms={}, later={**tally.later, bucket: tally.lasted_ms})
+        lasted_ms, later = self._lasted_ms(watched_ms), self.tally.later
+        if lasted_ms:
+            later = {**later, bucket: lasted_ms}
+        self.tally = replace(self.tally, since_ms=watched_ms, lasted_ms={}, later=later)
 
     def take_up(self, bucket: int) -> None:
         """Begin a bucket, or go on with it."""
@@ -121,16 +122,13 @@ class Strip:
                 self.known[n] += (entering in KNOWN) - (gone in KNOWN)
                 self.current[n] += (entering == "c") - (gone == "c")
 
-    def _add_held_time(self, watched_ms: int) -> None:
-        """Add to the tally how long the status that counts has lasted."""
-        tally = self.tally
-        held_ms = watched_ms - tally.since_ms
-        if held_ms == 0:
-            return
-        lasted_ms = tally.lasted_ms
-        if tally.counted != NO_DATA:
-            lasted_ms = {**lasted_ms, tally.counted: lasted_ms.get(tally.counted, 0) + held_ms}
-        self.tally = replace(tally, since_ms=watched_ms, lasted_ms=lasted_ms)
+    def _lasted_ms(self, watched_ms: int) -> dict[str, int]:
+        """How long each status has lasted in the filling bucket, the one that counts now included."""
+        counted, lasted_ms = self.tally.counted, self.tally.lasted_ms
+        held_ms = watched_ms - self.tally.since_ms
+        if held_ms == 0 or counted == NO_DATA:
+            return lasted_ms
+        return {**lasted_ms, counted: lasted_ms.get(counted, 0) + held_ms}
 
     def _take_later(self, bucket: int) -> dict[str, int]:
         """What was put aside of a bucket, which is not kept aside any longer."""
