@@ -7,14 +7,14 @@ from typing import Final
 from lookout.base.logger import get_logger
 from lookout.server.front import Front
 
-_LOOK_EVERY_S: Final = 0.25
+_LOOK_EVERY_S: Final = 0.125
 _FIRST_LOOK_S: Final = 2.0
 
 log = get_logger("server")
 
 
 class Follower:
-    """Looks at the store four times a second, from ``start`` to ``stop``. A second thread looks at the time, since the
+    """Looks at the store eight times a second, from ``start`` to ``stop``. A second thread looks at the time, since the
     first may hang with its store."""
 
     def __init__(self, front: Front) -> None:
