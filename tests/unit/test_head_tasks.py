@@ -151,10 +151,12 @@ class OneAfterTheOther:
     async def _answer(self, number: int, result: object) -> AsyncIterator[Any]:
         await asyncio.sleep(0.1)
 
-        async def body() -> AsyncIterator[bytes]:
-            yield json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
+        pieces = [json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode(), b""]
 
-        yield SimpleNamespace(status=200, headers={}, content=SimpleNamespace(iter_any=body))
+        async def read_a_piece() -> bytes:
+            return pieces.pop(0)
+
+        yield SimpleNamespace(status=200, headers={}, content=SimpleNamespace(readany=read_a_piece))
 
 
 @pytest.mark.clause("M8")

@@ -1,9 +1,8 @@
 """RPC nodes: a chain's head, read from an endpoint of it; and how far one node is."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from lookout.base.instants import END_AT
 from lookout.core.completeness.asks import Log, Receipt
@@ -20,6 +19,8 @@ from lookout.protocols.tables import KindTable
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
+
+_Answer = TypeVar("_Answer")
 
 _CHAIN_ID: Final = 1
 _BLOCK: Final = 2
@@ -42,20 +43,21 @@ class CheckedChainId:
         self._request = replace(request, body=call("eth_chainId", [], _CHAIN_ID))
         self._right_at: int | None = None
 
-    @asynccontextmanager
-    async def checked(self, session: "Session", now: Now) -> AsyncIterator[None]:
-        """What is asked inside is asked of a node of the right chain, within the session's time."""
+    async def ask(self, session: "Session", now: Now, question: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """Ask a node of the right chain, within the session's time, to which the question keeps by itself."""
         try:
+            if self._holds(now()):
+                return await question()
             async with at_most(session.timeout_s):
                 await self.check(session, now)
-                yield
+                return await question()
         except BaseException:  # also if it was cancelled
             self._right_at = None
             raise
 
     async def check(self, session: "Session", now: Now) -> bool:
         """Whether the node had to be asked."""
-        if self._right_at is not None and 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
+        if self._holds(now()):
             return False
         self._right_at = None
         found = parse_chain_id(await session.fetch(self._request))
@@ -63,6 +65,9 @@ class CheckedChainId:
             raise WrongChainFailed(found, self._expected)
         self._right_at = now()
         return True
+
+    def _holds(self, at: int) -> bool:
+        return self._right_at is not None and 0 <= at - self._right_at < _CHAIN_ID_HOLDS_MS
 
 
 class EvmEndpoint:
@@ -75,9 +80,11 @@ class EvmEndpoint:
         self._chain_id = CheckedChainId(chain_id, self._ask_block)
 
     async def read(self, session: "Session", now: Now, /) -> Reading:
-        async with self._chain_id.checked(session, now):
-            block = parse_block(await session.fetch(self._ask_block))
+        block = await self._chain_id.ask(session, now, lambda: self._read_block(session))
         return Reading(now(), block.height, block.block_at)
+
+    async def _read_block(self, session: "Session") -> Block:
+        return parse_block(await session.fetch(self._ask_block))
 
     async def check_chain(self, session: "Session", now: Now, /) -> bool:
         """Whether the node had to be asked for its chain id, which logs and receipts need."""
@@ -112,8 +119,7 @@ class EvmSource:
         self._chain_id = CheckedChainId(settings.chain, one.request)
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
-        async with self._chain_id.checked(session, now):
-            return await self._one.probe(session, now)
+        return await self._chain_id.ask(session, now, lambda: self._one.probe(session, now))
 
 
 def parse_chain_id(body: bytes) -> int:

@@ -151,7 +151,7 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
     unzip = zlib.decompressobj(16 + zlib.MAX_WBITS) if "gzip" in encoding else None
     body = bytearray()
     received = 0
-    async for chunk in response.content.iter_any():
+    while chunk := await response.content.readany():
         received += len(chunk)
         if unzip is None:
             body += chunk
