@@ -124,6 +124,14 @@ def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> No
             START + '{"x":"' + "x" * 1_100_000 + '"}\n', "line 2: longer than 1048576 bytes", id="an endless line"
         ),
         pytest.param(
+            START + '{"x":"' + "x" * 1_048_569 + '"}\n', "line 2: longer than 1048576 bytes", id="one byte too long"
+        ),
+        pytest.param(
+            START + '{"x":"' + "x" * 1_048_568 + '"}\n',
+            "line 2: not a line of the log: Object missing required field `at`",
+            id="as long as it may be, but of no kind",
+        ),
+        pytest.param(
             START + START.replace("start", "stop") * 2 + "{\n",
             "line 3: only a start can stand here, at the beginning or after a stop",
             id="of two bad lines the first, however each is bad",
@@ -142,6 +150,22 @@ def test_a_bad_log_is_refused_with_its_line_and_reason_and_nothing_is_written(
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert outcome.stderr == f"lookout: log.jsonl: {reason}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("log", "exit_code"),
+    [
+        pytest.param(START + PEERS + PEERS.replace(":01.", ":03."), 0, id="a line later than is asked for"),
+        pytest.param("nonsense\n", 2, id="a line that is none"),
+    ],
+)
+def test_a_pipe_that_stays_open_is_read_no_further_than_needed(log: str, exit_code: int, tmp_path: Path) -> None:
+    options = ["-c", str(VECTORS / "edges.toml"), "--until", "2026-11-05T12:00:02Z", "--live", "live.json"]
+    with subprocess.Popen([LOOKOUT, "replay", "-", *options], cwd=tmp_path, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(log.encode())
+        process.stdin.flush()
+        assert process.wait(timeout=30) == exit_code
 
 
 @pytest.mark.parametrize("cut", [b'{"at":"2026-11-05T12:00', b'{"at":"\xc3', b"{", b'{"at":5,"ki'])

@@ -44,7 +44,8 @@ class CheckedChainId:
         self._right_at: int | None = None
 
     async def ask(self, session: "Session", now: Now, question: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        """Ask a node of the right chain, within the session's time, to which the question keeps by itself."""
+        """Ask a node of the right chain. ``question`` has to end within the session's time on its own: the limit here
+        is for the chain id and the question together."""
         try:
             if self._holds(now()):
                 return await question()

@@ -1,6 +1,6 @@
 """A recorded observation log run through the rules: the same events, the same documents."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, Final
 
 from lookout.base.instants import format_instant
@@ -37,7 +37,7 @@ class Replay:
 
     def feed(self, event: Event | BadLine) -> None:
         """Apply one event; LineError if it cannot follow the ones before."""
-        at = event.at  # below, types are compared: isinstance and match take five times as long for a Struct
+        at = event.at
         if type(event) is Started:
             # While running this is a crash: nothing was published after the event before it.
             self.ledger.start(at, self.last_at)
@@ -45,6 +45,7 @@ class Replay:
         elif not self.running or self.last_at is None or not self.last_at <= at <= self._beat_at:
             self._pass_time(at)
         self.last_at = at
+        # Types are compared, since isinstance and match take much longer to tell that a Struct is of another one.
         if type(event) is Observation:
             if event.check not in self._plan.monitored or not self._fits(event):
                 self._skip(at, *event.check)
@@ -63,7 +64,7 @@ class Replay:
             self.ledger.set_gaps(event.check, event.gaps)
         elif type(event) is BadLine:
             if self._concerns(event):
-                raise event.error
+                raise LineError(event.reason)
             self._skip(at, event.service or "heads", event.chain_id)
             return
         elif type(event) is Stopped:
@@ -123,11 +124,13 @@ class Replay:
 
 
 def read_log(log: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | BadLine]]:
-    """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
+    """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning. Of a
+    pipe that is still open, what it has so far is read at once."""
     number, rest = 1, b""
-    while block := log.read(LONGEST_LINE):
+    read: Callable[[int], bytes] = getattr(log, "read1", log.read)  # read would wait until it has that much
+    while block := read(LONGEST_LINE):
         lines = (rest + block).split(b"\n")
-        if len(lines[0]) > LONGEST_LINE:  # no other can be: they are of this block alone
+        if len(lines[0]) > LONGEST_LINE:  # the others are parts of a block, which is no longer than that
             raise LogError(f"line {number}: longer than {LONGEST_LINE} bytes")
         rest = lines.pop()
         yield from _parse_lines(lines, number)

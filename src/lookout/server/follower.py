@@ -9,6 +9,7 @@ from lookout.server.front import Front
 
 _LOOK_EVERY_S: Final = 0.125
 _FIRST_LOOK_S: Final = 2.0
+_LAST_LOOK_S: Final = 0.25
 
 log = get_logger("server")
 
@@ -36,7 +37,7 @@ class Follower:
         self._stopped.set()
         for thread in self._threads:
             if thread.is_alive():
-                thread.join(timeout=_LOOK_EVERY_S)
+                thread.join(timeout=_LAST_LOOK_S)
 
     def _look(self) -> None:
         try:

@@ -69,7 +69,7 @@ class BadLine(Struct, frozen=True, gc=False):
     at: int
     service: str | None
     chain_id: int | None
-    error: LineError
+    reason: str
 
 
 Event = Started | HeadRead | Observation | Compared | Stopped
@@ -119,19 +119,19 @@ def parse_line(line: bytes) -> Event | BadLine:
             try:
                 return Observation(check, at, _found(service, fields))
             except LineError as error:
-                return BadLine(at, *check, error)
+                return BadLine(at, *check, str(error))
         case "head":
             chain_id = _chain_id(fields.chain_id)
             try:
                 return HeadRead(at, chain_id, _reading(at, fields))
             except LineError as error:
-                return BadLine(at, None, chain_id, error)
+                return BadLine(at, None, chain_id, str(error))
         case "coverage":
             check, service = _check(fields)
             try:
                 return Compared(at, check, _gaps(service, fields))
             except LineError as error:
-                return BadLine(at, *check, error)
+                return BadLine(at, *check, str(error))
         case "start":
             return Started(at)
         case "stop":
@@ -144,7 +144,7 @@ def parse_event(line: bytes) -> Event:
     """Read one line; LineError if it is not exactly as the format has it."""
     event = parse_line(line)
     if isinstance(event, BadLine):
-        raise event.error
+        raise LineError(event.reason)
     return event
 
 
