@@ -11,7 +11,8 @@ import pytest
 
 from lookout.base.setting_types import SECRET, Table, Url
 from lookout.config.file import ConfigError, read_config, read_server_config
-from lookout.config.settings import ServerSettings, Settings
+from lookout.config.server_settings import ServerSettings
+from lookout.config.settings import Settings
 from lookout.config.table_reader import TableReader
 from lookout.config.tables import AdminTable, LogTable, RpcEndpoint, ServerTable
 from lookout.core.heads import Pace

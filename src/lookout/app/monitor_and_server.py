@@ -18,7 +18,8 @@ from lookout.app.sockets import check_free, is_conflict
 from lookout.base.admin_port import AdminError
 from lookout.base.logger import get_logger
 from lookout.base.unix_socket import is_unix
-from lookout.config.settings import ServerSettings, Settings
+from lookout.config.server_settings import ServerSettings
+from lookout.config.settings import Settings
 
 _TO_END_S: Final = 5.0
 _FIRST_WAIT_S: Final = 1.0

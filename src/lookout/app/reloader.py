@@ -21,7 +21,8 @@ from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
-from lookout.config.settings import ServerSettings, Settings
+from lookout.config.server_settings import ServerSettings
+from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable
 from lookout.core.model import Check
 from lookout.core.services import SERVICES

@@ -17,13 +17,12 @@ from lookout.app.admin import open_admin_port
 from lookout.app.log import LIBRARIES, configure_log
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.sockets import ListenError, check_free
-from lookout.app.worker import build_front, build_worker
+from lookout.app.worker import build_worker
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.host_port import format_host_port
 from lookout.base.logger import get_logger
-from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError, read_server_config
-from lookout.config.settings import ServerSettings
+from lookout.config.server_settings import ServerSettings
 from lookout.server.asgi import AsgiApplication
 from lookout.server.counts import Counts
 from lookout.server.crowds import Crowds
@@ -97,6 +96,10 @@ def _handle_signals(stopping: Container[signal.Signals], end: Callable[..., None
 def asgi() -> AsgiApplication:
     """The application for another ASGI server, in one process; LOOKOUT_CONFIG names the configuration file. SystemExit,
     after what is wrong with it was said, if it cannot be used."""
+    # The parent of workers needs neither, and would start a fifth later.
+    from lookout.app.front import build_front
+    from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError, read_server_config
+
     path = Path(os.environ.get(CONFIG_VARIABLE) or DEFAULT_CONFIG)
     try:
         settings = read_server_config(path)

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from lookout.base.environment import pick_ordinary
-from lookout.config.settings import ServerSettings
+from lookout.config.server_settings import ServerSettings
 from lookout.server.shared_memory import nameless_file
 from lookout.store.kinds import kind_of
 

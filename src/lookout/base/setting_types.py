@@ -14,7 +14,7 @@ from lookout.base.url import find_proxy_mistake, find_url_mistake
 
 _YEAR_S: Final = 31_536_000
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+_HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
 _HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
 

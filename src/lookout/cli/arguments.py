@@ -12,7 +12,8 @@ from click.core import ParameterSource
 from lookout.app.process import WRONG_USE
 from lookout.base.setting_types import is_host_port
 from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
-from lookout.config.settings import SEGMENT, ServerSettings, Settings
+from lookout.config.server_settings import ServerSettings
+from lookout.config.settings import SEGMENT, Settings
 
 NOT_FINE: Final = 1
 

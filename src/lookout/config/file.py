@@ -12,7 +12,8 @@ from lookout.alerts.sender import INSTALL, count_recipients, is_installed
 from lookout.base.problem import Problem, UnreadError, run_checks
 from lookout.config.alerts import is_target_name
 from lookout.config.lines import find_line, find_lines
-from lookout.config.settings import ServerSettings, Settings, type_of_file
+from lookout.config.server_settings import ServerSettings
+from lookout.config.settings import Settings, type_of_file
 from lookout.config.table_reader import TableReader
 from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
-from msgspec import Meta, Struct, defstruct, field
+from msgspec import Meta, defstruct, field
 from msgspec.structs import fields
 
 from lookout.alerts.deployment import Deployment
@@ -17,6 +17,7 @@ from lookout.base.text import shorten
 from lookout.base.unix_socket import can_be_asked
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.own_services import OwnService, type_of_own_services
+from lookout.config.server_settings import ServerSettings
 from lookout.config.source_tables import type_of_tables
 from lookout.config.tables import (
     AdminTable,
@@ -45,22 +46,6 @@ from lookout.public.about import ChainDescription, Description, ServiceDescripti
 Value = TypeVar("Value", int, str)
 _UNNAMED: Final = "protocol"  # where none is named
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
-
-
-class ServerSettings(Struct, frozen=True):
-    """What a server needs of a configuration, and all of it that its processes ever hold."""
-
-    protocol: str
-    server: ServerTable
-    admin: AdminTable
-    log: LogTable
-    description: Description
-    store_url: str
-    reads_as_writer: bool = False
-
-    @property
-    def store_key(self) -> str:
-        return "store.url" if self.reads_as_writer else "store.read_url"
 
 
 class Settings(Table, frozen=True):

@@ -25,7 +25,7 @@ SILENT_MS: Final = OLD_MS
 
 _DAY_S: Final = 86_400
 # What no XML may hold, escaped or not, and what is no text in UTF-8.
-_NO_TEXT: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_TEXT: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class Names(NamedTuple):
