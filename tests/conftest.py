@@ -4,6 +4,7 @@ import asyncio
 import gc
 import inspect
 import os
+import signal
 from collections.abc import Generator
 from itertools import islice
 
@@ -26,6 +27,9 @@ settings.register_profile(
 settings.register_profile("explore", parent=settings.get_profile("everyday"), derandomize=False, max_examples=2_000)
 settings.register_profile("shrink", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
+
+# A shell's background ignores Ctrl-C, and so would all that is started there; some tests end something by it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Where Debian has varnishd and useradd, which not every user's PATH names.
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
