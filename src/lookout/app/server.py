@@ -96,7 +96,7 @@ def _handle_signals(stopping: Container[signal.Signals], end: Callable[..., None
 def asgi() -> AsgiApplication:
     """The application for another ASGI server, in one process; LOOKOUT_CONFIG names the configuration file. SystemExit,
     after what is wrong with it was said, if it cannot be used."""
-    # The parent of workers needs neither, and would start a fifth later.
+    # The parent of workers needs neither, and starts sooner without them.
     from lookout.app.front import build_front
     from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError, read_server_config
 
