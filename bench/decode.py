@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from bench.figures import Figure
-from lookout.core.model import Check
+from lookout.app.process import run
+from lookout.core.model import Check, Failed, Found, Members
 from lookout.protocols.broadcasters.announcements import LONGEST_PAYLOAD
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
@@ -29,8 +30,12 @@ def measure() -> Iterator[Figure]:
     for parser, (parse, _) in PARSERS.items():
         longest_ms, shape = max((longest(parse, parser, shape), shape) for shape in SHAPES)
         yield _figure(f"the costliest answer, {parser}", longest_ms, shape)
-    stall_ms = min(asyncio.run(longest_stall_ms(costly_page())) for _ in range(TRIES))
-    yield _figure("a page of costly announcements, as a bomb", stall_ms, "the longest stall of the loop")
+    for measured, answer, found in (
+        ("a page of costly announcements, as a bomb", bomb(costly_page()), Members),
+        ("a page in chunks of one byte", in_chunks(costly_page()), Failed),
+    ):
+        stall_ms = min(run(longest_stall_ms(answer, found)) for _ in range(TRIES))
+        yield _figure(measured, stall_ms, "the longest stall of the loop")
 
 
 def longest(parse: Callable[[bytes], object], parser: str, shape: str) -> float:
@@ -58,10 +63,18 @@ def costly_page() -> bytes:
     return a_page(*[message] * (LIMIT_BYTES // (len(message["payload"]) + 500)))
 
 
-async def longest_stall_ms(page: bytes) -> float:
-    """How long a probe of such a page keeps a task waiting that only wants to go on."""
+def bomb(page: bytes) -> bytes:
     body = gzip.compress(page)
-    answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    return b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def in_chunks(page: bytes) -> bytes:
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in page)
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+
+
+async def longest_stall_ms(answer: bytes, expected: type[Found]) -> float:
+    """How long a probe that is answered so keeps a task waiting that only wants to go on."""
     stalls_s: list[float] = []
 
     async def tick() -> None:
@@ -75,8 +88,8 @@ async def longest_stall_ms(page: bytes) -> float:
         source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         found = await observe(source, session, lambda: time.time_ns() // 1_000_000)
         ticking.cancel()
-    if Check("broadcasters", 1) not in found:
-        raise RuntimeError("the page was not read")
+    if type(found[Check("broadcasters", 1)]) is not expected:
+        raise RuntimeError(f"{found} was found, and not {expected.__name__}")
     return max(stalls_s) * 1000
 
 

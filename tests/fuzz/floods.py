@@ -1,4 +1,4 @@
-"""Floods from upstreams: costly answers, interim responses, forged announcements. Nobody else waits for them.
+"""Floods from upstreams: costly answers, interim responses, tiny chunks, forged announcements. Nobody waits for them.
 
 A case is the name of a flood. The longest stall of the event loop, the growth of memory and the latest probe are
 measured for each, and the worst of all are reported.
@@ -13,11 +13,12 @@ from contextlib import contextmanager, suppress
 from random import Random
 from typing import Final, NamedTuple
 
+from lookout.app.process import run
 from lookout.core.model import Check, Failed, Found
 from lookout.protocols.broadcasters.source import PAGE_SIZE, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import fetch, open_session
+from lookout.protocols.client.session import open_session
 from lookout.protocols.corpus import SHAPES, listed
 from lookout.protocols.source import OneRequest, Source, observe
 from tests.builders import NOON
@@ -34,8 +35,11 @@ _MOST_KB: Final = 60_000
 _AT_ONCE: Final = 4
 _CHECK: Final = Check("indexer", 1)
 
-_INTERIM: Final[dict[str, bytes]] = {
-    f"interim {code}": b"HTTP/1.1 %d X\r\n\r\n" % code * 4_000 for code in (100, 102, 103)
+_HEAD: Final = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+# How each begins, and what it goes on with.
+_ENDLESS: Final[dict[str, tuple[bytes, bytes]]] = {
+    **{f"interim {code}": (b"", b"HTTP/1.1 %d X\r\n\r\n" % code * 4_000) for code in (100, 102, 103)},
+    **{f"chunks of {size}": (_HEAD, b"%x\r\n%b\r\n" % (size, b" " * size) * 4_000) for size in (1, 5, 20)},
 }
 
 
@@ -50,12 +54,12 @@ def _forged() -> bytes:
 
 
 def _names() -> list[str]:
-    return [*_INTERIM, "announcements", *(f"{parser}: {shape}" for parser in PARSERS for shape in SHAPES)]
+    return [*_ENDLESS, "announcements", *(f"{parser}: {shape}" for parser in PARSERS for shape in SHAPES)]
 
 
 def _conversation(name: str) -> Conversation:
-    if name in _INTERIM:
-        return pouring(b"", _INTERIM[name])
+    if name in _ENDLESS:
+        return pouring(*_ENDLESS[name])
     if name == "announcements":
         return _answer(_forged())
     parser, _, shape = name.partition(": ")
@@ -119,7 +123,7 @@ async def _flood(name: str) -> _Figures:
         ticking = asyncio.create_task(tick())
         began_s = time.monotonic()
         floods = [observe(_source(name, url), session, lambda: NOON) for _ in range(_AT_ONCE)]
-        *_, answer = await asyncio.gather(*floods, fetch(session, Request("GET", honest)), return_exceptions=True)
+        *_, answer = await asyncio.gather(*floods, session.fetch(Request("GET", honest)), return_exceptions=True)
         latest_s = time.monotonic() - began_s
         ticking.cancel()
         with suppress(asyncio.CancelledError):
@@ -132,7 +136,7 @@ def _judge(case: bytes) -> tuple[Verdict, _Figures]:
     name = case.decode("latin-1")
     if name not in _names():
         return Verdict("no flood"), _Figures()
-    figures = asyncio.run(_flood(name))
+    figures = run(_flood(name))
     return Verdict(name, f"{name}: {figures}" if figures.is_too_much else ""), figures
 
 
@@ -154,7 +158,7 @@ def _judging() -> Iterator[Judge]:
 
 
 def _seeds() -> list[bytes]:
-    return [name.encode() for name in (*_INTERIM, "announcements")]
+    return [name.encode() for name in (*_ENDLESS, "announcements")]
 
 
 FLOODS: Final = Kind("floods from upstreams", _seeds, _change, _judging, is_steady=False)

@@ -17,7 +17,7 @@ import pytest
 from lookout.base.pieces import Pieces
 from lookout.monitor.recorder import LogFile
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import fetch, open_session
+from lookout.protocols.client.session import open_session
 from lookout.state.log import Started
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
@@ -188,7 +188,7 @@ def test_a_cookie_is_not_sent_back() -> None:
     async def ask_twice(url: str) -> None:
         async with open_session(30) as session:
             for _ in range(2):
-                await fetch(session, Request("GET", url))
+                await session.fetch(Request("GET", url))
 
     with a_listener(with_cookie) as upstream:
         asyncio.run(ask_twice(upstream.replace("127.0.0.1", "localhost")))  # no jar keeps cookies of bare numbers
@@ -213,8 +213,8 @@ def test_a_cookie_is_not_sent_back() -> None:
 def test_a_header_that_nobody_asked_for_changes_nothing(header: bytes) -> None:
     async def ask(url: str) -> bytes:
         async with open_session(30) as session:
-            await fetch(session, Request("GET", url))
-            return await fetch(session, Request("GET", url))
+            await session.fetch(Request("GET", url))
+            return await session.fetch(Request("GET", url))
 
     with a_listener(lambda _: http(b"{}", header)) as upstream:
         assert asyncio.run(ask(upstream)) == b"{}"

@@ -15,7 +15,7 @@ from lookout.monitor.resources import Resources
 from lookout.monitor.watcher import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import Session, fetch
+from lookout.protocols.client.session import Session
 
 TIMEOUT_S: Final = 10.0
 _LOOK_EVERY_S: Final = 1.0
@@ -63,7 +63,7 @@ class Pinger:
 
     async def _ping(self, session: Session, ping: PingTable) -> None:
         try:
-            await fetch(session, Request("GET", ping.url))
+            await session.fetch(Request("GET", ping.url))
         except ProbeFailed as failure:
             if not _is_fine(failure):
                 self._instruments.count_ping("failed")

@@ -18,10 +18,10 @@ from lookout.monitor.sources import sources_of
 from lookout.protocols.broadcasters.protocol import BROADCASTERS
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.access import DIRECT, AccessTable
-from lookout.protocols.client.connector import MOST_HEAD_BYTES
+from lookout.protocols.client.connector import MOST_BESIDES_BODY
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import Session, fetch, open_session
+from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.protocol import AnyProtocol
 from lookout.protocols.registry import PROTOCOLS
 from tests.builders import NOON
@@ -78,7 +78,7 @@ def run(coroutine: Coroutine[Any, Any, Any], new_loop: NewLoop) -> Any:
 async def ask(session: Session, url: str, access: AccessTable = DIRECT) -> bytes | str:
     """The body, or why there is none."""
     try:
-        return await fetch(session, Request("POST", url, access, b"{}"))
+        return await session.fetch(Request("POST", url, access, b"{}"))
     except ProbeFailed as failure:
         return failure.reason
 
@@ -300,7 +300,7 @@ async def test_a_proxy_that_cannot_be_reached_is_named_as_the_cause(proxy: str, 
         pytest.param(lambda: Flood(b"", HINTS), {"bad_http: too many interim answers"}, id="hints"),
         pytest.param(
             lambda: Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            {f"bad_http: no answer within {MOST_HEAD_BYTES} bytes"},
+            {f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body"},
             id="a head of long fields",
         ),
         pytest.param(
@@ -337,7 +337,7 @@ def test_a_flood_from_a_proxy_is_left_unread(flood: Callable[[], Flood], reasons
         pytest.param(lambda: Flood(b"", CONTINUE), "bad_http: too many interim answers", id="interim answers"),
         pytest.param(
             lambda: Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            f"bad_http: no answer within {MOST_HEAD_BYTES} bytes",
+            f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body",
             id="a head of long fields",
         ),
         pytest.param(lambda: Flood(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", CONTINUE), b"{}", id="after it"),

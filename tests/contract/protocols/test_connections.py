@@ -13,7 +13,7 @@ import pytest
 from lookout.demo.sim.certificate import CERTIFICATE, load_or_make
 from lookout.protocols.client.connector import PIECE_BYTES, Connector
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import Session, fetch
+from lookout.protocols.client.session import Session
 
 HEAD: Final = b"HTTP/1.1 200 OK\r\n"
 ANSWERS: Final = 3
@@ -76,7 +76,7 @@ async def test_answers_are_whole_and_come_on_one_connection(parts, is_tls: bool,
         aiohttp.ClientSession(connector=Connector(ssl=trusting), auto_decompress=False) as http,
     ):
         session = Session(http, 5)
-        found = [await fetch(session, Request("GET", url)) for _ in bodies]
+        found = [await session.fetch(Request("GET", url)) for _ in bodies]
     times = len(found[0]) // len(bodies[0])
     assert times * len(bodies[0]) > PIECE_BYTES or times == 1
     assert found == [body * times for body in bodies]

@@ -14,7 +14,7 @@ import pytest
 from lookout.protocols.client.exhaustion import can_open_files, has_free_port, own_fault
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.request import MIB, Request
-from lookout.protocols.client.session import fetch, open_session
+from lookout.protocols.client.session import open_session
 from tests.contract.protocols.upstreams import saying, talking
 from tests.exhaustion import with_little_memory, without_descriptors, without_threads
 
@@ -30,7 +30,7 @@ async def ended(taken: Taken, *said: bytes, host: str = "127.0.0.1", scheme: str
         address = url.replace("127.0.0.1", host).replace("http", scheme, 1)
         with taken():
             try:
-                await fetch(session, Request("GET", address, limit_bytes=200 * MIB))
+                await session.fetch(Request("GET", address, limit_bytes=200 * MIB))
             except OwnFault as fault:
                 return f"own: {fault.lacking}"
             except ProbeFailed as failure:

@@ -4,24 +4,35 @@ import asyncio
 import base64
 import json
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
+from aiohttp import ClientPayloadError
 
 from lookout.core.model import Found, Members, Nothing
 from lookout.protocols.broadcasters.announcements import LONGEST_PAYLOAD
-from lookout.protocols.broadcasters.source import MAX_PAGES, MOST_MESSAGES, MOST_SIGNATURES, PAGE_SIZE, SMALL_PAGE_SIZE
-from lookout.protocols.client.connector import MOST_HEAD_BYTES, MOST_INTERIM, PIECE_BYTES, Connection
+from lookout.protocols.broadcasters.source import (
+    LIMIT_BYTES,
+    MAX_PAGES,
+    MOST_MESSAGES,
+    MOST_SIGNATURES,
+    PAGE_SIZE,
+    SMALL_PAGE_SIZE,
+)
+from lookout.protocols.client import connector
+from lookout.protocols.client.connector import MOST_BESIDES_BODY, MOST_INTERIM, PIECE_BYTES, Connection
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import Session, fetch, open_session
+from lookout.protocols.client.request import MIB, Request
+from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.client.turns import Turns
 from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope
 from tests.contract.protocols.listener import ONE, probes
-from tests.contract.protocols.upstreams import Asked, Reply, answering, saying, talking
+from tests.contract.protocols.upstreams import Asked, Conversation, Reply, answering, saying, talking
 from tests.contract.protocols.waku_store import query_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 \r\n\r\n"
 HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
 PROBE_S = 5
@@ -51,7 +62,7 @@ class Flood:
 async def asked(session: Session, url: str) -> bytes | str:
     """The body, or why there is none."""
     try:
-        return await fetch(session, Request("GET", url))
+        return await session.fetch(Request("GET", url))
     except ProbeFailed as failure:
         return failure.reason
 
@@ -74,13 +85,23 @@ async def asked_amid(flood: Flood) -> bytes | str:
         pytest.param(Flood(b"", HINTS), "bad_http: too many interim answers", id="hints"),
         pytest.param(
             Flood(b"HTTP/1.1 102 Processing\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            f"bad_http: no answer within {MOST_HEAD_BYTES} bytes",
+            f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body",
             id="an interim answer with a head of long fields",
         ),
         pytest.param(
             Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            f"bad_http: no answer within {MOST_HEAD_BYTES} bytes",
+            f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body",
             id="a head of long fields",
+        ),
+        pytest.param(
+            Flood(CHUNKED, b"1\r\n \r\n"),
+            f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body",
+            id="a body in chunks of one byte",
+        ),
+        pytest.param(
+            Flood(CHUNKED, b"20;%b\r\n%b\r\n" % (b"a" * 32, b" " * 32)),
+            f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body",
+            id="a body in chunks with more to say of each than is in it",
         ),
         pytest.param(Flood(OK, CONTINUE), b"{}", id="interim answers after the answer"),
         pytest.param(Flood(OK, OK), b"{}", id="the answer again and again"),
@@ -143,9 +164,87 @@ async def test_floods_from_four_upstreams_fail_no_honest_one() -> None:
 
 
 @pytest.mark.clause("M6")
-async def test_a_connection_reads_a_small_piece_at_a_time() -> None:
-    """However much has come: a parser is never given more than that between two turns of the others."""
-    assert len(Connection(asyncio.get_running_loop()).get_buffer(-1)) == PIECE_BYTES <= 16_384
+@pytest.mark.parametrize(
+    "response", [pytest.param(OK, id="the answer again and again"), pytest.param(CONTINUE, id="being asked to go on")]
+)
+async def test_of_a_flood_no_more_is_parsed_than_a_small_piece(
+    response: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much has come: the event loop waits meanwhile."""
+    parsed = 0
+
+    class Counting(Connection):
+        def feed_data(self, *response: Any) -> None:
+            nonlocal parsed
+            parsed += 1
+            super().feed_data(*response)
+
+    monkeypatch.setattr(connector, "Connection", Counting)
+    await asked_amid(Flood(response * 10_000, response))
+    assert 1 <= parsed <= PIECE_BYTES // len(response) + 1
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize("limit_bytes", [MIB, LIMIT_BYTES])
+@pytest.mark.parametrize("size", [64, 100, 4_096, MIB])
+async def test_a_body_as_long_as_it_may_be_comes_in_small_chunks(size: int, limit_bytes: int) -> None:
+    body = b"[%b]" % (b" " * (limit_bytes - 2))
+    async with talking(saying(CHUNKED, chunks_of(body, size), b"0\r\n\r\n")) as url, open_session(PROBE_S) as session:
+        assert await session.fetch(Request("GET", url, limit_bytes=limit_bytes)) == body
+
+
+@pytest.mark.clause("M3", "M6")
+async def test_a_long_answer_leaves_the_next_one_on_its_connection_no_more_room_for_its_head() -> None:
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % MIB + b" " * MIB)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + b"A: %b\r\n" % (b"b" * 8_000) * 100 + b"Content-Length: 2\r\n\r\n{}")
+
+    async with talking(converse) as url, open_session(PROBE_S) as session:
+        assert await asked(session, url) == b" " * MIB
+        assert await asked(session, url) == f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body"
+
+
+@pytest.mark.clause("M3", "M16")
+@pytest.mark.parametrize("size", [100, 20_000, 60_000, 200_000])
+@pytest.mark.parametrize(
+    "end", [pytest.param(b"no size\r\n", id="a chunk"), pytest.param(b"0\r\nno field\r\n\r\n", id="a trailer")]
+)
+async def test_what_is_not_http_in_the_middle_of_a_body_is_noticed_at_once(size: int, end: bytes) -> None:
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + chunks_of(b" " * size, 4_096) + end)
+        await reader.read()
+
+    async with talking(converse) as url, open_session(PROBE_S) as session:
+        assert await asked(session, url) == "bad_http"
+
+
+@pytest.mark.clause("M9", "M16")
+@pytest.mark.parametrize(
+    ("converse", "expected"),
+    [
+        pytest.param(Flood(CHUNKED, b"1\r\n \r\n"), ProbeFailed, id="was refused"),
+        pytest.param(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}"), ClientPayloadError, id="broke off"),
+        pytest.param(saying(OK), b"{}", id="was whole"),
+    ],
+)
+async def test_who_reads_a_body_only_after_its_connection_was_closed_learns_that_it(
+    converse: Conversation, expected: bytes | type[Exception]
+) -> None:
+    async with talking(converse) as url, open_session(PROBE_S) as session, session.http.get(url) as response:
+        await asyncio.sleep(0.2)
+        if isinstance(expected, bytes):
+            assert await response.content.read() == expected
+        else:
+            with pytest.raises(expected):
+                await response.content.read()
+
+
+def chunks_of(body: bytes, size: int) -> bytes:
+    parts = (body[start : start + size] for start in range(0, len(body), size))
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
 @pytest.mark.clause("M6")

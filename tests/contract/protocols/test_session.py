@@ -14,7 +14,7 @@ from lookout.core.model import Blocks, Check, Failed
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
 from lookout.protocols.client.request import MIB, Request, below
-from lookout.protocols.client.session import fetch, open_session
+from lookout.protocols.client.session import open_session
 from lookout.protocols.source import OneRequest, observe
 from tests.builders import INDEXER, NOON
 from tests.contract.protocols.upstreams import (
@@ -36,7 +36,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 async def ask(url: str, *, timeout_s: float = 5, limit_bytes: int = MIB, **headers: str) -> bytes:
     async with open_session(timeout_s) as session:
-        return await fetch(session, Request("POST", url, AccessTable(headers=headers), b"{}", limit_bytes))
+        return await session.fetch(Request("POST", url, AccessTable(headers=headers), b"{}", limit_bytes))
 
 
 async def reason(conversation: Conversation, *, timeout_s: float = 5, scheme: str = "http") -> str:
@@ -212,8 +212,8 @@ async def test_an_http_code_is_part_of_the_failure() -> None:
 async def test_credentials_are_sent_and_cookies_are_not_kept() -> None:
     async with answering(lambda _: (200, b"{}")) as (url, asked), open_session(20) as session:
         with_user = url.replace("http://", "http://user:word@")
-        await fetch(session, Request("GET", with_user))
-        await fetch(session, Request("GET", with_user, AccessTable(headers={"authorization": "Bearer key\n"})))
+        await session.fetch(Request("GET", with_user))
+        await session.fetch(Request("GET", with_user, AccessTable(headers={"authorization": "Bearer key\n"})))
     first, second = asked
     assert first.headers["authorization"] == "Basic dXNlcjp3b3Jk"
     assert second.headers["authorization"] == "Bearer key"
@@ -298,10 +298,10 @@ async def test_a_long_answer_that_no_thread_is_left_for_is_a_fault_of_our_own() 
 @pytest.mark.clause("M6")
 async def test_two_hundred_hanging_upstreams_delay_no_other() -> None:
     async with talking(silence) as hanging, talking(saying(sized(b"{}"))) as alive, open_session(30) as session:
-        stuck = [asyncio.create_task(fetch(session, Request("GET", f"{hanging}/{n}"))) for n in range(200)]
+        stuck = [asyncio.create_task(session.fetch(Request("GET", f"{hanging}/{n}"))) for n in range(200)]
         await asyncio.sleep(0.1)
         began = time.monotonic()
-        await fetch(session, Request("GET", alive))
+        await session.fetch(Request("GET", alive))
         took_s = time.monotonic() - began
         for task in stuck:
             task.cancel()

@@ -17,7 +17,7 @@ from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadc
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import Session, fetch, open_session
+from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.evm import EVM, EvmEndpoint
 from lookout.protocols.messaging import MessagingSource, MessagingTable
 from lookout.protocols.source import Source, observe
@@ -119,4 +119,4 @@ async def test_a_name_server_that_stays_silent_is_a_timeout() -> None:
     connector = aiohttp.TCPConnector(resolver=NeverResolving())
     async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as http:
         with in_time(), pytest.raises(ProbeFailed, match="timeout"):
-            await fetch(Session(http, TIMEOUT_S), Request("GET", "http://stalls.invalid/"))
+            await Session(http, TIMEOUT_S).fetch(Request("GET", "http://stalls.invalid/"))

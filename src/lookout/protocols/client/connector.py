@@ -1,7 +1,8 @@
-"""Connections to strangers: they read in small pieces, and take no more than an answer to what was asked.
+"""Connections to strangers: they take an answer to what was asked, and little besides.
 
-aiohttp queues every response that it reads, and takes interim ones (100, 102, 103) for as long as they come. So the
-connection itself counts what comes before the answer, and stops reading after it.
+aiohttp queues every response that it reads, takes interim ones (100, 102, 103) for as long as they come, and an answer
+in chunks of one byte, each of which takes as long as a long one. So the connection itself counts what is not the
+answer's body, and stops reading after it.
 """
 
 import asyncio
@@ -18,49 +19,49 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import STAGE
 
 MOST_INTERIM: Final = 8  # a real server sends one or two
-MOST_HEAD_BYTES: Final = 65_536  # with interim answers; a real head has some hundred
-PIECE_BYTES: Final = 16_384  # read at a time: a thousand small responses take some milliseconds
+# Heads, with those of interim answers, and what stands between the chunks of a body, of which an eighth is free. A real
+# head has some hundred; chunks of one byte have so much when there are 13,000.
+MOST_BESIDES_BODY: Final = 65_536
+# Parsed at a time; it is judged before the next piece is. Of small responses a piece has a thousand, which take some
+# milliseconds; uvloop reads fifteen times as much at once.
+PIECE_BYTES: Final = 16_384
 
 _SWITCHING_PROTOCOLS: Final = 101  # nothing more comes after it
 
 
-class Connection(ResponseHandler, asyncio.BufferedProtocol):
+class Connection(ResponseHandler):
     """One connection. What nobody asked for ends it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._piece = bytearray(PIECE_BYTES)
         self._is_asked = False
         self._is_answered = False
         self._interim = 0
-        self._head_bytes = 0
-
-    def get_buffer(self, _sizehint: int) -> memoryview:
-        return memoryview(self._piece)  # TLS fills it part by part, and a part of a bytearray would be a copy
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self.data_received(bytes(memoryview(self._piece)[:nbytes]))
+        self._received_bytes = 0
 
     def set_response_params(self, **params: Any) -> None:
         """A request is about to be sent."""
         self._is_asked, self._is_answered = True, False
-        self._interim = self._head_bytes = 0
+        self._interim = self._received_bytes = 0
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
-        if not data:  # aiohttp's own call when a body was read to its end
+        if not data:  # aiohttp's own call: it goes on with what it kept while a long body waited to be read
             super().data_received(data)
-            return
+        for start in range(0, len(data), PIECE_BYTES):
+            if self.is_connected():
+                self._take(data[start : start + PIECE_BYTES])
+
+    def _take(self, piece: bytes) -> None:
         if not self._is_asked or self._is_complete():
             self._refuse("bytes that were not asked for")
             return
-        if not self._is_answered:
-            self._head_bytes += len(data)
-        super().data_received(data)
+        self._received_bytes += len(piece)
+        super().data_received(piece)
         if self._interim > MOST_INTERIM:
             self._refuse("too many interim answers")
-        elif not self._is_answered and self._head_bytes > MOST_HEAD_BYTES:
-            self._refuse(f"no answer within {MOST_HEAD_BYTES} bytes")
+        elif self._has_excess():
+            self._refuse(f"over {MOST_BESIDES_BODY} bytes besides the body")
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         """Takes a response's head; interim ones are of no use to anybody, nor is a second answer."""
@@ -76,12 +77,28 @@ class Connection(ResponseHandler, asyncio.BufferedProtocol):
     def _is_complete(self) -> bool:
         return self._is_answered and (self._payload is None or self._payload.is_eof())
 
+    def _has_excess(self) -> bool:
+        """Whether too much came besides the body. That is not known while aiohttp waits for a long one to be read."""
+        if self._reading_paused or self._is_complete():
+            return False
+        body_bytes = self._payload.total_bytes if self._is_answered and self._payload is not None else 0
+        return self._received_bytes - body_bytes > MOST_BESIDES_BODY + body_bytes // 8
+
     def _refuse(self, reason: str) -> None:
-        """Close the connection. A complete answer stays one; a request that waits for one fails for this reason."""
+        """Close the connection. A complete answer stays one; who waits for one, or for its body, fails for this
+        reason."""
         if not self._is_complete():
             self.set_exception(ProbeFailed("bad_http", reason))
         if self._is_asked and self.transport is not None:  # before that, the request is still to find out why
+            self._parser = None  # at the connection's end it would give another reason
             self.transport.abort()
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        """Tells it also who waits for the body: aiohttp does not if what came in the middle of it is not HTTP."""
+        super().set_exception(exc, *cause)
+        body = self._payload
+        if body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(exc)
 
 
 class Connector(aiohttp.TCPConnector):

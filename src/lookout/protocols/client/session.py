@@ -22,7 +22,7 @@ from lookout.protocols.client.connector import Connector
 from lookout.protocols.client.diagnosis import explain_error, explain_refusal
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, ProxyRefusedFailed, TooLongFailed
-from lookout.protocols.client.request import STAGE, Request, at_most
+from lookout.protocols.client.request import STAGE, Request
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.turns import Turns
 
@@ -48,7 +48,16 @@ class Session:
     starts: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_STARTS))
 
     async def fetch(self, request: Request) -> bytes:
-        return await fetch(self, request)
+        """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
+        OwnFault if it is this machine that lacks something."""
+        STAGE.set("connect")
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return await _fetch(self.http, request)
+        except TimeoutError:
+            raise ProbeFailed("timeout", STAGE.get()) from None
+        except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
+            raise own_fault(error) or explain_error(error, request) from None
 
     async def parse(self, body: bytes, parse: Callable[[], _Parsed]) -> _Parsed:
         """What ``parse`` makes of this body. Of a long one with many values that takes long, and the event loop goes on
@@ -74,7 +83,7 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     async with aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # at_most alone decides
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # fetch alone decides
         auto_decompress=False,
         trust_env=False,
         headers={"User-Agent": "lookout", "Accept": "application/json"},
@@ -82,38 +91,31 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
         yield Session(http, timeout_s)
 
 
-async def fetch(session: Session, request: Request) -> bytes:
-    """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
-    OwnFault if it is this machine that lacks something."""
+async def _fetch(http: aiohttp.ClientSession, request: Request) -> bytes:
     access = request.access
-    STAGE.set("connect")
-    async with at_most(session.timeout_s):
-        try:
-            headers, to_proxy = _headers(request), CIMultiDict[str]()
-            url = _url(request.url, headers, "Authorization")
-            proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
-            if proxy is not None and url.scheme == "http":  # it reads the request itself, and makes no tunnel
-                headers.update(to_proxy)
-                headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
-            async with session.http.request(
-                request.method,
-                url,
-                headers=headers,
-                data=request.body,
-                allow_redirects=False,
-                ssl=trust_only(access.ca_file) if access.ca_file else True,
-                proxy=proxy,
-                proxy_headers=to_proxy,  # in any case: connections are shared only by those who send it the same
-            ) as response:
-                by_proxy = proxy is not None and url.scheme == "http"  # in a tunnel only the upstream answers
-                if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-                    raise ProxyRefusedFailed(response.status)
-                STAGE.set("body")
-                if response.status != request.expect_code:
-                    raise explain_refusal(response, request)
-                return await _read_body(response, request.limit_bytes)
-        except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
-            raise own_fault(error) or explain_error(error, request) from None
+    headers, to_proxy = _headers(request), CIMultiDict[str]()
+    url = _url(request.url, headers, "Authorization")
+    proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
+    by_proxy = proxy is not None and url.scheme == "http"  # it reads the request itself, and makes no tunnel
+    if by_proxy:
+        headers.update(to_proxy)
+        headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
+    async with http.request(
+        request.method,
+        url,
+        headers=headers,
+        data=request.body,
+        allow_redirects=False,
+        ssl=trust_only(access.ca_file) if access.ca_file else True,
+        proxy=proxy,
+        proxy_headers=to_proxy,  # in any case: connections are shared only by those who send it the same
+    ) as response:
+        if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            raise ProxyRefusedFailed(response.status)
+        STAGE.set("body")
+        if response.status != request.expect_code:
+            raise explain_refusal(response, request)
+        return await _read_body(response, request.limit_bytes)
 
 
 def _headers(request: Request) -> CIMultiDict[str]:
