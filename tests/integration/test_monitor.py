@@ -56,6 +56,7 @@ FAULTS = {
         Ordered("squid/42161", "drip", UNREACHABLE),
         Ordered("squid/137", "endless", UNREACHABLE),
         Ordered("hosted/56", "interim", UNREACHABLE),
+        Ordered("hosted/137", "chunks", UNREACHABLE),
         Ordered("ppoi", "drip", UNREACHABLE),
         Ordered("waku/messages", "hang", UNREACHABLE),
         Ordered("waku/peers", "endless", UNREACHABLE),

@@ -71,6 +71,7 @@ _WIRE: Final = (
     Fault("drip", "the right answer, one byte a second", _SPEAKERS),
     Fault("endless", "a JSON body that never ends", _SPEAKERS),
     Fault("interim", "interim responses (103) without an end, and no answer", _SPEAKERS),
+    Fault("chunks", "a body without an end, in chunks of one byte", _SPEAKERS),
     Fault("numbers", "a JSON list of numbers that take long to convert, a MiB of them", _SPEAKERS),
     Fault("garbage", "random bytes that claim to be JSON", _SPEAKERS),
     Fault("html", "200 with a web page", _SPEAKERS),

@@ -19,7 +19,9 @@ _MOST_HELD: Final = 256
 _LONGEST_S: Final = 600.0
 _DRIP_S: Final = 1.0
 _CHUNK: Final = b"0" * 65_536
-_INTERIM: Final = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 2_000
+# How each flood begins, and what it goes on with.
+_INTERIM: Final = (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 2_000)
+_TINY_CHUNKS: Final = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n" * 10_000)
 _NUMBERS: Final = b"[" + b"1e308," * 170_000 + b"1e308]"
 _BETWEEN_CHUNKS_S: Final = 0.002
 _GARBAGE_BYTES: Final = 512
@@ -78,14 +80,15 @@ class Holding:
                             await response.write(_CHUNK)
         return reset(request)
 
-    async def announce(self, request: web.Request) -> web.StreamResponse:
-        """Say without an end that there will be an answer."""
+    async def flood(self, request: web.Request, start: bytes, drop: bytes) -> web.StreamResponse:
+        """Send bytes without an end, as they are."""
         transport = request.transport
         with self._place() as free, suppress(TimeoutError):
             async with asyncio.timeout(self._longest_s):
                 while free and transport is not None and not transport.is_closing():
                     if not transport.get_write_buffer_size():
-                        transport.write(_INTERIM)
+                        transport.write(start + drop)
+                        start = b""
                     if await self._stopped_within(_BETWEEN_CHUNKS_S):
                         break
         return reset(request)
@@ -115,7 +118,9 @@ async def misbehave(request: web.Request, family: str, fault: WireFault, holding
         case WireFault("endless"):
             return await holding.stream_forever(request)
         case WireFault("interim"):
-            return await holding.announce(request)
+            return await holding.flood(request, *_INTERIM)
+        case WireFault("chunks"):
+            return await holding.flood(request, *_TINY_CHUNKS)
         case WireFault("numbers"):
             return respond(UpstreamReply(_NUMBERS))
         case WireFault("garbage"):
