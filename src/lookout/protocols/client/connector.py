@@ -1,7 +1,7 @@
 """Connections to strangers: they take an answer to what was asked, and little besides.
 
-aiohttp queues every response that it reads, takes interim ones (100, 102, 103) for as long as they come, and an answer
-in chunks of one byte, each of which takes as long as a long one. So the connection itself counts what is not the
+aiohttp queues every response that it reads, takes interim ones (100, 102, 103) for as long as they come, and reads a
+body in chunks of one byte, each of which takes as long as a large one. So the connection itself counts what is not the
 answer's body, and stops reading after it.
 """
 
@@ -19,11 +19,11 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import STAGE
 
 MOST_INTERIM: Final = 8  # a real server sends one or two
-# Heads, with those of interim answers, and what stands between the chunks of a body, of which an eighth is free. A real
-# head has some hundred; chunks of one byte have so much when there are 13,000.
+# For heads, those of interim answers included, and what stands between the chunks of a body; an eighth of the body's
+# length comes on top. A real head has some hundred bytes; 13,000 chunks of one byte have as many as this.
 MOST_BESIDES_BODY: Final = 65_536
-# Parsed at a time; it is judged before the next piece is. Of small responses a piece has a thousand, which take some
-# milliseconds; uvloop reads fifteen times as much at once.
+# Parsed before it is looked at again whether that is too much: a thousand small responses, in some milliseconds. uvloop
+# reads fifteen times as much at once.
 PIECE_BYTES: Final = 16_384
 
 _SWITCHING_PROTOCOLS: Final = 101  # nothing more comes after it
@@ -85,8 +85,8 @@ class Connection(ResponseHandler):
         return self._received_bytes - body_bytes > MOST_BESIDES_BODY + body_bytes // 8
 
     def _refuse(self, reason: str) -> None:
-        """Close the connection. A complete answer stays one; who waits for one, or for its body, fails for this
-        reason."""
+        """Close the connection. A complete answer stays one; a request that waits for one, or for its body, fails for
+        this reason."""
         if not self._is_complete():
             self.set_exception(ProbeFailed("bad_http", reason))
         if self._is_asked and self.transport is not None:  # before that, the request is still to find out why
@@ -94,7 +94,7 @@ class Connection(ResponseHandler):
             self.transport.abort()
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """Tells it also who waits for the body: aiohttp does not if what came in the middle of it is not HTTP."""
+        """Tell also whoever waits for the body: aiohttp does not if what came in the middle of it is not HTTP."""
         super().set_exception(exc, *cause)
         body = self._payload
         if body is not None and not body.is_eof() and body.exception() is None:

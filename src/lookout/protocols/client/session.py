@@ -83,7 +83,7 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     async with aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # fetch alone decides
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # Session.fetch alone decides
         auto_decompress=False,
         trust_env=False,
         headers={"User-Agent": "lookout", "Accept": "application/json"},
