@@ -1,4 +1,4 @@
-"""Floods from upstreams: costly answers, interim responses, tiny chunks, forged announcements. Nobody waits for them.
+"""Floods from upstreams, while nobody else waits: costly answers, interim responses, tiny chunks, announcements.
 
 A case is the name of a flood. The longest stall of the event loop, the growth of memory and the latest probe are
 measured for each, and the worst of all are reported.

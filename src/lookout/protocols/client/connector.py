@@ -22,8 +22,8 @@ MOST_INTERIM: Final = 8  # a real server sends one or two
 # For heads, those of interim answers included, and what stands between the chunks of a body; an eighth of the body's
 # length comes on top. A real head has some hundred bytes; 13,000 chunks of one byte have as many as this.
 MOST_BESIDES_BODY: Final = 65_536
-# Parsed before it is looked at again whether that is too much: a thousand small responses, in some milliseconds. uvloop
-# reads fifteen times as much at once.
+# How much is parsed before that is counted again: of small responses a thousand, which take some milliseconds. uvloop
+# hands over fifteen times as much at once.
 PIECE_BYTES: Final = 16_384
 
 _SWITCHING_PROTOCOLS: Final = 101  # nothing more comes after it
@@ -94,7 +94,7 @@ class Connection(ResponseHandler):
             self.transport.abort()
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """Tell also whoever waits for the body: aiohttp does not if what came in the middle of it is not HTTP."""
+        """Fail also a request that reads the body: aiohttp does not if what came in the middle of it is not HTTP."""
         super().set_exception(exc, *cause)
         body = self._payload
         if body is not None and not body.is_eof() and body.exception() is None:

@@ -96,7 +96,7 @@ async def _fetch(http: aiohttp.ClientSession, request: Request) -> bytes:
     headers, to_proxy = _headers(request), CIMultiDict[str]()
     url = _url(request.url, headers, "Authorization")
     proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
-    by_proxy = proxy is not None and url.scheme == "http"  # it reads the request itself, and makes no tunnel
+    by_proxy = proxy is not None and url.scheme == "http"  # it reads the request itself; in a tunnel it never answers
     if by_proxy:
         headers.update(to_proxy)
         headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
