@@ -57,14 +57,11 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             body = await reader.readexactly(length) if length else b""
             path = head.split(b" ", 2)[1]
             reply = answer(path, body)
-            once = b"Connection: close\r\n" if path.endswith(b"/once") else b""
             writer.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s"
-                % (once, len(reply), reply)
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                % (len(reply), reply)
             )
             await writer.drain()
-            if once:
-                break
     writer.close()
 
 

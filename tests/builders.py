@@ -43,8 +43,8 @@ def an_observation(found: Found, *, at: int = NOON, check: Check = MESSAGING) ->
     return Observation(check, at, found)
 
 
-def a_reference(head: int, *, read_at: int = NOON, pace: Pace = TWELVE_SECONDS) -> Reference:
-    return Reference(head, read_at, pace)
+def a_reference(head: int, *, confirmations: int = 0, read_at: int = NOON, pace: Pace = TWELVE_SECONDS) -> Reference:
+    return Reference(head + confirmations, head, read_at, pace)
 
 
 def a_row(status: Status, *, check: Check = MESSAGING, expires_at: int | None = None) -> Row:

@@ -48,7 +48,7 @@ async def test_a_crowd_that_drips_into_the_admin_port_changes_no_row(tmp_path: P
                     return oldest(world) > before
 
                 await world.until(are_all_renewed, "every row is renewed")
-            assert events(tmp_path, "the monitor cannot ask; rows age until it can") == 0
+            assert events(tmp_path, "a fault of the monitor's own; rows age until it ends") == 0
 
 
 @pytest.mark.clause("M17", "M14")
@@ -71,8 +71,10 @@ async def test_without_descriptors_rows_age_and_come_back_and_nobody_is_called_u
             assert world.document()["generatedAt"] > generated_at
             limit(process.pid, 1024)
             await world.until(lambda: oldest(world) > before and not expired(), "they come back")
-            await until_async(lambda: events(tmp_path, "the monitor can ask again") == 1, "that it is over is logged")
-            assert events(tmp_path, "the monitor cannot ask; rows age until it can") == 1
+            await until_async(
+                lambda: events(tmp_path, "the monitor's own fault is over") == 1, "that it is over is logged"
+            )
+            assert events(tmp_path, "a fault of the monitor's own; rows age until it ends") == 1
             samples = await scrape(world.http, address)
             assert samples["lookout_own_faults_total", "descriptors"] > 0
             assert samples["lookout_probe_bugs_total",] == samples["lookout_probes_total", "failed", "indexer"] == 0

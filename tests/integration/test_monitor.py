@@ -104,7 +104,7 @@ FAULTS = {
         Ordered("squid/11155111", "lag", "degraded/behind", by=1_000),
         Ordered("hosted/137", "lag", "degraded/behind", by=5_000),
         Ordered("squid/42161", "null-status", UNREACHABLE),
-        Ordered("squid/56", "lie", SYNCED),
+        Ordered("squid/56", "lie", INCOMPATIBLE),
         Ordered("ppoi/56", "lag", "catching-up/behind", by=5),
         Ordered("ppoi/1", "missing-list", INCOMPATIBLE),
         Ordered("ppoi/137", "missing-network", "unknown/no-observation"),

@@ -170,7 +170,7 @@ def test_what_this_machine_lacks_is_called_its_own_and_no_failure_of_an_endpoint
             settings = read_config(tmp_path / "lookout.toml")
             with without_descriptors():
                 probed = await probe_once(settings, SystemClock())
-        lack, words = "own_fault: no file descriptor left", "this machine could not ask: no file descriptor left"
+        lack, words = "own_fault: no file descriptor left", "a fault of this machine's own: no file descriptor left"
         assert {each.found for chain in probed.chains for each in chain.endpoints} == {words}
         assert {chain.found for chain in probed.chains} == {"no head: this machine could not ask every endpoint"}
         assert {(each.found, each.cause) for each in probed.rows if each.took_ms is not None} == {(words, lack)}

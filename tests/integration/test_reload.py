@@ -132,7 +132,7 @@ async def test_a_bad_file_changes_nothing_and_everything_wrong_with_it_is_said(t
         bad = {
             "[policy]\nrecheck = 30\njitter_s = -1\n": (2, ("policy.recheck: unknown key", "policy.jitter_s")),
             service.whole[: len(service.whole) // 2 - 3]: (2, ("lookout.toml",)),
-            service.whole.replace("[history]\n", "[history]\nbucket_s = 60\n"): (
+            service.whole.replace("[history]\n", "[history]\nbucket_s = 100\n"): (
                 1,
                 ("history.bucket_s: the stored history has buckets of 300 s",),
             ),

@@ -43,7 +43,7 @@ def buckets_of(world: World, chain_id: int) -> str:
 async def test_a_monitor_killed_right_after_a_reload_has_stored_one_state_or_the_other(
     tmp_path: Path, after_s: float
 ) -> None:
-    async with running(tmp_path, "monitor", "bucket_s = 1\n") as service:
+    async with running(tmp_path, "monitor", "bucket_s = 1\ncounts_from_s = 0.5\n") as service:
         world = service.world
         await world.until(lambda: buckets_of(world, 56).count("c") > 2, "some buckets ended")
         before = world.document("history")["from"], buckets_of(world, 56)

@@ -147,11 +147,21 @@ def _conclude(past: Past, verdict: Verdict, probe: Probe, limits: Limits) -> tup
     return past, Shown(status, reason, at, at, at + limits.row_lifetime_ms, asdict(probe.found) | head)
 
 
-def compare_with_heads(position: int, at: int, heads: Sequence[Reading], block_ms: int, limits: Limits) -> Verdict:
-    """What a position comes to, all heads net of confirmations that were read of its chain being known (S13)."""
+def is_far_above(position: int, height: int, block_ms: float | Fraction) -> bool:
+    """S13: more than ten blocks, and more than ten minutes of blocks, above the height that was agreed on."""
+    return position - height > 10 and (position - height) * block_ms > 600_000
+
+
+def compare_with_heads(
+    position: int, at: int, heads: Sequence[Reading], confirmations: int, block_ms: int, limits: Limits
+) -> Verdict:
+    """What a position comes to, all heads that were read of its chain being known (S13)."""
     if not heads or at - heads[-1].at > limits.head_max_age_ms:
         return "incomparable"
-    return compare_blocks(max(0, heads[-1].height - position), expected_pace(heads, block_ms), limits)
+    height, pace = heads[-1].height, expected_pace(heads, block_ms)
+    if is_far_above(position, height, pace):
+        return "incomparable"
+    return compare_blocks(max(0, max(0, height - confirmations) - position), pace, limits)
 
 
 def expected_pace(heads: Sequence[Reading], block_ms: int) -> Fraction:

@@ -93,11 +93,12 @@ def test_without_any_head_for_a_minute_an_indexer_is_unknown_and_others_go_on(ki
 
 
 @pytest.mark.clause("M8", "S13")
-def test_frozen_endpoints_all_of_them_are_not_told_from_a_halted_chain() -> None:
-    """The head is as fresh as its answer, whatever the block's own age."""
+def test_endpoints_that_all_stand_still_give_a_head_that_a_position_soon_is_far_above() -> None:
+    """The head is as fresh as its answer, whatever the block's own age; ten minutes later nothing can be compared."""
     frozen = [FaultEpisode(f"rpc/1/{number}", "freeze", NOON, NOON + 7_200_000) for number in range(3)]
     record = watch(a_world(*frozen), (a_life(0, 120),))
-    assert record.statuses("indexer", 1, 1, 120) == {"current"}
+    assert record.statuses("indexer", 1, 1, 9) == {"current"}
+    assert record.statuses("indexer", 1, 13, 120) == {"unknown"}
 
 
 @pytest.mark.clause("M13")

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
 from lookout.base.pieces import Pieces
+from lookout.config.alerts import AlertsTable
 from lookout.config.settings import Settings
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
@@ -224,20 +225,26 @@ def lived(
     late_s: float = 0,
     registry: CollectorRegistry | None = None,
     board: Board | None = None,
+    stored: Mapping[str, bytes] | None = None,
+    sent: list[str] | None = None,
 ) -> Kept:
-    """Let a monitor live for so long; what happens is called at its second with the monitor."""
+    """Let a monitor live for so long; what happens is called at its second with the monitor. It goes on from what is
+    ``stored``; the titles of its alerts are put into ``sent``."""
     writer = Kept()
+    alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"})
     resources = some_resources(writer, clock or FastClock(), registry)._replace(
         chance=Even(luck),
         open_session=lambda _: nullcontext(session),
         open_thread=lambda _: nullcontext(InLine()),
+        open_sender=lambda _: lambda message: None if sent is None else sent.append(message.title),
     )
 
     if board is not None:
         resources.instruments.board = board
 
     async def live() -> None:
-        monitor = Monitor(given_settings(plan, sources, endpoints), {}, resources, cast("Recorder | None", record))
+        settings = given_settings(plan, sources, endpoints, alerts=alerts)
+        monitor = Monitor(settings, stored or {}, resources, cast("Recorder | None", record))
         task = asyncio.create_task(monitor.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())

@@ -72,6 +72,12 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
             Blocks(7), a_row("unknown", "incompatible-reference", position=7), "no_head", id="nothing to compare with"
         ),
         pytest.param(
+            Blocks(1_794_998_450),
+            a_row("unknown", "incompatible-reference", position=1_794_998_450),
+            "far_above: head 458",
+            id="a position of another chain",
+        ),
+        pytest.param(
             Blocks(7),
             a_row("degraded", "incomplete", position=7, head=7, missing=2, extra=1),
             "incomplete: 2 missing, 1 extra",
@@ -91,7 +97,8 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
     ],
 )
 def test_whatever_is_not_current_has_a_cause(found: Found, row: Row, cause: str | None) -> None:
-    assert explain(found, row) == cause
+    head = Reading(NOON, 458, NOON) if cause == "far_above: head 458" else None
+    assert explain(found, row, head) == cause
     assert cause is None or code_of(cause) in ALL_CAUSES
 
 
@@ -182,7 +189,7 @@ def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
         EndpointFact(third.name, "far from the others (block 12)"),
         EndpointFact(fourth.name, "the monitor could not ask it because of a bug; its log has more"),
         EndpointFact(
-            tenth.name, "this machine could not ask: no file descriptor left", "own_fault: no file descriptor left"
+            tenth.name, "a fault of this machine's own: no file descriptor left", "own_fault: no file descriptor left"
         ),
     )
 

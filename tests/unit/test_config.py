@@ -58,7 +58,9 @@ def test_an_empty_file_has_the_launch_values(tmp_path: Path) -> None:
 
 @pytest.mark.clause("S16")
 def test_every_threshold_can_be_set_in_fractions_of_a_second(tmp_path: Path) -> None:
-    plan = settings(tmp_path, "[policy]\nrecheck_s = 0.5\nppoi_behind_s = 0.07\n[history]\nhold_s = 1.5\n").plan()
+    plan = settings(
+        tmp_path, "[policy]\nrecheck_s = 0.5\nppoi_behind_s = 0.07\nheartbeat_s = 1\n[history]\nhold_s = 1.5\n"
+    ).plan()
     assert (plan.limits.recheck_ms, plan.limits.ppoi_behind_ms, plan.span.hold_ms) == (500, 70, 1500)
 
 

@@ -17,9 +17,9 @@ def heads_at(*readings: tuple[int, int]) -> Heads:
 @pytest.mark.clause("R11")
 def test_the_net_head_is_never_below_zero() -> None:
     heads = heads_at((0, 12))
-    assert heads.reference(5) == Reference(7, NOON, TWELVE_SECONDS)
-    assert heads.reference(12) == Reference(0, NOON, TWELVE_SECONDS)
-    assert heads.reference(13) == Reference(0, NOON, TWELVE_SECONDS)
+    assert heads.reference(5) == Reference(12, 7, NOON, TWELVE_SECONDS)
+    assert heads.reference(12) == Reference(12, 0, NOON, TWELVE_SECONDS)
+    assert heads.reference(13) == Reference(12, 0, NOON, TWELVE_SECONDS)
 
 
 @pytest.mark.clause("S13")
@@ -128,8 +128,25 @@ def test_a_head_measures_the_pace_only_if_its_block_was_fresh(old_minutes: tuple
 @pytest.mark.clause("S13", "S15")
 def test_a_clock_set_back_makes_no_head_younger_and_no_block_older() -> None:
     heads = Heads(TWELVE_SECONDS, [Reading(NOON, 10, NOON - SECOND)])
-    heads.start(HOUR)
+    heads.start(-HOUR)
     assert heads.readings == (Reading(NOON - HOUR, 10, NOON - HOUR - SECOND),)
+
+
+@pytest.mark.clause("M12", "S13", "S15")
+def test_after_a_clock_set_forward_a_head_is_as_old_as_it_was_and_the_pace_begins_anew() -> None:
+    heads = Heads(TWELVE_SECONDS)
+    for minute in range(11):
+        heads.read(Reading(NOON + minute * MINUTE, 10 * minute, NOON + minute * MINUTE))
+    assert heads.pace() == Pace(10 * MINUTE, 100)
+    heads.start(9 * HOUR)  # how much of it passed while the machine slept is not known
+    assert heads.reference(0) == Reference(100, 100, NOON + 10 * MINUTE + 9 * HOUR, TWELVE_SECONDS)
+    assert heads.highest_before(NOON + 11 * MINUTE + 9 * HOUR) == 100
+    assert heads.readings == ()  # a restart would go on from here
+    for minute in range(11):
+        assert heads.pace() == TWELVE_SECONDS
+        at = NOON + (minute + 11) * MINUTE + 9 * HOUR
+        heads.read(Reading(at, 3_000 + 5 * minute, at))
+    assert heads.pace() == Pace(10 * MINUTE, 50)
 
 
 @pytest.mark.clause("M8")

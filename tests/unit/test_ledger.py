@@ -67,7 +67,7 @@ def test_the_rows_of_a_stored_report_stand_until_their_first_new_probe() -> None
 
 
 @pytest.mark.clause("S14", "H15", "M7")
-def test_a_check_that_is_no_longer_configured_becomes_unmonitored_and_comes_back_fresh() -> None:
+def test_a_check_that_is_no_longer_configured_becomes_unmonitored_and_comes_back_with_its_last_success() -> None:
     ledger = a_ledger(a_plan())
     ledger.judge(Observation(PPOI, NOON, Indexes(1, 1)))
     ledger.publish(NOON)
@@ -76,9 +76,39 @@ def test_a_check_that_is_no_longer_configured_becomes_unmonitored_and_comes_back
     assert row_of(without, PPOI) == unmonitored(PPOI)
     again = Ledger(a_plan(), without.state())
     again.publish(NOON + 12 * MINUTE)
-    assert row_of(again, PPOI) == unobserved(PPOI)
+    assert row_of(again, PPOI) == replace(unobserved(PPOI), last_success_at=NOON)  # R6
+    without.replan(a_plan())
+    without.publish(NOON + 12 * MINUTE)
+    assert row_of(without, PPOI) == row_of(again, PPOI)
     (ppoi,) = (row for row in again.view().rows if row.check == PPOI)
     assert ppoi.buckets == "c.?"
+
+
+@pytest.mark.clause("M7", "S2", "S5", "S8", "S9")
+@pytest.mark.parametrize("is_reloaded", [True, False], ids=["by a reload", "by a restart"])
+def test_another_address_is_another_deployment_that_begins_anew(is_reloaded: bool) -> None:
+    def plan(address: str) -> Plan:
+        return replace(a_plan(), addresses={PPOI: address, INDEXER: address})
+
+    ledger = a_ledger(plan("old"))
+    ledger.judge(Observation(PPOI, NOON, Indexes(1, 1)))
+    for minute in range(40):
+        ledger.judge(Observation(PPOI, NOON + minute * MINUTE, Indexes(1, 9 + minute)))
+        ledger.judge(Observation(INDEXER, NOON + minute * MINUTE, FAILED))
+    ledger.publish(NOON + 40 * MINUTE)
+    assert (ledger.newest_row(PPOI).status, ledger.newest_row(INDEXER).status) == ("degraded", "unavailable")
+    before = ledger.state()
+    for address, expected in (("old", ("degraded", "unavailable")), ("new", ("current", "unknown"))):
+        moved = Ledger(plan("old"), before)
+        if is_reloaded:
+            moved.replan(plan(address))
+        else:
+            moved = Ledger(plan(address), before)
+        assert moved.newest_row(PPOI) == ledger.newest_row(PPOI)  # as it was, until the first probe
+        ppoi = moved.judge(Observation(PPOI, NOON + 41 * MINUTE, Indexes(5, 6)))
+        failed = moved.judge(Observation(INDEXER, NOON + 41 * MINUTE, FAILED))
+        assert (ppoi.status, failed.status) == expected
+        assert moved.judge(Observation(PPOI, NOON + 42 * MINUTE, FAILED)).last_success_at == NOON + 41 * MINUTE
 
 
 @pytest.mark.clause("H15", "H2")
@@ -126,6 +156,27 @@ def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_t
     ledger.publish(NOON - DAY)
     assert ledger.judge(Observation(INDEXER, NOON - DAY, Blocks(95))).reason == "incompatible-reference"
     assert ledger.judge(Observation(PPOI, NOON - DAY, Indexes(9, 10))).status == "catching-up"
+
+
+@pytest.mark.clause("M12", "M13", "S8", "S9", "S13")
+def test_a_clock_set_forward_while_running_neither_ages_a_head_nor_accuses_a_node_nor_blinds_the_monitor() -> None:
+    limits = replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)
+    at = NOON + 6 * SECOND + DAY
+    for step_ms, expected in (
+        (DAY, ("synced", "current", "unavailable")),
+        (0, ("incompatible-reference", "degraded", "unknown")),
+    ):
+        ledger = a_ledger(a_plan(limits=replace(limits, degraded_evaluations=1)))
+        ledger.read_head(1, Reading(NOON, 100, NOON))
+        ledger.judge(Observation(PPOI, NOON, Indexes(9, 10)))
+        ledger.publish(NOON)
+        ledger.start(at, NOON + 6 * SECOND, step_ms)  # without a step, it was stopped for a day
+        failed = ledger.judge(Observation(MESSAGING, at, FAILED))
+        indexer, ppoi = (
+            ledger.judge(Observation(check, at, found))
+            for check, found in ((INDEXER, Blocks(95)), (PPOI, Indexes(9, 10)))
+        )
+        assert (indexer.reason, ppoi.status, failed.status) == expected
 
 
 @pytest.mark.clause("S8")

@@ -39,6 +39,7 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
     ("line", "event"),
     [
         ('"kind":"start"', Started(NOON)),
+        ('"kind":"start","stepMs":570000', Started(NOON, 570_000)),
         ('"kind":"stop"', Stopped(NOON)),
         (
             '"kind":"head","chainId":1,"height":21900000,"blockAt":"2026-11-05T11:59:58.000Z"',

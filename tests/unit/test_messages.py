@@ -389,7 +389,7 @@ def test_what_all_of_them_were_and_are_now_is_said_once() -> None:
         pytest.param(
             UNJUDGED,
             {INDEXER: AlertFacts("no_head", endpoints=failing("own_fault: no file descriptor left", "refused"))},
-            "free what this machine lacks (docs/upkeep.md); nothing is known of the other side",
+            "repair this machine (docs/upkeep.md); nothing is known of the other side",
             id="there is no head, and this machine lacks something",
         ),
         pytest.param(

@@ -181,6 +181,28 @@ def test_a_reference_head_may_be_60_seconds_old(age: int, expected: str) -> None
     assert describe(row) == expected
 
 
+@pytest.mark.clause("S13", "R11", "R13")
+@pytest.mark.parametrize(
+    ("above", "pace", "expected"),
+    [
+        pytest.param(50, Pace(12_000, 1), "current/synced", id="ten minutes of blocks above the agreed height"),
+        pytest.param(51, Pace(12_000, 1), "unknown/incompatible-reference", id="one block more is another chain's"),
+        pytest.param(10, Pace(3_600_000, 1), "current/synced", id="ten blocks above however slow the chain"),
+        pytest.param(11, Pace(60_000, 1), "unknown/incompatible-reference", id="eleven blocks of a slow chain"),
+        pytest.param(11, Pace(600_000, 11), "current/synced", id="exactly ten minutes by a pace that is a fraction"),
+        pytest.param(11, Pace(600_001, 11), "unknown/incompatible-reference", id="a fraction of a block more"),
+    ],
+)
+def test_a_position_far_above_the_agreed_height_cannot_be_compared(above: int, pace: Pace, expected: str) -> None:
+    reference = a_reference(10_000, confirmations=64, pace=pace)
+    before = Memory(failures=2, far_behind=1, last_success_at=NOON - MINUTE)
+    memory, (row,) = judge_all(INDEXER, (0, Blocks(10_064 + above)), memory=before, reference=reference)
+    assert describe(row) == expected
+    if row.status == "unknown":  # which neither counts nor resets, and ends a row of failures (S5)
+        assert (row.metrics, row.last_success_at) == (Metrics(position=10_064 + above), NOON - MINUTE)
+        assert memory == replace(before, failures=0)
+
+
 @pytest.mark.clause("S12", "S14", "R5", "R8")
 def test_without_a_probe_nothing_is_known() -> None:
     assert unobserved(PPOI) == Row(PPOI, "unknown", "no-observation", None, None, None, NO_METRICS)

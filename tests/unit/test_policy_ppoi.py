@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.model import Found, Indexes, Metrics, MissingList, Nothing
-from lookout.core.policy import Memory, set_back
+from lookout.core.policy import Memory, set_clock
 from tests.builders import LAUNCH, MINUTE, NOON, PPOI, SECOND
 from tests.unit.judgement import FAILED, describe, judge_all
 
@@ -105,7 +105,7 @@ def test_the_heads_remembered_stay_few_however_long_a_node_trails() -> None:
 @pytest.mark.clause("S8", "S9")
 def test_a_clock_set_back_excuses_no_trailing_node() -> None:
     memory, _ = judge_all(PPOI, (0, TRAILS), (40 * MINUTE, Indexes(9, 20)))
-    memory = set_back(memory, 60 * MINUTE)
-    assert set_back(Memory(), 60 * MINUTE) == Memory()
+    memory = set_clock(memory, -60 * MINUTE)
+    assert set_clock(Memory(), -60 * MINUTE) == Memory()
     _, rows = judge_all(PPOI, (-20 * MINUTE, Indexes(9, 20)), memory=memory)
     assert describe(rows[0]) == "degraded/behind"

@@ -351,9 +351,9 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
         reloaded = await reloader.reload()
         assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)
         assert is_in_force() == 0
-        a_file(tmp_path, 30, "[history]\nbucket_s = 60\n")
+        a_file(tmp_path, 30, "[history]\nbucket_s = 100\n")
         reloaded = await reloader.reload()
-        what = "the stored history has buckets of 300 s; set it back, or begin another store with 60"
+        what = "the stored history has buckets of 300 s; set it back, or begin another store with 100"
         assert reloaded.problems == (f"{path}: history.bucket_s: {what}",)
         assert monitor.applied == [reloader.settings]
         assert (count("applied"), count("refused")) == (1, 2)

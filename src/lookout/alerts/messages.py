@@ -18,6 +18,7 @@ from lookout.alerts.lines import (
 from lookout.base.instants import format_second
 from lookout.core.episodes import News
 from lookout.core.model import Check
+from lookout.core.own_clock import describe_clock_error
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import NOTES
 
@@ -99,6 +100,22 @@ def write_restored(at: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> 
     )
     event = make_event("restored", deployment, is_over=True)
     return Message(_write_title(deployment, "restored from a backup"), "\n".join(body), is_over=True, event=event)
+
+
+def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
+    """This machine's clock is this wrong, or right again if that is 0 (M17)."""
+    if error_ms:
+        what = describe_clock_error(error_ms)
+        body: tuple[str, ...] = (
+            f"The answers of most upstreams say that {what}. Its time is {format_second(at)}.",
+            "Until it is right, broadcasters are not judged, and readers may take every row for old or unknown.",
+            "Next: set the clock of the monitor's machine, and look at what should keep it right (NTP).",
+        )
+    else:
+        what = "this machine's clock is right again"
+        body = (f"The answers of most upstreams agree with it again. Its time is {format_second(at)}.",)
+    event = make_event("clock", deployment, is_over=not error_ms)
+    return Message(_write_title(deployment, what), "\n".join((*body, "", *_sign(deployment))), not error_ms, event)
 
 
 def _write_title(deployment: Deployment, what: str) -> str:

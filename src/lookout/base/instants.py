@@ -14,9 +14,9 @@ _MILLISECONDS = {f"{millisecond:03d}Z": millisecond for millisecond in range(100
 END_AT: Final = 253_370_764_800_000  # 9999-01-01T00:00:00Z
 
 
-def move_back(at: int, by_ms: int) -> int:
-    """An instant as it is after the clock was set back; never so early that it could not be stored."""
-    return max(at - by_ms, 1 - END_AT)
+def move(at: int, by_ms: int) -> int:
+    """An instant as it is after the clock was set by so much; never so early or late that it could not be stored."""
+    return min(max(at + by_ms, 1 - END_AT), END_AT - 1)
 
 
 def parse_instant(text: str) -> int:
@@ -25,6 +25,12 @@ def parse_instant(text: str) -> int:
         return _minute_at(text[:17]) + _SECONDS[text[17:20]] + _MILLISECONDS[text[20:]]
     except (ValueError, KeyError):
         raise ValueError(f"{text!r} is not an instant like 2026-11-01T00:00:00.000Z") from None
+
+
+def parse_http_date(text: str) -> int:
+    """Read an HTTP `Date` in the form that servers send; ValueError if it is none."""
+    found = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
+    return (found - _EPOCH) // _MILLISECOND
 
 
 def parse_second(text: str) -> int:

@@ -1,7 +1,7 @@
-"""What is wrong with an address that is to be asked over HTTP, in words that hold no part of it: it may have a key in
-it."""
+"""Addresses that are asked over HTTP. What is said or kept of one holds no part of it: it may have a key in it."""
 
 import re
+from hashlib import blake2b
 from ipaddress import IPv6Address
 from typing import Final
 from urllib.parse import urlsplit
@@ -13,6 +13,13 @@ _PORT: Final = re.compile("0{0,9}[0-9]{1,5}")
 _ASKED: Final = ("http", "https")
 _WEB_SOCKETS: Final = {"ws": "http", "wss": "https"}
 _ESCAPES: Final = {"#": "%23", "/": "%2F", "?": "%3F"}
+
+
+def fingerprint_url(url: str) -> str:
+    """Tells two addresses apart. It is too short to guess a key from; user and password are no part of it."""
+    parts = urlsplit(url)
+    address = parts._replace(netloc=parts.netloc.rpartition("@")[2].lower())
+    return blake2b(address.geturl().encode(), digest_size=4).hexdigest()
 
 
 def find_url_mistake(url: str) -> str | None:

@@ -15,6 +15,7 @@ from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
 from lookout.base.text import shorten
 from lookout.base.unix_socket import can_be_asked
+from lookout.base.url import fingerprint_url
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.own_services import OwnService, type_of_own_services
 from lookout.config.server_settings import ServerSettings
@@ -82,6 +83,7 @@ class Settings(Table, frozen=True):
             self.policy.limits(),
             self.history.span(),
             tuple(own.service() for own in self.services),
+            {check: fingerprint_url(table.address()) for check, table in self.sources_by_check().items()},
         )
 
     def for_server(self) -> ServerSettings:
@@ -185,6 +187,7 @@ class Settings(Table, frozen=True):
             self._check_compared_with_others(),
             self._check_endpoints_suffice(),
             self._check_admin_port(),
+            self._check_hold(),
             self._check_run_by_others(),
             self._check_chains_of_rules(),
             self._check_rules_match(),
@@ -239,6 +242,14 @@ class Settings(Table, frozen=True):
             for number, table in enumerate(() if tables is UNREAD else tables):
                 if isinstance(table, KindTable):
                     yield f"{key}[{number}]", table
+
+    def _check_hold(self) -> Iterator[Problem]:
+        heartbeat_s, hold_s = self.policy.heartbeat_s, self.history.hold_s
+        if hold_s < heartbeat_s:
+            what = (
+                f"has to be at least policy.heartbeat_s, which is {heartbeat_s:g}, or most of the time would not count"
+            )
+            yield Problem("history.hold_s", what)
 
     def _check_run_by_others(self) -> Iterator[Problem]:
         yield from self._check_named_services("page.run_by_others", self.page.run_by_others)

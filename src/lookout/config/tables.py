@@ -233,6 +233,14 @@ class HistoryTable(Table, frozen=True):
     min_known_buckets: Positive = 12
     write_every_s: Duration = 60
 
+    def validate(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_that_statuses_count(),)
+
+    def _check_that_statuses_count(self) -> Iterator[Problem]:
+        if self.counts_from_s >= self.bucket_s:
+            what = f"has to be below bucket_s, which is {self.bucket_s}, or trouble would hardly ever count"
+            yield Problem("counts_from_s", what)
+
     def span(self) -> Span:
         return Span(
             bucket_ms=in_ms(self.bucket_s),

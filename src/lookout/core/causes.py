@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Failed, Found, Members, MissingList, Nothing, Peers, Row
 
 
@@ -85,6 +86,10 @@ OWN_CAUSES: Final = {
         "behind the head by …",
         "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
     ),
+    "far_above": CauseEntry(
+        "far above the head: another chain, or a wrong pointer",
+        "check its address and `pointer`, and that it is an indexer of this chain; then the chain's `rpc`",
+    ),
     "incomplete": CauseEntry(
         "its list lacks transactions that the chain has",
         "those blocks have to be indexed again: by you, or those who run it",
@@ -109,8 +114,8 @@ OWN_CAUSES: Final = {
         "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
     ),
     "own_fault": CauseEntry(
-        "this machine could not ask: …",
-        "free what this machine lacks (docs/upkeep.md); nothing is known of the other side",
+        "a fault of this machine's own: …",
+        "repair this machine (docs/upkeep.md); nothing is known of the other side",
     ),
     "some_silent": CauseEntry(
         "… monitored broadcasters announce fees", "wait: broadcasters are other people's, and the others may work"
@@ -161,9 +166,9 @@ def describe_cause(cause: str) -> str:
     return f"{words} ({detail})" if detail else words
 
 
-def explain(found: Found, row: Row, gaps: str = "") -> str | None:
-    """Why what was found gave a row that is not current; None for one that is. ``gaps`` names the transactions by which
-    an indexer's list is not the chain's."""
+def explain(found: Found, row: Row, head: Reading | None, gaps: str = "") -> str | None:
+    """Why what was found gave a row that is not current; None for one that is. ``head`` is the one that a position was
+    compared with, ``gaps`` names the transactions by which an indexer's list is not the chain's."""
     if row.status == "current":
         return None
     match found:
@@ -180,7 +185,7 @@ def explain(found: Found, row: Row, gaps: str = "") -> str | None:
         case Members(responding, monitored):
             return f"{'some_silent' if responding else 'none_responding'}: {responding} of {monitored}"
         case Blocks() if row.reason == "incompatible-reference":
-            return "no_head"
+            return "no_head" if head is None else f"far_above: head {head.height}"
         case Blocks() if row.reason in ("incomplete", "inconsistent"):
             return _explain_gaps(row, gaps)
         case _:

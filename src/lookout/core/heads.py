@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from lookout.base.instants import move_back
+from lookout.base.instants import move
 
 PACE_WINDOW_MS: Final = 3_600_000
 PACE_MIN_SPAN_MS: Final = 600_000
@@ -40,8 +40,9 @@ class Reading(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Reference(Struct, frozen=True, gc=False):
-    """What an indexer's position is compared with: the head net of its confirmations."""
+    """What an indexer's position is compared with: the head net of its confirmations, and the agreed height itself."""
 
+    height: int
     head: int
     read_at: int
     pace: Pace
@@ -57,12 +58,24 @@ class ChainProgress(NamedTuple):
 class Heads:
     """One chain's agreed heads of the last hour."""
 
-    __slots__ = ("_fresh", "_highest", "_readings", "_risen_at", "_stood_at", "_tuple", "block_time", "newest_of_run")
+    __slots__ = (
+        "_before_step",
+        "_fresh",
+        "_highest",
+        "_readings",
+        "_risen_at",
+        "_stood_at",
+        "_tuple",
+        "block_time",
+        "newest_of_run",
+    )
 
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
         self.block_time = block_time
         self.newest_of_run: Reading | None = None
         """The newest head since the monitor started, or its clock was set."""
+        self._before_step: tuple[Reading, ...] = ()
+        """Heads of before the clock was set forward: positions are compared with the newest until there is another."""
         self._tuple: tuple[Reading, ...] | None = None  # of the readings, once it was asked for
         self._take_all(readings)
 
@@ -83,27 +96,32 @@ class Heads:
         self._take(reading)
         self.newest_of_run = reading
 
-    def start(self, set_back_by_ms: int = 0) -> None:
-        """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block."""
+    def start(self, set_by_ms: int = 0) -> None:
+        """A run begins. If the clock was set meanwhile, a head stays as old as it was, and so does its block. The pace
+        begins anew after a step forward: how much of that time really passed, as it does while a machine sleeps, is
+        not known."""
         self.newest_of_run = None
-        if set_back_by_ms:
-            self._take_all([_move_back(reading, set_back_by_ms) for reading in self._readings])
+        if set_by_ms:
+            moved = tuple(_move(reading, set_by_ms) for reading in self._readings)
+            self._before_step = moved if set_by_ms > 0 else ()
+            self._take_all(() if set_by_ms > 0 else moved)
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
-        if not self._readings:
+        newest = self._newest()
+        if newest is None:
             return None
-        newest = self._readings[-1]
-        return Reference(max(0, newest.height - confirmations), newest.at, self.pace())
+        return Reference(newest.height, max(0, newest.height - confirmations), newest.at, self.pace())
 
     def progress(self, oldest_at: int) -> ChainProgress:
         """A head that was read before ``oldest_at`` is none any more (S13)."""
-        newest = self._readings[-1] if self._readings else None
+        newest = self._newest()
         return ChainProgress(newest if newest is not None and newest.at >= oldest_at else None, self.pace())
 
     def highest_before(self, at: int) -> int:
         """The highest head that was read at most an hour before this instant; 0 if there is none."""
-        return max((r.height for r in self._readings if at - PACE_WINDOW_MS <= r.at <= at), default=0)
+        known = (*self._before_step, *self._readings)
+        return max((r.height for r in known if at - PACE_WINDOW_MS <= r.at <= at), default=0)
 
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
@@ -120,6 +138,10 @@ class Heads:
         if span_ms < PACE_MIN_SPAN_MS or blocks < PACE_MIN_BLOCKS:
             return self.block_time
         return Pace(span_ms, blocks)
+
+    def _newest(self) -> Reading | None:
+        readings = self._readings or self._before_step
+        return readings[-1] if readings else None
 
     def _take_all(self, readings: Iterable[Reading]) -> None:
         self._readings: deque[Reading] = deque()
@@ -174,5 +196,5 @@ def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     return tuple(reading for reading in readings if reading.at >= readings[-1].at - PACE_WINDOW_MS)
 
 
-def _move_back(reading: Reading, by_ms: int) -> Reading:
-    return Reading(move_back(reading.at, by_ms), reading.height, move_back(reading.block_at, by_ms))
+def _move(reading: Reading, by_ms: int) -> Reading:
+    return Reading(move(reading.at, by_ms), reading.height, move(reading.block_at, by_ms))

@@ -10,12 +10,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.base.instants import move_back
+from lookout.base.instants import move
 from lookout.core.heads import ChainProgress, Heads, Reading, Reference
 from lookout.core.history import History, HistoryState, HistoryView
 from lookout.core.model import NO_GAPS, Check, Gaps, Observation, Report, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
-from lookout.core.policy import Memory, judge, set_back
+from lookout.core.policy import Memory, judge, move_to, set_clock
 
 
 class CheckState(Struct, frozen=True, gc=False):
@@ -46,6 +46,7 @@ class Ledger:
         self._history = History(plan.span, state.history)
         self._last_answer_at = state.last_answer_at
         self._rows: dict[Check, Row] = {}  # as published last
+        self._left: dict[Check, CheckState] = {}
         self._heads = {
             chain_id: Heads(block_time, state.heads.get(chain_id, ())) for chain_id, block_time in plan.chains.items()
         }
@@ -54,14 +55,15 @@ class Ledger:
 
     def replan(self, plan: Plan) -> None:
         """Go on under another plan. What is watched under both is as it was; what left leaves with the next
-        publication, and only its buckets are kept (H15). ValueError if the buckets are to be of another length."""
+        publication, and only its buckets are kept (H15), and when it last answered. ValueError if the buckets are to be
+        of another length."""
         before = (*self._gone, *self._checks)
         if plan.span != self._plan.span:
             self._history = History(plan.span, self._history.state())
         for chain_id, block_time in plan.chains.items():
             self._heads.setdefault(chain_id, Heads(block_time)).block_time = block_time
         self._heads = {chain_id: self._heads[chain_id] for chain_id in plan.chains}
-        self._follow(plan, self._judged)
+        self._follow(plan, {**self._left, **self._judged})
         self._gone = [check for check in before if check not in self._changed and check in self._history.checks]
 
     def _follow(self, plan: Plan, known: Mapping[Check, CheckState]) -> None:
@@ -73,8 +75,11 @@ class Ledger:
             if check not in plan.monitored:
                 self._changed[check] = unmonitored(check)
                 continue
-            judged = self._judged[check] = known.get(check) or CheckState(Memory(), unobserved(check))
-            self._changed[check] = judged.row
+            before = known.get(check) or CheckState(Memory(), unobserved(check))
+            memory = move_to(before.memory, plan.addresses.get(check, ""))
+            self._judged[check] = before if memory is before.memory else CheckState(memory, before.row)
+            self._changed[check] = before.row
+        self._left = {check: left for check in known if check not in self._judged and (left := _leave(known[check]))}
 
     @property
     def published_at(self) -> int | None:
@@ -89,26 +94,36 @@ class Ledger:
         """A check's newest row, published or not yet."""
         return self._changed.get(check) or self._rows[check]
 
-    def start(self, at: int, last_at: int | None = None) -> None:
+    def failures(self, check: Check) -> int:
+        """How many probes of a monitored check failed in a row."""
+        return self._judged[check].memory.failures
+
+    def start(self, at: int, last_at: int | None = None, step_ms: int = 0) -> None:
         """The monitor begins to run; ``last_at`` is the last instant it knew of before, if not that of its last
-        publication. If the clock was set back meanwhile, all that was waiting goes on waiting from where it was, or
-        a head would stay fresh and a trailing node be excused until the clock has caught up."""
+        publication. If the clock was set back meanwhile, or forward by ``step_ms`` while it ran, all that was waiting
+        has waited for as long as before: a head neither stays fresh nor becomes too old, and a node that trails is
+        neither excused nor accused."""
         last_at = self.published_at if last_at is None else last_at
         if self._last_answer_at is None:
             self._last_answer_at = at
-        by_ms = 0 if last_at is None else max(0, last_at - at)
+        by_ms = step_ms or (0 if last_at is None else min(0, at - last_at))
         for heads in self._heads.values():
             heads.start(by_ms)
         if by_ms == 0:
             return
-        self._last_answer_at = move_back(self._last_answer_at, by_ms)
+        self._last_answer_at = move(self._last_answer_at, by_ms)
         self._judged = {
-            check: CheckState(set_back(judged.memory, by_ms), judged.row) for check, judged in self._judged.items()
+            check: CheckState(set_clock(judged.memory, by_ms), judged.row) for check, judged in self._judged.items()
         }
 
     def heads(self, chain_id: int) -> Heads:
         """A followed chain's heads of the last hour; only ``read_head`` changes them."""
         return self._heads[chain_id]
+
+    def head_for(self, check: Check, at: int) -> Reading | None:
+        """The head that a position of this check is compared with at this instant."""
+        heads = None if check.chain_id is None else self._heads.get(check.chain_id)
+        return None if heads is None else heads.progress(at - self._plan.limits.head_max_age_ms).head
 
     def progress(self, at: int) -> dict[int, ChainProgress]:
         """Of every chain: the head that a position would be compared with at this instant, and the pace."""
@@ -170,7 +185,8 @@ class Ledger:
 
     def state(self) -> State:
         heads = {chain_id: heads.readings for chain_id, heads in self._heads.items() if heads.readings}
-        return State(self._last_answer_at, dict(self._judged), heads, self._history.state())
+        left = {check: state for check, state in self._left.items() if check in self._history.checks}
+        return State(self._last_answer_at, {**left, **self._judged}, heads, self._history.state())
 
     def _reference(self, check: Check) -> Reference | None:
         confirmations = self._plan.confirmations.get(check)
@@ -182,3 +198,13 @@ class Ledger:
         """Whether nothing at all has answered for so long that a failure is the monitor's own (M13)."""
         after_ms = self._plan.limits.blind_after_ms
         return after_ms > 0 and self._last_answer_at is not None and at - self._last_answer_at >= after_ms
+
+
+def _leave(state: CheckState) -> CheckState | None:
+    """What is kept of a check that is taken out of the plan, in case it is put back: when it last answered."""
+    last_success_at, check = state.memory.last_success_at, state.row.check
+    if last_success_at is None:
+        return None
+    return CheckState(
+        Memory(last_success_at=last_success_at), replace(unobserved(check), last_success_at=last_success_at)
+    )

@@ -45,6 +45,7 @@ class Plan(Struct, frozen=True):
     limits: Limits
     span: Span
     own_services: tuple[Service, ...] = ()
+    addresses: dict[Check, str] = {}  # fingerprints of where the monitored checks are asked
 
     def checks(self) -> tuple[Check, ...]:
         return all_checks(self.chains, self.own_services)

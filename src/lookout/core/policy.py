@@ -2,12 +2,12 @@
 
 from bisect import bisect_right
 from operator import itemgetter
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from lookout.base.instants import move_back
+from lookout.base.instants import move
 from lookout.core.heads import Reference
 from lookout.core.model import (
     NO_GAPS,
@@ -29,6 +29,11 @@ from lookout.core.model import (
 )
 from lookout.core.plan import Limits
 
+# A head may be a minute old, so a position may exceed it by some blocks. A position that is above it by more than both
+# of these is of another chain, or is no position at all (S13).
+FAR_ABOVE_BLOCKS: Final = 10
+FAR_ABOVE_MS: Final = 600_000
+
 # Instants and heads, both rising: the highest head seen up to each instant.
 HeadsSeen = tuple[tuple[int, int], ...]
 # What a row says of a service that was compared.
@@ -44,6 +49,7 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
     trailing_since_at: int | None = None  # ppoi
     heads_seen: HeadsSeen = ()  # ppoi, since it trails
     gaps: Gaps = NO_GAPS  # indexers
+    address: str = ""  # a fingerprint of where it was asked; "" if that is not known
 
 
 def judge(
@@ -85,14 +91,24 @@ def judge(
             assert_never(never)
 
 
-def set_back(memory: Memory, by_ms: int) -> Memory:
-    """The clock was set back: a node that trails has trailed for as long as before."""
+def move_to(memory: Memory, address: str) -> Memory:
+    """The check is asked at this address from now on. Another address is another deployment, which is not judged by
+    what its predecessor did; when the service last answered stays."""
+    if memory.address == address:
+        return memory
+    if not memory.address:  # an earlier version stored none
+        return replace(memory, address=address)
+    return Memory(last_success_at=memory.last_success_at, gaps=memory.gaps, address=address)
+
+
+def set_clock(memory: Memory, by_ms: int) -> Memory:
+    """The clock was set by so much: a node that trails has trailed for as long as before."""
     if memory.trailing_since_at is None:
         return memory
     return replace(
         memory,
-        trailing_since_at=move_back(memory.trailing_since_at, by_ms),
-        heads_seen=tuple((move_back(at, by_ms), head) for at, head in memory.heads_seen),
+        trailing_since_at=move(memory.trailing_since_at, by_ms),
+        heads_seen=tuple((move(at, by_ms), head) for at, head in memory.heads_seen),
     )
 
 
@@ -101,9 +117,11 @@ def _judge_blocks(
 ) -> tuple[Memory, Row]:
     if reference is None or seen.at - reference.read_at > limits.head_max_age_ms:  # S13, R13
         return _incomparable(memory, seen, "incompatible-reference", Metrics(position=position))
+    pace, above = reference.pace, position - reference.height
+    if above > FAR_ABOVE_BLOCKS and pace.takes_longer(above, FAR_ABOVE_MS):  # S13: the numbers are not of one chain
+        return _incomparable(memory, seen, "incompatible-reference", Metrics(position=position))
     metrics = Metrics(position=position, head=reference.head)
     lag = max(0, reference.head - position)  # R11
-    pace = reference.pace
     if lag <= limits.allowance_blocks or lag * pace.ms <= limits.allowance_ms * pace.blocks:  # S3
         return _judge_by_gaps(memory, seen, metrics, limits)
     far = lag * pace.ms >= limits.degraded_lag_ms * pace.blocks

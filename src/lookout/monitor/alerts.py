@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, Literal, NoReturn
 
 from lookout.alerts.event import AlertFacts
-from lookout.alerts.messages import Message, write_message, write_restored
+from lookout.alerts.messages import Message, write_clock, write_message, write_restored
 from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError
@@ -67,6 +67,12 @@ class Alerts:
     def restart(self) -> None:
         """The monitor starts, or its clock was set."""
         self._state = restart(self._state)
+
+    def report_clock(self, at: int, error_ms: int) -> None:
+        """This machine's clock is this wrong (M17), or right again if that is 0; sent with the next publication."""
+        for target in self._policy.targets:
+            self._put(target, write_clock(at, error_ms, self._policy.deployment))
+        self._request_publication()
 
     def advance(
         self,

@@ -53,8 +53,9 @@ class Journal:
 
     def detect_clock_step(self) -> None:
         if step := self.timeline.detect_step():
-            log.warning("the clock was set", by_s=(step.at - step.expected_at) / 1000)
-            self._start(step.at, step.expected_at)
+            by_ms = step.at - step.expected_at
+            log.warning("the clock was set", by_s=by_ms / 1000)
+            self._start(step.at, step.expected_at, max(0, by_ms))
 
     def replan(self, plan: Plan, recorder: Recorder | None) -> None:
         """Continue under another plan, and record with this recorder, which may be the same."""
@@ -74,8 +75,8 @@ class Journal:
         self.changed.set()
         self._record(seen)
         self.hear_position(check, found)
-        gaps = self.coverages.describe_gaps(check)
-        cause, cause_before = explain(found, row, gaps), self.causes.pop(check, None)
+        gaps, head = self.coverages.describe_gaps(check), self.ledger.head_for(check, seen.at)
+        cause, cause_before = explain(found, row, head, gaps), self.causes.pop(check, None)
         if cause is not None:
             self.causes[check] = cause
         is_new_cause = cause is not None and code_of(cause) != code_of(cause_before or "")
@@ -135,16 +136,16 @@ class Journal:
                 extra=before.extra,
             )
 
-    def _start(self, at: int, last_at: int | None) -> None:
-        self.ledger.start(at, last_at)
+    def _start(self, at: int, last_at: int | None, step_ms: int = 0) -> None:
+        self.ledger.start(at, last_at, step_ms)
         self.alerts.restart()
         self.coverages.restart(at)
         self.changed.set()
-        self._record_start(at)
+        self._record_start(at, step_ms)
 
-    def _record_start(self, at: int) -> None:
+    def _record_start(self, at: int, step_ms: int = 0) -> None:
         """Record a start, with what is known of the lists: a log may begin here."""
-        self._record(Started(at))
+        self._record(Started(at, step_ms))
         for check, gaps in self.ledger.gaps.items():
             self._record(Compared(at, check, gaps))
 

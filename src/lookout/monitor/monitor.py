@@ -10,6 +10,7 @@ from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.ledger import Ledger, State
+from lookout.core.own_clock import describe_clock_error
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers
@@ -128,9 +129,13 @@ class Monitor:
         return None
 
     async def _watch_clock(self) -> None:
-        """After the clock was set, ask everything again (M12)."""
-        stepped = self._journal.timeline.stepped
+        """After the clock was set, ask everything again (M12). While it is wrong, the operator is to know (M17)."""
+        stepped, clock, is_wrong = self._journal.timeline.stepped, self._resources.clock, False
         while True:
+            error_ms = self._watcher.own_clock.error_ms(clock.elapsed_ms())
+            if is_wrong != (error_ms != 0):
+                is_wrong = error_ms != 0
+                self._report_clock(error_ms)
             try:
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await stepped.wait()
@@ -139,6 +144,14 @@ class Monitor:
             if stepped.is_set():
                 stepped.clear()
                 self._watcher.wake()
+
+    def _report_clock(self, error_ms: int) -> None:
+        if error_ms:
+            log.error("a fault of the monitor's own", error=describe_clock_error(error_ms), lacking="clock")
+            self._resources.instruments.count_own_fault("clock")
+        else:
+            log.info("this machine's clock is right again")
+        self._journal.alerts.report_clock(self._journal.now(), error_ms)
 
     def _set_compared_lists(self) -> None:
         self._journal.set_compared_lists({each.comparison.check: each.comparison.subject() for each in self._comparers})

@@ -116,9 +116,11 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
     for check, what in found.items():
         if isinstance(what, Blocks) and check.chain_id in chains:
             await chains[check.chain_id]
-        row = run.ledger.judge(Observation(check, run.clock.now(), what))
+        now = run.clock.now()
+        row = run.ledger.judge(Observation(check, now, what))
+        cause = explain(what, row, run.ledger.head_for(check, now))
         later = _describe_later(run.ledger.state().checks[check], run.limits)
-        probed.append(ProbedRow(row, _describe(what, row), explain(what, row), later, took_ms))
+        probed.append(ProbedRow(row, _describe(what, row, cause), cause, later, took_ms))
     return probed
 
 
@@ -187,9 +189,8 @@ def _describe_lack(causes: Sequence[str | None]) -> str:
             return "no head: the answers do not agree"
 
 
-def _describe(found: Found, row: Row) -> str:
+def _describe(found: Found, row: Row, cause: str | None) -> str:
     """What was found, and why that is not current."""
-    cause = explain(found, row)
     why = "" if cause is None else describe_cause(cause)
     match found:
         case Blocks(position) | Indexes(position):

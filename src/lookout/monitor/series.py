@@ -22,7 +22,7 @@ _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     ),
     "lookout_probe_bugs_total": ("Probes and readings that died of a bug",),
     "lookout_own_faults_total": (
-        "Probes and readings that could not be made for want of something of the monitor's own",
+        "Probes and readings that were lost because of a fault of the monitor's own machine",
         "lacking",
     ),
     "lookout_publications_total": ("Publications made",),

@@ -1,17 +1,20 @@
 """Asking every source and endpoint, and comparing every list, each on its own (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final, NoReturn
 
+from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
 from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks
+from lookout.core.model import Blocks, Found, Members
+from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.monitor.board import EntryKey
 from lookout.monitor.comparer import Comparer
@@ -30,8 +33,7 @@ log = get_logger("monitor")
 
 
 class Watcher:
-    """A task for each source, endpoint and list that is compared: none waits for another. It is one class, since all of
-    them change together when the clock was set or other settings are applied."""
+    """A task for each source, endpoint and list that is compared: none waits for another."""
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class Watcher:
         self._journal = journal
         self._limits = limits
         self._resources = resources
+        self.own_clock = OwnClock()
         # While it runs.
         self._session: Session
         self._group: asyncio.TaskGroup | None = None
@@ -58,7 +61,8 @@ class Watcher:
         """Ask, until cancelled."""
         session = self._resources.open_session(self._limits.probe_timeout_ms / 1000)
         try:
-            async with session as self._session, asyncio.TaskGroup() as self._group:
+            async with session as opened, asyncio.TaskGroup() as self._group:
+                self._session = replace(opened, hear_date=self._hear_date)
                 try:
                     self._begin(_by_chain(self._built))
                     self._start_missing_tasks()
@@ -72,6 +76,7 @@ class Watcher:
     def wake(self) -> None:
         """Ask everything again at once, spread over the jitter: the clock was set (M12). An answer that is awaited, or
         waits for a head, is of before."""
+        self.own_clock.forget()
         self._cancel_tasks(*self._built.sources, *self._built.endpoints, *self._comparers)
         self._end(*self._chains)
         self._begin(_by_chain(self._built))
@@ -141,13 +146,14 @@ class Watcher:
 
     async def _watch(self, source: Source) -> NoReturn:
         await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 1000)
-        await self._keep_asking(_source_key(source), partial(self._probe, _Watched(source)))
+        await self._keep_asking(_source_key(source), partial(self._probe, source))
 
-    async def _probe(self, watched: "_Watched") -> int:
+    async def _probe(self, source: Source) -> int:
         """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
-        source, clock = watched.source, self._resources.clock
+        clock = self._resources.clock
         began_ms = clock.elapsed_ms()
         found = await observe(source, self._session, clock.now)
+        self._check_for_own_fault(began_ms, found.values())
         took_ms = clock.elapsed_ms() - began_ms
         self._resources.instruments.count_probe(source.checks, took_ms, found)
         for check, what in found.items():
@@ -159,8 +165,25 @@ class Watcher:
             if row.has_failed and (cause := self._journal.causes.get(row.check)):
                 self._resources.instruments.count_probe_failure(row.check, code_of(cause))
         self._resources.instruments.board.note_source(source.name, clock.now(), took_ms, rows, self._journal.causes)
-        watched.failures = watched.failures + 1 if all(row.has_failed for row in rows) else 0
-        return wait_ms(watched.failures, self._resources.chance.random(), self._limits)
+        failures = min(self._journal.ledger.failures(check) for check in source.checks)
+        return wait_ms(failures, self._resources.chance.random(), self._limits)
+
+    def _check_for_own_fault(self, began_ms: int, found: Iterable[Found] = ()) -> None:
+        """OwnFault if nothing was observed: the event loop stood still meanwhile, or announcements were compared with a
+        clock that is wrong (M17)."""
+        if self._journal.timeline.has_stalled_since(began_ms):
+            raise OwnFault("time")
+        if self.own_clock.is_suspected and any(isinstance(what, Members) for what in found):
+            raise OwnFault("clock")
+
+    def _hear_date(self, host: str, date: str) -> None:
+        """An answer came, with this `Date` header."""
+        with suppress(ValueError):  # it has none, or one that says nothing
+            self._hear_time(host, parse_http_date(date))
+
+    def _hear_time(self, witness: str, at: int) -> None:
+        clock = self._resources.clock
+        self.own_clock.hear(witness, clock.now() - at, clock.elapsed_ms())
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
         await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 2000)
@@ -170,14 +193,19 @@ class Watcher:
         """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
         chain, clock = self._chains[endpoint.chain_id], self._resources.clock
         began_ms = clock.elapsed_ms()
-        outcome: Reading | str  # the answer, or the cause of a failure
+        read: Reading | ProbeFailed
         try:
-            outcome = answer = await endpoint.read(self._session, clock.now)
+            read = await endpoint.read(self._session, clock.now)
         except ProbeFailed as failure:
-            outcome = failure.reason
-            chain.failed(number, is_wrong_chain=isinstance(failure, WrongChainFailed))
+            read = failure
+        self._check_for_own_fault(began_ms)
+        outcome: Reading | str  # the answer, or the cause of a failure
+        if isinstance(read, ProbeFailed):
+            outcome = read.reason
+            chain.failed(number, is_wrong_chain=isinstance(read, WrongChainFailed))
         else:
-            outcome = answer if chain.answered(number, answer) else "future_block"
+            self._hear_time(f"block of {endpoint.name} on {endpoint.chain_id}", read.block_at)
+            outcome = read if chain.answered(number, read) else "future_block"
         chain.agree()
         self._note_reading(endpoint, outcome, clock.elapsed_ms() - began_ms)
         return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
@@ -233,7 +261,7 @@ class Watcher:
     def _note_own_fault(self, fault: OwnFault) -> None:
         """Logged once for all that cannot be asked, and counted for each."""
         if not self._exhausted:
-            log.error("the monitor cannot ask; rows age until it can", error=str(fault), lacking=fault.lacking)
+            log.error("a fault of the monitor's own; rows age until it ends", error=str(fault), lacking=fault.lacking)
         self._exhausted = True
         self._resources.instruments.count_own_fault(fault.lacking)
 
@@ -241,16 +269,8 @@ class Watcher:
         """Over once everybody was asked again without one: some may be asked on connections that are open already."""
         within_s = EXHAUSTED_RECHECKS * self._limits.recheck_ms / 1000
         if self._exhausted and not self._resources.instruments.is_exhausted(within_s):
-            log.info("the monitor can ask again")
+            log.info("the monitor's own fault is over")
             self._exhausted = False
-
-
-@dataclass(slots=True)
-class _Watched:
-    """A source, and how often it failed in a row."""
-
-    source: Source
-    failures: int = 0
 
 
 def _source_key(source: Source) -> EntryKey:

@@ -22,6 +22,9 @@ _CONNECTED: Final = 3
 class MessagingTable(SourceTable, frozen=True):
     url: Url
 
+    def address(self) -> str:
+        return self.url
+
 
 class MessagingSource:
     """A waku node's admin interface."""

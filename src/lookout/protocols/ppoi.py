@@ -33,6 +33,9 @@ class PpoiTable(SourceTable, frozen=True):
     chains: Chains
     networks: Annotated[dict[str, Text], KeyedByChain] = field(default_factory=dict)
 
+    def address(self) -> str:
+        return self.url
+
     def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_names(),)
 

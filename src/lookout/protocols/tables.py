@@ -9,6 +9,10 @@ from lookout.protocols.client.access import AccessTable
 class SourceTable(AccessTable, frozen=True):
     """A table of the configuration that names what is watched."""
 
+    def address(self) -> str:
+        """Where it is asked."""
+        raise NotImplementedError
+
     def chain_ids(self) -> tuple[int | None, ...]:
         """The chains that it has a row of its service for; None is the row of no chain."""
         return (None,)
@@ -30,6 +34,9 @@ class KindTable(SourceTable, frozen=True):
     kind: str
     url: Url
     confirmations: Natural = 0
+
+    def address(self) -> str:
+        return self.url
 
     def chain_ids(self) -> tuple[int | None, ...]:
         return (self.chain,)

@@ -40,7 +40,7 @@ class Replay:
         at = event.at
         if type(event) is Started:
             # While running this is a crash: nothing was published after the event before it.
-            self.ledger.start(at, self.last_at)
+            self.ledger.start(at, self.last_at, event.step_ms)
             self.running = True
         elif not self.running or self.last_at is None or not self.last_at <= at <= self._beat_at:
             self._pass_time(at)

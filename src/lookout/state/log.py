@@ -38,7 +38,10 @@ class NotJsonError(LineError):
 
 
 class Started(Struct, frozen=True, gc=False):
+    """The monitor began to run, or found its clock set; by how much, if that was forward while it ran."""
+
     at: int
+    step_ms: int = 0
 
 
 class HeadRead(Struct, frozen=True, gc=False):
@@ -96,6 +99,7 @@ class _Line(Struct, gc=False, rename="camel"):
     error: Any = UNSET
     missing: Any = UNSET
     extra: Any = UNSET
+    step_ms: Any = UNSET
 
 
 _DECODER: Final = msgspec.json.Decoder(_Line)
@@ -133,7 +137,7 @@ def parse_line(line: bytes) -> Event | BadLine:
             except LineError as error:
                 return BadLine(at, *check, str(error))
         case "start":
-            return Started(at)
+            return Started(at, 0 if fields.step_ms is UNSET else _count("stepMs", fields.step_ms))
         case "stop":
             return Stopped(at)
         case _:
@@ -152,8 +156,10 @@ def format_event(event: Event) -> bytes:
     """One line, its newline included."""
     line: dict[str, Any] = {"at": format_instant(event.at)}
     match event:
-        case Started():
+        case Started(_, step_ms):
             line["kind"] = "start"
+            if step_ms:
+                line["stepMs"] = step_ms
         case Stopped():
             line["kind"] = "stop"
         case HeadRead(at, chain_id, reading):

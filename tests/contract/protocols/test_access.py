@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 import uvloop
-from msgspec.structs import asdict, fields, replace
+from msgspec.structs import asdict, fields
 
 from lookout.base.certificates import extract_certificates, trust_only
 from lookout.config.settings import Settings
@@ -33,7 +33,6 @@ from tests.contract.protocols.upstreams import (
     Reply,
     answering,
     dripping,
-    read_request,
     resetting,
     saying,
     silence,
@@ -151,33 +150,6 @@ def test_a_proxy_passes_requests_on(
             assert headers.get("proxy-authorization") == (credentials and basic(credentials))
 
     run(converse(), new_loop)
-
-
-@pytest.mark.parametrize("is_tls", [True, False], ids=["through TLS", "plainly"])
-async def test_a_connection_is_shared_only_by_those_who_are_reached_in_the_same_way(
-    is_tls: bool, trust: Callable[[], Trust]
-) -> None:
-    tls, ca_file, own = trust() if is_tls else (None, "", "")
-    used: set[tuple[str, int]] = set()  # a way, and the number of a connection
-
-    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            used.add(((await read_request(reader)).headers["way"], writer.get_extra_info("peername")[1]))
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell")
-
-    async with talking(converse, tls) as url, a_proxy() as (one, by_one), a_proxy() as (other, by_other):
-        proxies = (one, other, one.replace("//", "//user:a@"), one.replace("//", "//user:b@"))
-        ways = [AccessTable(ca_file=ca_file, proxy=proxy) for proxy in ("", *proxies)]
-        ways += [AccessTable(ca_file=own)] if is_tls else []
-        named = [replace(way, headers={"Way": str(number)}) for number, way in enumerate(ways)]
-        async with open_session(20) as session:
-            for way in named * 3:
-                assert await ask(session, url, way) == b"well"
-        if not is_tls:  # the proxy's own connections beyond it are its own matter
-            used = {each for each in used if each[0] == "0"}
-            used |= {(each.request.headers["way"], each.connection) for each in by_one}
-            used |= {(each.request.headers["way"], -1 - each.connection) for each in by_other}
-    assert len(used) == len({way for way, _ in used}) == len({number for _, number in used}) == len(ways)
 
 
 def ask_source(

@@ -1,4 +1,4 @@
-"""Connections to honest upstreams: whole answers through TLS, and one connection for many requests."""
+"""Connections to honest upstreams: whole answers through TLS, and a new connection for each."""
 
 import asyncio
 import ssl
@@ -12,8 +12,9 @@ import pytest
 
 from lookout.demo.sim.certificate import CERTIFICATE, load_or_make
 from lookout.protocols.client.connector import PIECE_BYTES, Connector
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import Session
+from lookout.protocols.client.session import Session, open_session
 
 HEAD: Final = b"HTTP/1.1 200 OK\r\n"
 ANSWERS: Final = 3
@@ -41,12 +42,11 @@ async def a_server(answers: list[list[bytes]], tls: ssl.SSLContext | None) -> As
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connections.append(len(connections))
         try:
-            for parts in iter(lambda: answers.pop(0), None):
-                await reader.readuntil(b"\r\n\r\n")
-                for part in parts:
+            while await reader.readuntil(b"\r\n\r\n"):
+                for part in answers.pop(0):
                     writer.write(part)  # each is a record of its own under TLS
                     await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError, IndexError):
+        except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
     server = await asyncio.start_server(converse, "127.0.0.1", 0, ssl=tls)
@@ -55,7 +55,7 @@ async def a_server(answers: list[list[bytes]], tls: ssl.SSLContext | None) -> As
         yield f"http{'s' if tls else ''}://{host}:{port}/", connections
 
 
-@pytest.mark.clause("M9")
+@pytest.mark.clause("M9", "M17")
 @pytest.mark.parametrize("is_tls", [True, False], ids=["through TLS", "plainly"])
 @pytest.mark.parametrize(
     "parts",
@@ -67,7 +67,7 @@ async def a_server(answers: list[list[bytes]], tls: ssl.SSLContext | None) -> As
         pytest.param(lambda body: [sized(body * 4_000) + body * 4_000], id="longer than is read at a time"),
     ],
 )
-async def test_answers_are_whole_and_come_on_one_connection(parts, is_tls: bool, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+async def test_answers_are_whole_and_each_comes_on_a_connection_of_its_own(parts, is_tls: bool, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     bodies = [body_of(number) for number in range(ANSWERS)]
     tls = load_or_make(tmp_path, "127.0.0.1") if is_tls else None
     trusting = ssl.create_default_context(cafile=tmp_path / CERTIFICATE) if is_tls else True
@@ -80,4 +80,26 @@ async def test_answers_are_whole_and_come_on_one_connection(parts, is_tls: bool,
     times = len(found[0]) // len(bodies[0])
     assert times * len(bodies[0]) > PIECE_BYTES or times == 1
     assert found == [body * times for body in bodies]
+    assert len(connections) == ANSWERS
+
+
+@pytest.mark.clause("S1", "S2")
+async def test_a_service_that_no_longer_accepts_connections_is_refused_at_once_though_it_keeps_open_ones() -> None:
+    """Every wallet would be refused; a connection that the last answer left open proves nothing."""
+    connections: list[asyncio.StreamWriter] = []
+
+    async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        while await reader.read(65_536):
+            writer.write(sized(b"{}") + b"{}")
+
+    server = await asyncio.start_server(keep, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    async with open_session(5) as session:
+        asked = Request("GET", f"http://{host}:{port}/")
+        assert await session.fetch(asked) == b"{}"
+        server.close()
+        with pytest.raises(ProbeFailed, match="refused"):
+            await session.fetch(asked)
     assert len(connections) == 1
+    connections[0].close()

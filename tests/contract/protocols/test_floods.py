@@ -193,19 +193,6 @@ async def test_a_body_as_long_as_it_may_be_comes_in_small_chunks(size: int, limi
         assert await session.fetch(Request("GET", url, limit_bytes=limit_bytes)) == body
 
 
-@pytest.mark.clause("M3", "M6")
-async def test_a_long_answer_leaves_the_next_one_on_its_connection_no_more_room_for_its_head() -> None:
-    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % MIB + b" " * MIB)
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\n" + b"A: %b\r\n" % (b"b" * 8_000) * 100 + b"Content-Length: 2\r\n\r\n{}")
-
-    async with talking(converse) as url, open_session(PROBE_S) as session:
-        assert await asked(session, url) == b" " * MIB
-        assert await asked(session, url) == f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body"
-
-
 @pytest.mark.clause("M3", "M16")
 @pytest.mark.parametrize("size", [100, 20_000, 60_000, 200_000])
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
+from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
@@ -205,9 +206,13 @@ class Machine:
 
 
 def _forget_unwatched(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
-    """What is no longer watched is forgotten."""
+    """What is no longer watched is forgotten, but for a check's last success."""
     watched = {*plan.monitored, *(("head", chain_id) for chain_id in plan.chains)}
-    return {what: remembered for what, remembered in memory.items() if what in watched}
+    return {
+        what: remembered if what in watched else remembered.leave()
+        for what, remembered in memory.items()
+        if what in watched or isinstance(what, Check)
+    }
 
 
 class _Sightings:

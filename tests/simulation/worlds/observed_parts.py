@@ -14,6 +14,7 @@ from lookout.core.services import Service
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
+from lookout.protocols.client.failure import Lacking
 from lookout.public.about import ChainDescription
 from lookout.store.protocol import LostStoreError
 from tests.simulation.worlds.scene import Agreed, Judged, Life, Publication, Published, Scene, Seen, Started, Stored
@@ -27,8 +28,8 @@ class ObservedLedger(Ledger):
         self._scene = scene
         self._life = life
 
-    def start(self, at: int, last_at: int | None = None) -> None:
-        super().start(at, last_at)
+    def start(self, at: int, last_at: int | None = None, step_ms: int = 0) -> None:
+        super().start(at, last_at, step_ms)
         self._life.began_ms, self._life.is_new = self._scene.ms, True
         self._scene.note(f"{self._life.name} started at {at}")
         self._scene.emit(Started(self._life))
@@ -90,6 +91,11 @@ class ObservedInstruments(Instruments):
     def count_alert_message(self, target: str, outcome: Literal["sent", "retried", "given-up", "dropped"]) -> None: ...
 
     def count_sender_failure(self, target: str) -> None: ...
+
+    def count_own_fault(self, lacking: Lacking) -> None: ...
+
+    def is_exhausted(self, within_s: float) -> bool:  # noqa: ARG002
+        return False
 
     def count_crash(self) -> None:
         self._scene.bugs_counted += 1

@@ -69,6 +69,9 @@ class SendsWhatIsDue(_AboutMessages):
         super().written(event)
         due = self._due(event)
         for message in event.came:
+            if "this machine's clock is" in message.title:
+                self._check_clock_message(event.life, message)
+                continue
             try:
                 lines = lines_of(message.body)
             except ValueError as error:
@@ -80,6 +83,12 @@ class SendsWhatIsDue(_AboutMessages):
             due.pop(0)
         for each in due:
             self._excuse(event, *each)
+
+    def _check_clock_message(self, life: s.Life, message: s.Message) -> None:
+        """The clock is called wrong only if it is (M17). It may have been set since the message was made."""
+        is_set_lately = self.scene.ms - (life.began_ms or 0) < _SLACK_MS
+        if "right again" not in message.title and not life.may_suspect_its_clock and not is_set_lately:
+            self.broken(f"{message} is sent of a clock that is {life.clock.ahead_ms()} ms ahead")
 
     def _due(self, event: s.Written) -> list[tuple[str, Lines, s.Publication]]:
         line: list[s.Publication] = []

@@ -3,10 +3,12 @@
 from math import inf
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers, Row, unmonitored, unobserved
 from lookout.demo.sim.layout import ChainLayout
 from tests.oracles.documents import assert_report_is_right
-from tests.oracles.rows import NO_PAST, Past, Probe, between, compare_blocks, follow, shown
+from tests.oracles.rows import NO_PAST, Past, Probe, between, compare_blocks, follow, is_far_above, shown
 from tests.simulation.truth import Truth, truth_of
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
@@ -21,6 +23,14 @@ class _Line(NamedTuple):
     pasts: frozenset[Past] = NO_PAST
     trails_in: int | None = None  # the life in which it began to
     row: Row | None = None
+
+    def leave(self) -> "_Line":
+        """Of a check that is taken out only its last success is known when it is put back (R6)."""
+        last_at = None if self.row is None else self.row.last_success_at
+        if self.row is None or last_at is None:
+            return _Line()
+        row = replace(unobserved(self.row.check), last_success_at=last_at)
+        return _Line(frozenset({Past(last_success_at=last_at)}), None, row)
 
 
 class RowsFollow(Rule):
@@ -61,7 +71,7 @@ class RowsFollow(Rule):
         for row in event.publication.rows:
             line: _Line = event.life.memory.get(row.check) or _Line()
             unseen = unobserved(row.check) if row.check in event.life.plan.monitored else unmonitored(row.check)
-            if row != (line.row or unseen):
+            if row != (line.row if line.row and unseen.status == "unknown" else unseen):
                 self.broken(f"published was {row}, not {line.row or unseen}")
 
     def _compare(self, probe: Probe, position: int, event: s.Judged) -> Probe:
@@ -77,8 +87,11 @@ class RowsFollow(Rule):
         )
         age_ms, is_set = event.seen.ms - read_ms, self.scene.clocks_are_set
         compared = between(best, worst) if is_set or age_ms <= limits.head_max_age_ms + _SLACK_MS else ()
-        if is_set or age_ms >= limits.head_max_age_ms - _SLACK_MS:
+        far_above = [is_far_above(position, height, block_ms) for block_ms in self._block_times(chain)]
+        if is_set or age_ms >= limits.head_max_age_ms - _SLACK_MS or any(far_above):
             compared += ("incomparable",)
+        if all(far_above):
+            compared = ("incomparable",)
         return probe._replace(compared=compared, head=head)
 
     def _block_times(self, chain: ChainLayout) -> tuple[float, float]:

@@ -93,6 +93,11 @@ class Life:
         self.wrote_ms = 0  # when the last write ended
         self.lost_ms: int | None = None  # when that said that the store is another monitor's
 
+    @property
+    def may_suspect_its_clock(self) -> bool:
+        """Whether its clock is off by about a minute or more: then announcements are not judged (M17)."""
+        return abs(self.clock.ahead_ms()) > 50_000
+
     def apply_settings(self, settings: Settings) -> None:
         """The settings in force, and what follows from them."""
         self.settings, self.plan, self.alert_policy = settings, settings.plan(), settings.alert_policy()

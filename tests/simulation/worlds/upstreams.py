@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from email.utils import formatdate
 from random import Random
 from typing import Final
 
@@ -29,7 +30,7 @@ class SimSource:
         self._ask = ask
         self._chance = scene.chance(f"{life.serial}/{name}")
 
-    async def probe(self, _session: Session, _now: Now, /) -> Mapping[Check, Found]:
+    async def probe(self, session: Session, _now: Now, /) -> Mapping[Check, Found]:
         scene = self._scene
         scene.emit(Asked(self._life, self.name))
         took_ms = _took_ms(self._chance)
@@ -46,6 +47,7 @@ class SimSource:
         if answer == "fail":
             self._ended({}, failed=True)
             raise ProbeFailed("refused")
+        session.hear_date(self.name, _date(scene))
         found = dict(zip(self.checks, answer, strict=True))
         if scene.active("few", self.name) and len(found) > 1:
             found.pop(next(iter(found)))
@@ -69,7 +71,7 @@ class SimEndpoint:
         self._life = life
         self._chance = scene.chance(f"{life.serial}/{self.name}")
 
-    async def read(self, _session: Session, now: Now, /) -> Reading:
+    async def read(self, session: Session, now: Now, /) -> Reading:
         scene, asked_ms = self._scene, self._scene.ms
         took_ms = _took_ms(self._chance) + scene.sim.endpoint_delay_ms(self.chain_id, self._number, scene.true_at())
         answer = scene.sim.endpoint(self.chain_id, self._number, scene.true_at() + took_ms)
@@ -83,9 +85,15 @@ class SimEndpoint:
             is_wrong_chain = not isinstance(answer, str)
             scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None, is_wrong_chain))
             raise WrongChainFailed(5, self.chain_id) if is_wrong_chain else ProbeFailed("timeout")
+        session.hear_date(self.name, _date(scene))
         reading = Reading(now(), answer.height, answer.block_at)
         scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))
         return reading
+
+
+def _date(scene: Scene) -> str:
+    """An upstream's own clock is right."""
+    return formatdate(scene.true_at() / 1000, usegmt=True)
 
 
 def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Built:

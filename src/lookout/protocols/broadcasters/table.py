@@ -44,6 +44,9 @@ class BroadcastersTable(SourceTable, frozen=True):
     seen_s: Duration = 86_400
     members: Annotated[dict[str, tuple[BroadcasterAddress, ...]], KeyedByChain] = field(default_factory=dict)
 
+    def address(self) -> str:
+        return self.url
+
     def by_source(self) -> tuple["BroadcastersTable", ...]:
         """The settings of each source. A store is asked for each chain on its own, so that none waits for another (M6).
         A relay has one cache for all chains, which reading empties."""

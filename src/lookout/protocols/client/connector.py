@@ -40,9 +40,8 @@ class Connection(ResponseHandler):
         self._received_bytes = 0
 
     def set_response_params(self, **params: Any) -> None:
-        """A request is about to be sent."""
-        self._is_asked, self._is_answered = True, False
-        self._interim = self._received_bytes = 0
+        """A request is about to be sent, the only one of this connection."""
+        self._is_asked = True
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
@@ -102,10 +101,11 @@ class Connection(ResponseHandler):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Makes such connections."""
+    """Makes such connections, a new one for each request: name, connection and certificate are tried each time, as a
+    wallet would. A connection that is kept hides that a new one would fail."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(force_close=True, use_dns_cache=False, **options)
         connect: Callable[..., ResponseHandler] = Connection
         self._factory = partial(connect, loop=self._loop)
 
@@ -115,7 +115,7 @@ class Connector(aiohttp.TCPConnector):
         traces: list[Any],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  as declared
     ) -> aiohttp.connector.Connection:
-        """Says what is waited for meanwhile. Called again if the server closed a kept connection."""
+        """Says what is waited for meanwhile."""
         STAGE.set("connect")
         connection = await super().connect(req, traces, timeout)
         STAGE.set("first byte")

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, get_args
 
-Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers", "processes"]
+Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers", "processes", "clock", "time"]
 LACKING: Final[tuple[Lacking, ...]] = get_args(Lacking)
 _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "descriptors": "no file descriptor left",
@@ -11,6 +11,8 @@ _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "ports": "no local port left",
     "buffers": "no network buffer left",
     "processes": "no turn for one more process of a plug-in",
+    "clock": "its clock is wrong",
+    "time": "the monitor stood still meanwhile",
 }
 _RATE_LIMITS: Final = (429, -32005)  # codes of JSON-RPC errors
 # Those that no smaller range helps against. -32005 is not among them: many answer so to a range with too many results,
@@ -79,7 +81,8 @@ class WrongChainFailed(ProbeFailed):
 
 
 class OwnFault(Exception):  # noqa: N818 - as above
-    """The monitor, or its machine, ran out of something: nothing was observed of anybody (M17)."""
+    """The monitor ran out of something, stood still, or does not know the time: nothing was observed of any upstream
+    (M17)."""
 
     def __init__(self, lacking: Lacking) -> None:
         super().__init__(f"a fault of this machine's own: {_NOTHING_LEFT[lacking]}")

@@ -33,19 +33,16 @@ MOST_STARTS: Final = 4
 _SHORT_BYTES: Final = 65_536  # parsed in a few milliseconds
 _PIECE_BYTES: Final = 65_536  # decompressed at a time
 
-# Shorter than the time between two probes of a source: each begins with the name, the certificate and the connection
-# again, as a wallet would, and notices when one of them no longer works. Longer than the time between two readings of a
-# head, which are many, and of which one may be lost: a connection that is reused just as its server closes it.
-_KEEPALIVE_S: Final = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What all sources share: the connections, how long a probe may last, and how many processes start at once."""
+    """What all sources share: the HTTP client, how long a probe may last, and how many processes start at once."""
 
     http: aiohttp.ClientSession
     timeout_s: float
     starts: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_STARTS))
+    hear_date: Callable[[str, str], None] = lambda _host, _date: None
+    """Called with each answer's host and `Date` header."""
 
     async def fetch(self, request: Request) -> bytes:
         """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
@@ -53,7 +50,7 @@ class Session:
         STAGE.set("connect")
         try:
             async with asyncio.timeout(self.timeout_s):
-                return await _fetch(self.http, request)
+                return await self._fetch(request)
         except TimeoutError:
             raise ProbeFailed("timeout", STAGE.get()) from None
         except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
@@ -71,15 +68,40 @@ class Session:
                 raise OwnFault("threads") from None
             return await thread.call(parse)
 
+    async def _fetch(self, request: Request) -> bytes:
+        access = request.access
+        headers, to_proxy = _headers(request), CIMultiDict[str]()
+        url = _url(request.url, headers, "Authorization")
+        proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
+        by_proxy = proxy is not None and url.scheme == "http"  # it reads the request; in a tunnel it never answers
+        if by_proxy:
+            headers.update(to_proxy)
+            headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
+        async with self.http.request(
+            request.method,
+            url,
+            headers=headers,
+            data=request.body,
+            allow_redirects=False,
+            ssl=trust_only(access.ca_file) if access.ca_file else True,
+            proxy=proxy,
+            proxy_headers=to_proxy,
+        ) as response:
+            if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+                raise ProxyRefusedFailed(response.status)
+            STAGE.set("body")
+            self.hear_date(url.authority, response.headers.get("Date", ""))
+            if response.status != request.expect_code:
+                raise explain_refusal(response, request)
+            return await _read_body(response, request.limit_bytes)
+
 
 @asynccontextmanager
 async def open_session(timeout_s: float) -> AsyncIterator[Session]:
-    """Connections for as long as the block lasts.
-
-    Their number is not limited: a source has one request under way, and waiting for a free connection would let hanging
-    sources delay others (M6).
+    """Requests for as long as the block lasts. Their number is not limited: a source has one request under way, and
+    waiting for a free connection would let hanging sources delay others (M6).
     """
-    connector = Connector(limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup())
+    connector = Connector(limit=0, limit_per_host=0, resolver=ThreadPerLookup())
     async with aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -89,33 +111,6 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
         headers={"User-Agent": "lookout", "Accept": "application/json"},
     ) as http:
         yield Session(http, timeout_s)
-
-
-async def _fetch(http: aiohttp.ClientSession, request: Request) -> bytes:
-    access = request.access
-    headers, to_proxy = _headers(request), CIMultiDict[str]()
-    url = _url(request.url, headers, "Authorization")
-    proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
-    by_proxy = proxy is not None and url.scheme == "http"  # it reads the request itself; in a tunnel it never answers
-    if by_proxy:
-        headers.update(to_proxy)
-        headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
-    async with http.request(
-        request.method,
-        url,
-        headers=headers,
-        data=request.body,
-        allow_redirects=False,
-        ssl=trust_only(access.ca_file) if access.ca_file else True,
-        proxy=proxy,
-        proxy_headers=to_proxy,  # in any case: connections are shared only by those who send it the same
-    ) as response:
-        if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            raise ProxyRefusedFailed(response.status)
-        STAGE.set("body")
-        if response.status != request.expect_code:
-            raise explain_refusal(response, request)
-        return await _read_body(response, request.limit_bytes)
 
 
 def _headers(request: Request) -> CIMultiDict[str]:

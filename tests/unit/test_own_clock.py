@@ -1,0 +1,139 @@
+"""A clock that is wrong, and an event loop that stands still, are faults of the monitor's own (M17)."""
+
+import asyncio
+from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from lookout.core.heads import Reading
+from lookout.core.model import Failed, Members, Peers
+from lookout.core.own_clock import OwnClock, describe_clock_error
+from lookout.monitor.monitor import Monitor
+from lookout.protocols.client.session import Session
+from lookout.protocols.source import Now
+from tests.builders import BROADCASTERS, DAY, HOUR, MESSAGING, MINUTE, SECOND, a_plan
+from tests.unit.running_monitor import Asked, FastClock, FastLoop, Read, Record, lived, setting
+from tests.unit.test_own_faults import last_row, observed
+
+TEN = 10 * MINUTE
+
+
+@pytest.mark.clause("M17")
+@pytest.mark.parametrize(
+    ("ahead", "error"),
+    [
+        pytest.param({"a": TEN, "b": TEN, "c": 0}, TEN, id="most say that it is ahead"),
+        pytest.param({"a": -TEN, "b": -TEN - 2, "c": 0}, -TEN - 1, id="most say that it is behind"),
+        pytest.param({"a": TEN, "b": 0}, 0, id="half of them are not most"),
+        pytest.param({"a": TEN, "b": -TEN, "c": 0}, 0, id="one each way"),
+        pytest.param({"a": TEN, "b": TEN, "c": -TEN, "d": -TEN, "e": 0}, 0, id="two each way"),
+        pytest.param({"a": MINUTE, "b": MINUTE}, 0, id="a minute is not too much"),
+        pytest.param({"a": MINUTE + 1, "b": MINUTE + 1}, MINUTE + 1, id="a millisecond more is"),
+        pytest.param({"a": TEN}, 0, id="one witness proves nothing"),
+    ],
+)
+def test_the_clock_is_wrong_once_most_witnesses_have_said_so_for_two_minutes(ahead: dict[str, int], error: int) -> None:
+    clock = OwnClock()
+    for now_s in range(0, 121, 30):
+        for witness, by_ms in ahead.items():
+            clock.hear(witness, by_ms, now_s * SECOND)
+            if now_s < 120:
+                assert clock.error_ms(now_s * SECOND) == 0
+    assert clock.is_suspected == (error != 0)
+    assert clock.error_ms(120 * SECOND) == error
+
+
+@pytest.mark.clause("M17")
+def test_a_witness_counts_for_five_minutes_and_two_minutes_begin_again_when_the_direction_changes() -> None:
+    clock = OwnClock()
+    for now_ms, ahead in ((0, TEN), (MINUTE, -TEN), (2 * MINUTE, -TEN)):
+        clock.hear("a", ahead, now_ms)
+        clock.hear("b", ahead, now_ms)
+    assert clock.error_ms(2 * MINUTE + 59 * SECOND) == 0
+    assert clock.error_ms(3 * MINUTE) == -TEN
+    clock.forget()  # set right: nothing is known before it is heard again
+    clock.hear("a", 0, 4 * MINUTE)
+    assert clock.error_ms(4 * MINUTE) == -TEN
+    clock.hear("b", 0, 4 * MINUTE)
+    clock.hear("c", TEN, 9 * MINUTE + 1)  # alone: the others were heard too long ago
+    assert not clock.is_suspected
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (TEN, "10 minutes ahead"),
+        (-61 * SECOND, "1 minute behind"),
+        (-119 * MINUTE, "119 minutes behind"),
+        (3 * HOUR - 20 * SECOND, "3 hours ahead"),
+        (-20 * 365 * DAY, "7300 days behind"),
+    ],
+)
+def test_it_is_said_in_words(error: int, words: str) -> None:
+    assert describe_clock_error(error) == f"this machine's clock is {words}"
+
+
+class Truthful(Read):
+    """An endpoint whose blocks have the true time, as everybody else has it."""
+
+    async def read(self, session: Session, now: Now, /) -> Reading:
+        answer = await super().read(session, now)
+        return Reading(answer.at, answer.height, answer.at - clock_of(now).ahead_ms)
+
+
+def clock_of(now: Now) -> FastClock:
+    return cast("FastClock", now.__self__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.clause("M17", "S2", "S10")
+def test_by_a_clock_that_is_ahead_no_broadcaster_is_called_silent_and_the_operator_is_told() -> None:
+    """Announcements of the last two minutes are none by such a clock; so is silence that is real, meanwhile."""
+    clock, record, sent = FastClock(), Record(), list[str]()
+    clock.ahead_ms = TEN
+    sources = [Asked(BROADCASTERS, Members(0, 5)), Asked(MESSAGING, Peers(3))]
+    endpoints = [Truthful(name="one"), Truthful(name="two", takes_s=2)]
+    with capture_logs() as logs:
+        kept = lived(600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, clock=clock, record=record, sent=sent)
+    assert [found for found in observed(record) if isinstance(found, Members)] in ([], [Members(0, 5)])
+    assert last_row(kept, BROADCASTERS)["status"] == "unknown"
+    assert last_row(kept, MESSAGING)["status"] == "current"
+    assert sent == ["Lookout: this machine's clock is 10 minutes ahead"]
+    assert [line["error"] for line in logs if line["event"] == "a fault of the monitor's own"] == [
+        "this machine's clock is 10 minutes ahead"
+    ]
+    sent.clear()
+    corrected = (300.0, setting(clock, -TEN))
+    clock.ahead_ms = TEN
+    kept = lived(600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, corrected, clock=clock, sent=sent)
+    assert sent == [f"Lookout: this machine's clock is {what}" for what in ("10 minutes ahead", "right again")]
+    assert last_row(kept, BROADCASTERS)["status"] == "unavailable"
+
+
+@pytest.mark.clause("M17", "S1", "S2")
+@pytest.mark.parametrize(
+    ("still_s", "failures"),
+    [pytest.param(12, 0, id="longer than a probe may last"), pytest.param(1, 3, id="for a moment")],
+)
+def test_what_a_probe_found_while_the_monitor_itself_stood_still_is_no_observation(still_s: int, failures: int) -> None:
+    def stand_still(_monitor: Monitor) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, FastLoop)
+        loop._jumped_s += still_s  # as after SIGSTOP: the time has passed, and all timers are due
+
+    record, source = Record(), Asked(MESSAGING, Failed("timeout"), takes_s=8)
+    until = 40 if failures == 0 else 150
+    lived(until, a_plan(MESSAGING), [source], [], (5, stand_still), record=record)
+    assert len(observed(record)) == failures
+    assert len(source.asked) >= 1
+
+
+@pytest.mark.clause("M17", "M8")
+def test_a_head_that_was_read_while_the_monitor_stood_still_is_none() -> None:
+    def stand_still(_monitor: Monitor) -> None:
+        cast("FastLoop", asyncio.get_running_loop())._jumped_s += 12
+
+    endpoint, record = Read(takes_s=4), Record()
+    lived(19, a_plan(), [], [endpoint], (3, stand_still), record=record)
+    assert len(endpoint.ended) == 1
+    assert [type(event).__name__ for event in record] == ["Started", "Stopped"]
