@@ -99,11 +99,16 @@ class Script:
         """Do it, and wait until all servers have a publication after it: of another epoch, if it ends the writer."""
         stage, began, at = self.stage, time.monotonic(), self.stage.wall.now()
         before, newest = stage.writers()[-1], dict(self.judge.newest)
-        do()
         least = before._replace(writes=sys.maxsize)
-        if not to_the_writer:
-            stage.until(lambda: bool(stage.writers()), f"an answer: {what}")
+
+        def is_answered() -> bool:
+            nonlocal least
             least = stage.writers()[-1]
+            return True
+
+        do()
+        if not to_the_writer:
+            stage.until(is_answered, f"an answer: {what}")
 
         def has_written() -> bool:
             return any(
