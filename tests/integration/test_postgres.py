@@ -3,17 +3,22 @@
 import asyncio
 import json
 import os
+import re
+import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
+import psycopg
 import pytest
 
 from tests.commands import TIME_S, a_command, said
 from tests.integration.fast import a_world
+from tests.integration.receivers import a_hook
 from tests.integration.served import LIVE, a_free_port
 from tests.integration.whole_service import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
 from tests.leases import or_skipped
@@ -41,9 +46,13 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
 async def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server: Postgres, tmp_path: Path) -> None:
     async def takeover(of: Deployment, what: str, harm: Callable[[], object]) -> None:
         """Do harm to the writer; there has to be another epoch and a publication in it, soon."""
-        epoch, newest = of.epoch(), of.readers.newest
-        harm()
+        epoch = of.epoch()
+        await recovery(of, what, harm)
         await of.until_epoch(epoch, what)
+
+    async def recovery(of: Deployment, what: str, harm: Callable[[], object]) -> None:
+        newest = of.readers.newest
+        harm()
         await of.until_published(newest, what)
 
     def restart() -> None:
@@ -70,8 +79,8 @@ async def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server
         await of.until_standing_by("b", tmp_path)
         assert (of.writing(), of.epoch()) == ("a", epoch)
 
-        await takeover(of, "end of session", lambda: server.end_session(of.database))
-        await takeover(of, "restart of PostgreSQL", restart)
+        await recovery(of, "end of session", lambda: server.end_session(of.database))
+        await recovery(of, "restart of PostgreSQL", restart)
         await until_async(lambda: max(n for _, _, n in of.readers.buckets) >= 5, "some buckets ended")
         for process in monitors.values():
             process.send_signal(signal.SIGTERM)
@@ -94,9 +103,8 @@ def check_that_never_two_wrote(of: Deployment) -> None:
         "SELECT epoch, writes, first_write_at, last_write_at, taken_at FROM"
         " (SELECT * FROM lookout.former_writers UNION ALL SELECT * FROM lookout.writer) w ORDER BY epoch",
     )
-    assert [epoch for epoch, *_ in spans] == list(range(len(spans)))
     wrote = [span for span in spans if span[1]]
-    assert len(wrote) >= 5
+    assert len(wrote) >= 3
     for (*_, last_write_at, _), (_, _, _, _, taken_at) in pairwise(wrote):
         assert last_write_at < taken_at
     audit = of.server.ask(of.database, "SELECT epoch, name, etag, generated_at FROM audit ORDER BY n")
@@ -141,6 +149,51 @@ async def test_nothing_is_forgotten_while_the_database_is_away_and_a_dropped_sto
         assert not [wrong for wrong in of.readers.wrong if "answer" in wrong]
     log = said(tmp_path / "a")
     assert log.count("its tables are gone") == 1
+    assert "Traceback" not in log
+
+
+@pytest.mark.clause("M7", "H16")
+@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
+async def test_a_database_put_back_under_a_running_monitor_loses_neither_buckets_nor_the_end_of_an_outage(
+    server: Postgres, tmp_path: Path
+) -> None:
+    database, saved = server.a_database(), server.folder.with_name("saved")
+
+    def buckets() -> str:
+        """Of the indexer of chain 1, those that ended."""
+        with suppress(psycopg.Error):
+            for (body,) in server.ask(database, "SELECT body FROM lookout.documents WHERE name = 'history'"):
+                rows = json.loads(body)["rows"]
+                (row,) = (row for row in rows if (row["service"], row["chainId"]) == ("indexer", 1))
+                return str(row["buckets"][:-1])
+        return ""
+
+    def restart(*copied: Path) -> None:
+        server.stop()
+        shutil.rmtree(copied[1], ignore_errors=True)
+        subprocess.run(["/bin/cp", "-a", *copied], check=True)
+        server.start()
+
+    with a_hook() as hook:
+        async with a_world(tmp_path) as world:
+            place = a_place(tmp_path / "monitor", world.base, server.url(database), 0)
+            with (place / "lookout.toml").open("a") as config:
+                config.write(f'[alerts]\ngroup_s = 0\n[alerts.targets]\nhook = "{hook.address}"\n')
+                config.write('[[alerts.rules]]\nservices = ["indexer"]\nfor_s = 1\n')
+            with a_command(place, "monitor", "-c", "lookout.toml"):
+                await until_async(lambda: "cc" in buckets(), "a history")
+                restart(server.folder, saved)
+                await world.order("squid/1", "status")
+                await until_async(lambda: bool(hook.accepted) and "uu" in buckets(), "an outage, and its message")
+                restart(saved, server.folder)
+                await world.order("squid/1", None)
+                await until_async(lambda: len(hook.items()) > 1 and buckets().endswith("cc"), "its end")
+                row = buckets()
+    assert re.fullmatch(".c+[^-]*uu+[^-]*cc", row), row
+    assert [item["kind"] for item in hook.items()] == ["began", "ended"]
+    log = said(place)
+    assert "the store is not as it was left; writing everything into it" in log
+    assert "standing by" not in log
     assert "Traceback" not in log
 
 

@@ -23,7 +23,7 @@ from tests.integration.small_disks import a_small_disk, fill
 from tests.leases import or_skipped
 from tests.wait import until_async
 
-WRITTEN_WHOLE = "the store was not as it was left; everything known was written into it"
+WRITTEN_WHOLE = "the store is not as it was left; writing everything into it"
 CANNOT_BE_USED = "the store cannot be used; trying again every second"
 STANDS_BY = "another monitor may have taken over; standing by"
 

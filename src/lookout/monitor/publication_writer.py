@@ -8,20 +8,21 @@ from lookout.base.threads import Caller
 from lookout.documents.document import Document, DocumentName, with_compressed
 from lookout.monitor.metrics import Instruments
 from lookout.state.differ import Backlog, Kept
-from lookout.store.protocol import LostStoreError, StoreError, Writer
+from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 
 log = get_logger("monitor")
 
 
 class PublicationWriter:
     """Writes publications, each with what changed since the one before. What could not be written is written with the
-    next."""
+    next; a store that is not as it was left is written whole."""
 
     def __init__(self, writer: Writer, clock: Clock, instruments: Instruments) -> None:
         self._writer = writer
         self._clock = clock
         self._instruments = instruments
         self._backlog = Backlog()
+        self._documents: dict[DocumentName, Document] = {}  # the last of each name
         self._is_failing = False
 
     @property
@@ -32,10 +33,10 @@ class PublicationWriter:
     async def write(self, thread: Caller, documents: Mapping[DocumentName, Document], kept: Kept) -> bool:
         """Write a publication on this thread; whether that went well. LostStoreError if the store is another monitor's
         now."""
-        pieces = self._backlog.add(kept)
+        self._documents |= documents
         began_ms = self._clock.elapsed_ms()
         try:
-            await thread.call(lambda: self._writer.write(with_compressed(documents), pieces))
+            await self._write(thread, documents, kept)
         except LostStoreError:
             self._backlog.clear()  # the monitor that took over knows better
             raise
@@ -51,3 +52,14 @@ class PublicationWriter:
         self._is_failing = False
         self._backlog.clear()
         return True
+
+    async def _write(self, thread: Caller, documents: Mapping[DocumentName, Document], kept: Kept) -> None:
+        pieces = self._backlog.add(kept)
+        if pieces.replace_all:
+            documents = self._documents
+        try:
+            await thread.call(lambda: self._writer.write(with_compressed(documents), pieces))
+        except StoreBehindError as behind:
+            log.warning("the store is not as it was left; writing everything into it", why=str(behind))
+            self._backlog = Backlog()  # its first pieces are all pieces
+            await self._write(thread, documents, kept)

@@ -19,7 +19,7 @@ class LookBegan(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A document was read; None: there is none. The live report is read first, and the history ends the look."""
+    """A document was read; None: there is none. The live report is read first, then the history."""
 
     at_ms: int
     name: PlainName
@@ -80,25 +80,26 @@ def step(state: Mirror, event: MirrorEvent, history_unreadable_ms: int) -> Mirro
             return state._replace(live=forms, live_arrived_ms=at_ms, generated_at=assembled_at(forms.plain.body))
         case ReadFailed(at_ms, "live", why):
             return state._replace(look=(state.look or StoreLook(at_ms))._replace(live_error=why))
-        case Read(_, _, forms):  # the history
-            return _end_look(state._replace(history=forms, history_unreadable_since_ms=None), None)
+        case Read(at_ms, _, forms):  # the history
+            return _judge_look(state._replace(history=forms, history_unreadable_since_ms=None), at_ms, None)
         case ReadFailed(at_ms, _, why):  # the history
             began_ms = at_ms if state.look is None else state.look.began_ms
             since_ms = state.history_unreadable_since_ms
             unreadable = state._replace(history_unreadable_since_ms=began_ms if since_ms is None else since_ms)
-            return _end_look(_withdraw_history(unreadable, began_ms, history_unreadable_ms), why)
+            return _judge_look(_withdraw_history(unreadable, began_ms, history_unreadable_ms), at_ms, why)
         case LookEnded():
             return state._replace(look=None)
         case TimePassed(at_ms):
             return _withdraw_history(_notice_hang(state, at_ms), at_ms, history_unreadable_ms)
 
 
-def _end_look(state: Mirror, history_error: str | None) -> Mirror:
+def _judge_look(state: Mirror, at_ms: int, history_error: str | None) -> Mirror:
+    """Whether both documents could be read. The look goes on with the description, and may hang from now on."""
     error = (state.look and state.look.live_error) or history_error
     if error is not None:
-        return state._replace(look=None, error=error, store_errors=state.store_errors + 1)
+        return state._replace(look=StoreLook(at_ms), error=error, store_errors=state.store_errors + 1)
     is_waiting = state.live is None if state.error is None else state.is_waiting
-    return state._replace(look=None, error=None, is_waiting=is_waiting)
+    return state._replace(look=StoreLook(at_ms), error=None, is_waiting=is_waiting)
 
 
 def _notice_hang(state: Mirror, now_ms: int) -> Mirror:

@@ -196,9 +196,10 @@ def _log_changes(before: Mirror, after: Mirror, at_ms: int) -> None:
     if before.is_waiting and not after.is_waiting:
         log.info("the first report was loaded")
     was_overdue = before.look is not None and before.look.is_overdue
-    if after.look is not None and after.look.is_overdue and not was_overdue:
+    is_overdue = after.look is not None and after.look.is_overdue
+    if after.look is not None and is_overdue and not was_overdue:
         log.error(f"the store does not answer; {meanwhile}", for_s=(at_ms - after.look.began_ms) / 1000)
     if before.history is not None and after.history is None:
         log.error("the history has been unreadable for too long; answering 503")
-    if was_overdue and after.look is None:
+    if was_overdue and not is_overdue:
         log.info("the store answers again")

@@ -1,11 +1,14 @@
 """What a store has to do, for the monitor that writes and for the servers that read."""
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, Self
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
+
+_LARGEST_STEP: Final = 2**32
 
 
 class Snapshot(NamedTuple):
@@ -32,8 +35,13 @@ class StoreUnreachableError(StoreError):
 
 
 class LostStoreError(StoreError):
-    """What this monitor knows is no longer what is stored: another one has taken over, or the store went back to an
-    earlier state. A writer that raised it writes nothing ever after; open another one, and load."""
+    """The store is not this writer's any more: another monitor has taken over, or another store is in its place. A
+    writer that raised it writes nothing ever after; open another one, and load."""
+
+
+class StoreBehindError(StoreError):
+    """The store is this writer's, but not as this writer left it, as after a restored backup: write all documents, and
+    pieces that replace all."""
 
 
 class StorePosition(NamedTuple):
@@ -41,6 +49,28 @@ class StorePosition(NamedTuple):
 
     epoch: int
     writes: int
+
+    def begin_epoch(self) -> Self:
+        """The position of a writer that takes over here."""
+        # By a random step: two stores that were both begun from nothing, or from one backup, have different epochs.
+        return self._replace(epoch=self.epoch + 1 + secrets.randbelow(_LARGEST_STEP), writes=0)
+
+    def require_own(self, found: Self, store: object) -> None:
+        """LostStoreError if the found epoch is not that of the writer at this position."""
+        if found.epoch != self.epoch:
+            raise LostStoreError(f"{store}: another monitor has taken over, or another store was put in its place")
+
+    def advance(self, found: Self, pieces: Pieces, store: object) -> Self:
+        """The position after a write by the writer at this position; ``found`` was read in the write's transaction.
+        LostStoreError if its epoch is another one; StoreBehindError if the store has to be written whole."""
+        self.require_own(found, store)
+        if found != self and not pieces.replace_all:
+            raise StoreBehindError(f"{store}: is not as this monitor left it")
+        return self._replace(writes=max(self.writes, found.writes) + 1)
+
+
+NOBODY: Final = StorePosition(0, 0)
+"""The position of a store that no writer has opened yet."""
 
 
 def refuse_newer(store: object, version: int, known: int) -> None:
@@ -56,7 +86,7 @@ class Writer(Protocol):
         """Every stored piece of the state."""
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        """Store a publication, all of it or nothing."""
+        """Store a publication, all of it or nothing. StoreBehindError if all pieces have to be written."""
 
     def close(self) -> None:
         """Let another writer in."""

@@ -1,5 +1,7 @@
 """The stores that every store's tests are run over."""
 
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
@@ -9,6 +11,7 @@ import pytest
 
 from lookout.store.postgres import writer as postgres
 from lookout.store.postgres.reader import PostgresReader
+from lookout.store.postgres.schema import TABLES
 from lookout.store.sqlite import writer as sqlite
 from tests.contract.store.stores import Opened, Store
 from tests.leases import or_skipped
@@ -90,14 +93,38 @@ def store(request: pytest.FixtureRequest, path: Path, servers: Callable[[Program
         return Store(
             lambda wait_s: once_free(lambda: sqlite.open_writer(path), wait_s),
             lambda: sqlite.SqliteReader(path),
+            lambda: save_file(path),
             0,
             (HOLD.format(module="sqlite", place="Path(sys.argv[1])"), str(path)),
         )
     server = servers(request.param)
-    url = server.url(server.a_database())
+    database = server.a_database()
+    url = server.url(database)
     return Store(
         lambda wait_s: once_free(lambda: postgres.open_writer(url), wait_s),
         lambda: PostgresReader(url),
+        lambda: save_tables(server, database),
         1.5,
         (HOLD.format(module="postgres", place="sys.argv[1]"), url),
     )
+
+
+def save_file(path: Path) -> Callable[[], object]:
+    saved = path.with_name("saved.db")
+    with closing(sqlite3.connect(path)) as file, closing(sqlite3.connect(saved)) as copy:
+        file.backup(copy)
+    return lambda: shutil.move(saved, path)
+
+
+def save_tables(server: Postgres, database: str) -> Callable[[], object]:
+    server.ask(database, "CREATE SCHEMA saved")
+    for table in TABLES:
+        server.ask(database, f"CREATE TABLE saved.{table} AS TABLE lookout.{table}")
+
+    def put_back() -> None:
+        """All at once, as a failover does: nobody has a session any more."""
+        server.end_session(database)
+        server.ask(database, f"TRUNCATE {', '.join(f'lookout.{table}' for table in TABLES)}; {filled}")
+
+    filled = "; ".join(f"INSERT INTO lookout.{table} TABLE saved.{table}" for table in TABLES)
+    return put_back

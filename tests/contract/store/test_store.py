@@ -4,13 +4,17 @@ import gzip
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import closing
 
 import pytest
 
 from lookout.base.pieces import Pieces
-from lookout.documents.document import COMPRESSED, Document, with_compressed
-from lookout.store.protocol import Reader, StoreError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, Store
+from lookout.documents.document import COMPRESSED, Document, DocumentName, with_compressed
+from lookout.state.codec import decode_state
+from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, Store, write_again
+from tests.stores import PassingWriter
 from tests.wait import until
 
 
@@ -121,3 +125,51 @@ def test_a_second_monitor_gets_in_when_the_first_is_killed(store: Store) -> None
             store.writer(0.2)
         holder.kill()
         store.writer(10).close()
+
+
+class FailsToWriteAll(PassingWriter):
+    """As on a full disk, so many times."""
+
+    times = 0
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        if pieces.replace_all and self.times:
+            self.times -= 1
+            raise StoreError("full")
+        super().write(documents, pieces)
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("failures", [0, 2])
+def test_a_store_of_the_own_epoch_that_went_back_is_written_whole(
+    failures: int, store: Store, writer: Writer, reader: Reader
+) -> None:
+    real = FailsToWriteAll(writer)
+    monitor = MonitorsWriter(real)
+    monitor.write({"live": LIVE, "history": LIVE}, Pieces({"a": b"1", "b": b"1"}))
+    put_back = store.save()
+    monitor.write({"history": HISTORY}, Pieces({"c": b"1"}, ("b",)))
+    monitor.write({"live": LIVE}, Pieces({"a": b"2"}))
+    put_back()
+    real.times = failures
+    write_again(monitor, Pieces({"d": b"1"}))
+    assert monitor.load() == {"a": b"2", "c": b"1", "d": b"1"}
+    assert decode_state(writer.load()) is not None  # its seal is that of these pieces
+    assert (reader.read("live"), reader.read("history")) == (HISTORY, HISTORY)
+    monitor.write({"live": LIVE}, Pieces({}, ("d",)))
+    assert monitor.load() == {"a": b"2", "c": b"1"}
+
+
+@pytest.mark.clause("M7")
+def test_a_store_of_another_epoch_is_not_written_whole(store: Store, opened: Opened) -> None:
+    """It is as a former monitor left it: who restored it may have wanted that."""
+    with closing(store.writer(0)) as before:
+        before.write({"live": LIVE}, Pieces({"a": b"before"}, replace_all=True))
+        put_back = store.save()
+    writer = opened(store.writer(5))
+    writer.write({"live": HISTORY}, Pieces({"a": b"1"}, replace_all=True))
+    put_back()
+    with pytest.raises(LostStoreError, match="another monitor has taken over, or another store was put in its place"):
+        write_again(writer, Pieces({"a": b"2"}, replace_all=True))
+    writer.close()
+    assert opened(store.writer(5)).load() == {"a": b"before"}

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -9,7 +10,7 @@ import msgspec
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
+from lookout.store.protocol import NOBODY, LostStoreError, Reader, StoreBusyError, StoreError, StorePosition, Writer
 from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
 from tests.simulation.worlds.scene import Life, Message, Publication, Scene, Written
 
@@ -18,15 +19,16 @@ _MESSAGE: Final = "alerts/"
 
 
 class Content(NamedTuple):
-    """All that a store holds, since when, and the publication that it is the memory of."""
+    """All that a store holds, since when, the publication that it is the memory of, and how far its writing came."""
 
     ms: int
     documents: Mapping[DocumentName, Document]
     pieces: Mapping[str, bytes]
     publication: Publication | None
+    position: StorePosition
 
 
-_NOTHING: Final = Content(0, {}, {}, None)
+_NOTHING: Final = Content(0, {}, {}, None, NOBODY)
 
 
 class Store(Protocol):
@@ -45,19 +47,25 @@ class Store(Protocol):
 
 
 class ModelStore:
-    """One writer at a time, as PostgreSQL has it: each write names what it follows, and is refused otherwise."""
+    """One writer at a time, as PostgreSQL has it: a write is refused in the epoch of another."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._holder: Life | None = None
         self.now = _NOTHING
         self.number = 0
+        self._epochs = count(1)
+        self._is_back = False  # until it is written to again
         self.past: deque[Content] = deque([_NOTHING])
 
     def open(self, life: Life) -> Writer:
         if self._holder is not None and self._holder is not life:
             raise StoreBusyError("another monitor is writing")
         self._holder = life
+        if self._is_back:  # before who knew more could write it again
+            self._scene.went_back_ms, self._is_back = self._scene.ms, False
+        self.now = self.now._replace(ms=self._scene.ms, position=StorePosition(next(self._epochs), 0))
+        self.past.append(self.now)
         return ModelWriter(self, self._scene, life)
 
     def reader(self, server: int) -> Reader:
@@ -73,10 +81,9 @@ class ModelStore:
     def holds(self, life: Life) -> bool:
         return self._holder is life
 
-    def take_if_free(self, life: Life, number: int) -> bool:
-        """Go on after a lost session, if the store is as it was left."""
-        if self._holder is None and self.number == number:
-            self._holder = life
+    def take_if_free(self, life: Life) -> bool:
+        """Go on after a lost session."""
+        self._holder = self._holder or life
         return self._holder is life
 
     def lose_session(self) -> None:
@@ -89,11 +96,11 @@ class ModelStore:
         self.now = next((each for each in reversed(self.past) if each.ms <= to_ms), self.past[0])
         self.past.append(self.now._replace(ms=self._scene.ms))
         self.number += 1
-        self._holder = None
-        self._scene.went_back_ms = self._scene.let_go_ms = self._scene.ms
+        self._holder, self._is_back = None, True
+        self._scene.let_go_ms = self._scene.ms
 
     def put(self, stored: Content) -> None:
-        self.now = stored
+        self.now, self._is_back = stored, False
         self.number += 1
         self.past.append(stored)
         while len(self.past) > 1 and self.past[1].ms < stored.ms - _KEPT_MS:
@@ -110,7 +117,7 @@ class ModelWriter:
         self._store = store
         self._scene = scene
         self._life = life
-        self._number = store.number
+        self._at = store.now.position
         self._lost = False
 
     def load(self) -> dict[str, bytes]:
@@ -120,21 +127,23 @@ class ModelWriter:
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         scene, store = self._scene, self._store
-        if self._lost or not (store.holds(self._life) or store.take_if_free(self._life, self._number)):
+        is_own = store.now.position.epoch == self._at.epoch
+        if self._lost or not is_own or not (store.holds(self._life) or store.take_if_free(self._life)):
             self._lost = True
             raise LostStoreError("another monitor has taken over")
         if scene.active("write-fails"):
             raise StoreError("disk full")
+        wrote = self._at.advance(store.now.position, pieces, "the store")
         kept = {} if pieces.replace_all else dict(store.now.pieces)
         kept.update(pieces.put)
         for name in pieces.delete:
             kept.pop(name, None)
         publication = _publication(self._life)
-        store.put(Content(scene.ms, {**store.now.documents, **documents}, kept, publication))
-        self._number = store.number
+        store.put(Content(scene.ms, {**store.now.documents, **documents}, kept, publication, wrote))
         _emit_written(scene, self._life, publication, documents, pieces)
         if scene.active("answer-lost"):
             raise StoreError("no answer")
+        self._at = wrote
 
     def close(self) -> None:
         self._store.release(self._life)

@@ -18,7 +18,7 @@ import psycopg
 from lookout.documents.document import Document
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.writer import open_writer
-from lookout.store.protocol import LostStoreError, StoreError, Writer
+from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 from tests.leases import NotHereError
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
 from tests.stores import once_free
@@ -69,6 +69,8 @@ class Monitor:
                         writer, monitor_life = self._begin(life)
                     except StoreError as error:
                         self._complain(error)
+                        if isinstance(error, StoreBehindError):
+                            monitor_life.write_whole()
                     else:
                         break
                 if self._is_overtaken:
@@ -198,8 +200,6 @@ def _examine(
         "SELECT epoch, writes FROM (SELECT * FROM lookout.former_writers UNION ALL SELECT * FROM lookout.writer) w"
         " ORDER BY 1",
     )
-    if [epoch for epoch, _ in spans] != list(range(len(spans))):
-        raise Wrong(f"the epochs are {spans}")
     lost = how in ("after", "end-within", "rival-after", "kill-after")  # stored, but not known to be
     if not 0 <= sum(writes for _, writes in spans) - monitor.acknowledged - rival_came <= lost:
         raise Wrong(f"{monitor.acknowledged} publications were acknowledged, these were stored: {spans}")

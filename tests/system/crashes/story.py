@@ -79,6 +79,11 @@ class MonitorLife:
             documents["history"] = history_document(self._ledger.view())
         return Publication(documents, self._backlog.add(Kept(self._ledger.state())))
 
+    def write_whole(self) -> None:
+        """The next publication is everything."""
+        self._backlog = Backlog()
+        self._history_is_due = True
+
     def stored(self) -> None:
         self._backlog.clear()
         self._history_is_due = False

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import click
 
-from lookout.store.protocol import StoreError, Writer
+from lookout.store.protocol import StoreBehindError, StoreError, Writer
 from lookout.store.sqlite.writer import open_writer
 from tests.system.crashes.story import EMPTY, LIVES, MonitorLife, Publication, Stored, life_begins_at
 
@@ -47,18 +47,20 @@ def _live(life: int, path: Path, planted: str | None) -> None:
         for _ in range(_TRIES if wait == LIVES[life][-1] else 1):  # a monitor goes on; it has no last publication
             publication = monitor.publication(number, begins_at + wait)
             after = stored.after(publication)
-            if _is_stored(writer, publication, after):
+            if _is_stored(writer, monitor, publication, after):
                 monitor.stored()
                 stored = after
                 break
     writer.close()
 
 
-def _is_stored(writer: Writer, publication: Publication, after: Stored) -> bool:
+def _is_stored(writer: Writer, monitor: MonitorLife, publication: Publication, after: Stored) -> bool:
     _say(f"storing {after.mark}")
     try:
         writer.write(*publication)
     except StoreError as error:
+        if isinstance(error, StoreBehindError):
+            monitor.write_whole()
         _complain("not stored", error)
         return False
     _say(f"stored {after.mark}")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -94,16 +95,28 @@ class Script:
         self._is_over.set()
         self._pool.shutdown()
 
-    def harm(self, what: str, do: Callable[[], object]) -> None:
-        """Do it to the monitor that writes, and wait until all servers have a publication of another epoch."""
+    def harm(self, what: str, do: Callable[[], object], *, to_the_writer: bool = True) -> None:
+        """Do it, and wait until all servers have a publication after it: of another epoch, if it ends the writer."""
         stage, began, at = self.stage, time.monotonic(), self.stage.wall.now()
         before, newest = stage.writers()[-1], dict(self.judge.newest)
+        least = before._replace(writes=sys.maxsize)
+
+        def is_answered() -> bool:
+            nonlocal least
+            least = stage.writers()[-1]
+            return True
+
         do()
+        if not to_the_writer:
+            stage.until(is_answered, f"an answer: {what}")
 
         def has_written() -> bool:
-            return any(writer.epoch > before.epoch and writer.writes for writer in stage.writers())
+            return any(
+                (writer.epoch, writer.writes) > (least.epoch, least.writes) and writer.writes
+                for writer in stage.writers()
+            )
 
-        took_s = stage.until(has_written, f"another epoch: {what}")
+        took_s = stage.until(has_written, f"written again: {what}")
         self.until_published(newest, f"a publication after {what}")
         since = [writer for writer in stage.writers() if writer.epoch > before.epoch and writer.writes]
         lost = any(writer.holder != before.holder for writer in since)

@@ -7,7 +7,7 @@ import pytest
 
 from lookout.documents.document import Document, PlainName, etag
 from lookout.server.forms import Forms
-from lookout.server.mirror import LookBegan, Mirror, MirrorEvent, Read, ReadFailed, TimePassed, step
+from lookout.server.mirror import LookBegan, LookEnded, Mirror, MirrorEvent, Read, ReadFailed, TimePassed, step
 from tests.builders import NOON, SECOND
 
 UNREADABLE_MS: Final = 300_000
@@ -16,7 +16,7 @@ FAILS: Final = ValueError("it fails")  # in the place of a document
 
 def a_look(at_ms: int, live: str | Exception | None, history: str | Exception | None) -> tuple[MirrorEvent, ...]:
     """One that takes no time. None: the store has no such document."""
-    return (LookBegan(at_ms), a_read(at_ms, live), a_read(at_ms, history, is_live=False))
+    return (LookBegan(at_ms), a_read(at_ms, live), a_read(at_ms, history, is_live=False), LookEnded(at_ms))
 
 
 def a_read(at_ms: int, found: str | Exception | None, *, is_live: bool = True) -> MirrorEvent:
@@ -98,6 +98,14 @@ CASES: Final[dict[str, tuple[list[Iterable[MirrorEvent]], list[str | None]]]] = 
     ),
     "A12: one that was unreadable before the store hung, and not for longer": (
         [BOTH, FAILING, [LookBegan(LIMIT)], passed(LIMIT + 2), a_look(LIMIT, FAILS, FAILS)[1:]],
+        ["L1", None],
+    ),
+    "A12: a history for all of its time since it was read, while the description hangs": (
+        [BOTH, [LookBegan(1)], a_look(9, "L1", "H2")[1:3], passed(LIMIT + 9)],
+        ["L1", "H2"],
+    ),
+    "A11 A12: and not for longer": (
+        [BOTH, [LookBegan(1)], a_look(9, "L1", "H2")[1:3], passed(LIMIT + 10)],
         ["L1", None],
     ),
     "A12: a read that took long, and ended, is no reason to give it up": (

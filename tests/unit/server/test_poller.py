@@ -199,20 +199,26 @@ def test_the_report_that_is_served_has_its_instant_and_the_operators_routes_stay
 
 
 class HangingReader(FakeReader):
-    """``meanwhile`` happens while it keeps a look waiting, as a dead disk would."""
+    """``meanwhile`` happens while one of its answers keeps a look waiting, as a dead disk would."""
 
     meanwhile: Callable[[], None] | None = None
 
-    def changed(self) -> bool:
-        if self.meanwhile is not None:
+    def __init__(self, at: str = "changed") -> None:
+        super().__init__()
+        self._at = at
+
+    def _fail_if(self, name: str) -> None:
+        if self.meanwhile is not None and name == self._at:
             self.meanwhile()
-        return super().changed()
+        super()._fail_if(name)
 
 
 @pytest.mark.clause("A11", "A12")
-def test_a_store_that_hangs_is_logged_and_its_history_given_up_in_time() -> None:
-    store = HangingReader()
+@pytest.mark.parametrize("at", ["changed", "live", "history", "about"])
+def test_a_store_that_hangs_is_logged_and_its_history_given_up_in_time(at: str) -> None:
+    store = HangingReader(at)
     followed = with_both(store)
+    store.put("live", b"live 1")  # or nothing would be read
 
     def hang() -> None:
         followed.poller.check_time()
@@ -231,8 +237,10 @@ def test_a_store_that_hangs_is_logged_and_its_history_given_up_in_time() -> None
     store.meanwhile = hang
     with capture_logs() as log:
         followed.look()
-    assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
     assert events(log) == [HANGS, TOO_LONG, ANSWERS]
+    store.meanwhile = None
+    followed.look()
+    assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
 
 
 def test_a_store_that_hangs_from_the_beginning_is_logged_with_what_is_answered() -> None:

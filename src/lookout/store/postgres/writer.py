@@ -3,8 +3,7 @@
 The writer holds a lock (``postgres_lock``) on the very session that it writes with, so that losing the lock and losing
 the ability to write are one event. A process that is frozen keeps its connection, since its kernel goes on
 acknowledging: the server therefore ends the writer's session when it says nothing for some seconds, which frees the
-lock. Taking the lock raises an epoch, and every write names its own and its number: the database refuses one that was
-overtaken.
+lock. Opening a writer raises an epoch, and every write checks that it is still the stored one.
 """
 
 import os
@@ -25,6 +24,7 @@ from lookout.store.postgres.schema import TABLES, migrate, not_ours, pieces_in, 
 from lookout.store.postgres.session import CHANNEL, DatabaseAddress, DatabaseSession, Patience, goes_through_a_pooler
 from lookout.store.postgres.trust import refuse_other_kinds, refuse_strangers
 from lookout.store.protocol import (
+    NOBODY,
     LostStoreError,
     StoreBusyError,
     StoreError,
@@ -58,8 +58,8 @@ log = get_logger("store")
 class PostgresWriter:
     """The monitor's side. Made by ``open_writer``.
 
-    A session that is lost is begun again, with the lock and the next epoch, as long as nobody else wrote meanwhile. It
-    is one class, since session, lock and position are lost together.
+    A session that is lost is begun again, with the lock, as long as nobody else took over meanwhile. It is one class,
+    since session, lock and position are lost together.
     """
 
     def __init__(self, address: DatabaseAddress) -> None:
@@ -70,9 +70,7 @@ class PostgresWriter:
         self._session: DatabaseSession | None = None
         self._lost: str | None = None
         self._notifies = True
-        self._at = StorePosition(0, 0)
-        # Where the store may be if nobody else wrote: whether a write went well is not known if its answer was lost.
-        self._possible: set[StorePosition] | None = None
+        self._at = NOBODY  # before the first session
         self._keepalive_thread = threading.Thread(target=self._keepalive, name="keep the store", daemon=True)
 
     def open(self) -> None:
@@ -91,19 +89,13 @@ class PostgresWriter:
             raise LostStoreError(self._lost) from None
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with self._used() as session:
-            at, wrote = self._at, StorePosition(self._at.epoch, self._at.writes + 1)
-            self._possible = {at, wrote}
-            with self._address.store_errors():
-                try:
-                    self._write(session, documents, pieces)
-                except (InvalidSchemaName, UndefinedTable):
-                    raise self._give_up("its tables are gone") from None
-                except psycopg.Error:
-                    if not session.closed:
-                        self._possible = {at}  # rolled back
-                    raise
-            self._at, self._possible = wrote, {wrote}
+        with self._used() as session, self._address.store_errors():
+            try:
+                with transaction(session):
+                    wrote = self._write(session, documents, pieces)
+            except (InvalidSchemaName, UndefinedTable):
+                raise LostStoreError(f"{self._address}: its tables are gone") from None
+            self._at = wrote
             self._notify(session, documents)
 
     def close(self) -> None:
@@ -121,12 +113,17 @@ class PostgresWriter:
             if self._lost is not None:
                 raise LostStoreError(self._lost)
             session = self._session
-            if session is None or session.closed:
-                if self._closed.is_set():  # by one that did not wait for a write any longer
-                    raise StoreError(f"{self._address}: the store was closed")
-                with self._patience.attempt(), self._address.store_errors():
-                    session = self._begin()
-            yield session
+            try:
+                if session is None or session.closed:
+                    if self._closed.is_set():  # by one that did not wait for a write any longer
+                        raise StoreError(f"{self._address}: the store was closed")
+                    with self._patience.attempt(), self._address.store_errors():
+                        session = self._begin()
+                yield session
+            except LostStoreError as error:
+                self._lost = str(error)
+                self._end()
+                raise
 
     def _begin(self) -> DatabaseSession:
         self._end()
@@ -149,7 +146,7 @@ class PostgresWriter:
                 role=role,
                 process=process,
             )
-        self._session, self._possible = session, {self._at}
+        self._session = session
         return session
 
     def _check(self, session: DatabaseSession) -> None:
@@ -183,8 +180,8 @@ class PostgresWriter:
         monitors = [holder for holder in holders if holder.is_monitor]
         if not monitors:
             return holders
-        if self._possible is not None and _position(session) not in self._possible:
-            raise self._give_up("another monitor has taken over")
+        if self._at != NOBODY:
+            self._at.require_own(_position(session), self._address)
         end_stuck_holders(session, monitors)
         if any(holder.is_own_role for holder in monitors):
             raise StoreBusyError(f"{self._address}: another monitor is writing to it")
@@ -201,49 +198,53 @@ class PostgresWriter:
             raise StoreBusyError(f"{self._address}: another monitor is creating it") from None
 
     def _take_over(self, session: DatabaseSession) -> None:
-        """Raise the epoch, if nothing was written since this writer did."""
+        """Raise the epoch, or go on with this writer's own."""
         found = _position(session)
-        if found is None:
-            raise not_ours(self._address, "lookout.writer has 0 rows")
-        if self._possible is not None and found not in self._possible:
-            raise self._give_up("it was written to by another monitor, or set back, meanwhile")
-        epoch = found.epoch + 1
-        if self._possible is not None:
-            self._possible.add(StorePosition(epoch, 0))
+        if self._at != NOBODY:
+            self._at.require_own(found, self._address)
+            return
+        self._at = found.begin_epoch()
         session.execute("INSERT INTO lookout.former_writers SELECT * FROM lookout.writer")
-        session.execute("DELETE FROM lookout.former_writers WHERE epoch < %s", (epoch - _KEPT_FORMER_WRITERS,))
         session.execute(
+            "DELETE FROM lookout.former_writers WHERE epoch IN"
+            " (SELECT epoch FROM lookout.former_writers ORDER BY epoch DESC OFFSET %s)",
+            (_KEPT_FORMER_WRITERS,),
+        )
+        taken = session.execute(
             "UPDATE lookout.writer SET epoch = %s, holder = %s, taken_at = clock_timestamp(), writes = 0,"
             " first_write_at = NULL, last_write_at = NULL",
-            (epoch, f"{socket.gethostname()} {os.getpid()}"),
+            (self._at.epoch, f"{socket.gethostname()} {os.getpid()}"),
         )
-        self._at = StorePosition(epoch, 0)
+        if taken.rowcount != 1:
+            raise not_ours(self._address, f"lookout.writer has {taken.rowcount} rows")
 
-    def _write(self, session: DatabaseSession, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with transaction(session):
-            fenced = session.execute(
-                "UPDATE lookout.writer SET writes = writes + 1, last_write_at = clock_timestamp(),"
-                " first_write_at = coalesce(first_write_at, clock_timestamp()) WHERE epoch = %s AND writes = %s",
-                self._at,
-            )
-            if fenced.rowcount != 1:
-                raise self._give_up("another monitor has taken over")
-            for name, document in documents.items():
-                session.execute(
-                    "INSERT INTO lookout.documents VALUES (%s, %b, %s, %s, %s) ON CONFLICT (name) DO UPDATE SET"
-                    " (body, etag, generated_at, epoch)"
-                    " = (excluded.body, excluded.etag, excluded.generated_at, excluded.epoch)",
-                    (name, document.body, document.etag, document.generated_at, self._at.epoch),
-                )
-            names = list(pieces.put)
-            if pieces.replace_all:
-                session.execute("DELETE FROM lookout.pieces WHERE name <> ALL(%s)", (names,))
+    def _write(
+        self, session: DatabaseSession, documents: Mapping[DocumentName, Document], pieces: Pieces
+    ) -> StorePosition:
+        session.execute("SELECT FROM lookout.writer FOR UPDATE")
+        wrote = self._at.advance(_position(session), pieces, self._address)
+        session.execute(
+            "UPDATE lookout.writer SET writes = %s, last_write_at = clock_timestamp(),"
+            " first_write_at = coalesce(first_write_at, clock_timestamp())",
+            (wrote.writes,),
+        )
+        for name, document in documents.items():
             session.execute(
-                "INSERT INTO lookout.pieces SELECT * FROM unnest(%s::text[], %b::bytea[])"
-                " ON CONFLICT (name) DO UPDATE SET piece = excluded.piece",
-                (names, list(pieces.put.values())),
+                "INSERT INTO lookout.documents VALUES (%s, %b, %s, %s, %s) ON CONFLICT (name) DO UPDATE SET"
+                " (body, etag, generated_at, epoch)"
+                " = (excluded.body, excluded.etag, excluded.generated_at, excluded.epoch)",
+                (name, document.body, document.etag, document.generated_at, wrote.epoch),
             )
-            session.execute("DELETE FROM lookout.pieces WHERE name = ANY(%s)", (list(pieces.delete),))
+        names = list(pieces.put)
+        if pieces.replace_all:
+            session.execute("DELETE FROM lookout.pieces WHERE name <> ALL(%s)", (names,))
+        session.execute(
+            "INSERT INTO lookout.pieces SELECT * FROM unnest(%s::text[], %b::bytea[])"
+            " ON CONFLICT (name) DO UPDATE SET piece = excluded.piece",
+            (names, list(pieces.put.values())),
+        )
+        session.execute("DELETE FROM lookout.pieces WHERE name = ANY(%s)", (list(pieces.delete),))
+        return wrote
 
     def _notify(self, session: DatabaseSession, documents: Mapping[DocumentName, Document]) -> None:
         """Notify readers after the publication and apart from it: anybody may fill the server's one queue of
@@ -258,11 +259,6 @@ class PostgresWriter:
             self._notifies = False
         else:
             self._notifies = True
-
-    def _give_up(self, why: str) -> LostStoreError:
-        self._lost = f"{self._address}: {why}"
-        self._end()
-        return LostStoreError(self._lost)
 
     def _end(self) -> None:
         if self._session is not None:
@@ -290,10 +286,6 @@ def open_writer(url: str) -> PostgresWriter:
     return writer
 
 
-def _position(session: DatabaseSession) -> StorePosition | None:
-    """None if there is no store."""
-    try:
-        row = session.execute("SELECT epoch, writes FROM lookout.writer").fetchone()
-    except (InvalidSchemaName, UndefinedTable):
-        return None
-    return None if row is None else StorePosition(*row)
+def _position(session: DatabaseSession) -> StorePosition:
+    row = session.execute("SELECT epoch, writes FROM lookout.writer").fetchone()
+    return NOBODY if row is None else StorePosition(*row)

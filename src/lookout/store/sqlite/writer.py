@@ -5,7 +5,6 @@ survive a power cut. Two monitors are kept apart by a lock on a file beside the 
 epoch keeps them apart: opening a writer raises it, and a writer whose epoch is not the stored one writes nothing.
 """
 
-import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -14,10 +13,9 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Final
 
-from lookout.base.logger import get_logger
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.store.protocol import LostStoreError, Snapshot, StoreBusyError, StoreError, StorePosition
+from lookout.store.protocol import NOBODY, LostStoreError, StoreBusyError, StoreError, StorePosition
 from lookout.store.sqlite.file import (
     BUSY_S,
     REMEDY,
@@ -32,19 +30,10 @@ from lookout.store.sqlite.file import (
 from lookout.store.sqlite.lock import FileLock
 
 _OWNERS_ALONE: Final = 0o600
-_LARGEST_STEP: Final = 2**32
-_NOBODY: Final = StorePosition(0, 0)
-
-log = get_logger("store")
 
 
 class SqliteWriter:
-    """The monitor's side of the file. Made by ``open_writer``.
-
-    It knows all that is stored, so that a file that was removed, or emptied, or put back as it was some time ago, can
-    be written whole. One that somebody else has written to is never overwritten. It is one class, since what it knows
-    has to be what its connection wrote.
-    """
+    """The monitor's side of the file. Made by ``open_writer``. It makes a file that was removed again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -55,8 +44,7 @@ class SqliteWriter:
         self._connection: sqlite3.Connection | None = None
         self._files: tuple[FileIdentity, ...] | None = None
         self._mode = _OWNERS_ALONE
-        self._at = _NOBODY
-        self._known = Snapshot({}, {})
+        self._at = NOBODY
 
     def open(self) -> None:
         """Become the writer; StoreBusyError if another one is."""
@@ -64,35 +52,27 @@ class SqliteWriter:
             self._lock.hold()
             try:
                 with self._used() as connection, _transaction(connection):
-                    # By a random step: in two files that were both begun from nothing it is not the same.
-                    epoch = _position(connection).epoch + 1 + secrets.randbelow(_LARGEST_STEP)
-                    self._at = StorePosition(epoch, 0)
+                    self._at = _position(connection).begin_epoch()
                     _put_position(connection, self._at)
-                    self._known = read_all(connection)
                 self._mode = S_IMODE(self._path.stat().st_mode)
             except BaseException:
                 self.close()
                 raise
 
     def load(self) -> dict[str, bytes]:
+        """LostStoreError if the file was replaced since it was opened or written to."""
         with store_errors(self._path, REMEDY), self._used() as connection, _transaction(connection):
-            return read_all(connection).pieces if self._is_as_left(connection) else dict(self._known.pieces)
+            if _position(connection) != self._at:
+                raise LostStoreError(f"{self._path}: another store was put in its place")
+            return read_all(connection).pieces
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with store_errors(self._path, REMEDY), self._used() as connection:
-            wrote = self._at._replace(writes=self._at.writes + 1)
-            known = Pieces(self._known.pieces, replace_all=True).then(pieces)
-            everything = Snapshot({**self._known.documents, **documents}, known.put)
             with _transaction(connection):
-                is_as_left = self._is_as_left(connection)
-                if is_as_left:
-                    _write(connection, documents, pieces)
-                else:
-                    _write(connection, everything.documents, Pieces(everything.pieces, replace_all=True))
+                wrote = self._at.advance(self._found(connection), pieces, self._path)
+                _write(connection, documents, pieces)
                 _put_position(connection, wrote)
-            self._at, self._known = wrote, everything
-        if not is_as_left:
-            log.warning("the store was not as it was left; everything known was written into it", file=str(self._path))
+            self._at = wrote
 
     def close(self) -> None:
         """Waits for a write to end: without the lock, a write could end after another monitor's first one."""
@@ -101,16 +81,11 @@ class SqliteWriter:
             self._end()
             self._lock.release()
 
-    def _is_as_left(self, connection: sqlite3.Connection) -> bool:
-        """Whether the store is as this writer left it. If not, it may be written whole: nothing is in it that this
-        writer does not know. LostStoreError if there may be."""
+    def _found(self, connection: sqlite3.Connection) -> StorePosition:
+        """The stored position. An empty file is nobody's: it counts as this writer's, behind its first write."""
         found = _position(connection)
-        if found == self._at:
-            return True
-        is_empty = found == _NOBODY and not connection.execute("SELECT EXISTS (SELECT 1 FROM pieces)").fetchone()[0]
-        if is_empty or found.epoch == self._at.epoch:
-            return False
-        raise self._give_up("another monitor has taken over, or another store was put in its place")
+        is_empty = found == NOBODY and not connection.execute("SELECT EXISTS (SELECT 1 FROM pieces)").fetchone()[0]
+        return StorePosition(self._at.epoch, -1) if is_empty else found
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
@@ -122,15 +97,19 @@ class SqliteWriter:
             if self._lost is not None:
                 raise LostStoreError(self._lost)
             try:
-                self._lock.hold()
-            except StoreBusyError:
-                raise self._give_up("another monitor has taken over") from None
-            connection = self._current()
-            try:
-                yield connection
-            except BaseException:
+                self._hold_lock()
+                yield self._current()
+            except BaseException as error:
                 self._end()
+                if isinstance(error, LostStoreError):
+                    self._lost = str(error)
                 raise
+
+    def _hold_lock(self) -> None:
+        try:
+            self._lock.hold()
+        except StoreBusyError:
+            raise LostStoreError(f"{self._path}: another monitor has taken over") from None
 
     def _current(self) -> sqlite3.Connection:
         """The connection to the file that is there now; if there is none, to a new one."""
@@ -149,10 +128,6 @@ class SqliteWriter:
                 self._connection.execute("PRAGMA wal_checkpoint")
         self._end()
         remove_beside(self._path, files)
-
-    def _give_up(self, why: str) -> LostStoreError:
-        self._lost = f"{self._path}: {why}"
-        return LostStoreError(self._lost)
 
     def _end(self) -> None:
         if self._connection is not None:
@@ -232,7 +207,7 @@ def _kept_from_others(path: Path) -> Iterator[None]:
 
 def _position(connection: sqlite3.Connection) -> StorePosition:
     row = connection.execute("SELECT epoch, writes FROM writer").fetchone()
-    return _NOBODY if row is None else StorePosition(*row)
+    return NOBODY if row is None else StorePosition(*row)
 
 
 def _put_position(connection: sqlite3.Connection, position: StorePosition) -> None:
