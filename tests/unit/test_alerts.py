@@ -213,8 +213,8 @@ async def test_the_last_word_to_a_target_that_refused_for_long_is_the_end() -> N
         night.publish("unavailable")
         await until(lambda: len(night.sent) == 1)
         night.refusing = {"a"}
-        for status in ("current", "unavailable", "current", *["current"] * 9):
-            night.publish(status)
+        for n in range(12):
+            night.publish("unavailable" if n == 1 else "current")
         await until(lambda: retried(night, "ops") > 0)
         night.refusing = set()
         night.clock.elapsed += SECOND

@@ -9,11 +9,11 @@ from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check
 from tests.builders import NOON
 
-# What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one to
-# chat. ``A+B-``: a message to ops that A began and B ended; ``all``: one that ends all and names no check. ``store``: a
-# publication is stored; ``store6``: in 6 seconds. ``accept`` and ``refuse``: what is to be tried is tried. ``apply``: the
-# same targets are configured again. ``old``: what was made by now is given up. ``4s``: time passes, without a
-# publication; ``rest``: a target's rest passes, with one.
+# What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one
+# to chat. ``A+B-``: a message to ops that A began and B ended; ``all``: one that ends all and names no check.
+# ``store``: a publication is stored; ``store6``: in 6 seconds. ``accept`` and ``refuse``: what is to be tried is tried.
+# ``apply``: the same targets are configured again. ``old``: what was made by now is given up. ``4s``: time passes,
+# without a publication; ``rest``: a target's rest passes, with one.
 WAIT_MS = 5_000
 KINDS: dict[str, NewsKind] = {"+": "began", "-": "ended"}
 
@@ -41,8 +41,8 @@ class Play:
     def do(self, word: str) -> None:
         match word:
             case "put" | "put-chat":
-                own = str(self.outbox.next_number), "began"
-                self.put(a_message(own, target="chat" if word == "put-chat" else "ops", made_ms=self.now_ms))
+                target, own = word.removeprefix("put-").replace("put", "ops"), str(self.outbox.next_number)
+                self.put(a_message((own, "began"), target=target, made_ms=self.now_ms))
             case "all":
                 self.put(a_message(made_ms=self.now_ms))
             case "store" | "store6" | "store60":
