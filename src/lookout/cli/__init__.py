@@ -11,7 +11,6 @@ import click
 from click.shell_completion import CompletionItem
 
 import lookout
-from lookout.base.memory import hide_memory
 
 
 class _Command(NamedTuple):
@@ -108,7 +107,7 @@ class _Commands(click.Group):
 def main(env_files: tuple[Path, ...]) -> None:
     """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
     _keep_standard_files()
-    hide_memory()
+    import_module("lookout.base.memory").hide_memory()
     if env_files:
         import_module("lookout.cli.environment").set_variables(env_files)
 
