@@ -10,10 +10,8 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parent.parent
 NAME: Final = "sbom.cdx.json"
 LICENCE: Final = [{"license": {"id": "MIT"}}]
-PINNED: Final = {
-    "run": "required",
-    "alerts": "optional",
-}  # the files of requirements/, and the scope of what is in them
+# The files of requirements/, and the scope of what is in them.
+PINNED: Final = {"run": "required", "alerts": "optional"}
 
 Component = dict[str, Any]
 
