@@ -1,4 +1,4 @@
-"""Writes what is in each Python package, and what it needs, as a CycloneDX document (PEP 770)."""
+"""Writes what is in each package, and what it was tested with, as a CycloneDX document (PEP 770)."""
 
 import json
 import os
@@ -7,13 +7,11 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-from packaging.version import Version
-
 ROOT: Final = Path(__file__).parent.parent
 NAME: Final = "sbom.cdx.json"
 LICENCE: Final = [{"license": {"id": "MIT"}}]
+# The files of requirements/, and the scope of what is in them.
+PINNED: Final = {"run": "required", "alerts": "optional"}
 
 Component = dict[str, Any]
 
@@ -23,23 +21,34 @@ def build_sboms(root: Path = ROOT) -> dict[Path, str]:
     reader = root / "readers" / "python"
     script_folder = root / "readers" / "js"
     script = json.loads((script_folder / "package.json").read_text(encoding="utf-8"))
+    project, service = _read_project(reader), _read_project(root)
+    pins = {name: (root / "requirements" / f"{name}.txt").read_text(encoding="utf-8") for name in PINNED}
+    pins["run"] += f"{project['name']}=={project['version']}\n"  # of the same repository
+    contained = _describe_own("npm", script["name"], script["version"], "library")
     return {
-        reader / NAME: describe(_read_project(reader), []),
+        reader / NAME: describe(project, []),
         script_folder / NAME: describe({"name": script["name"], "version": script["version"]}, [], "npm"),
-        root / NAME: describe(
-            _read_project(root), [_describe_own("npm", script["name"], script["version"], "library")]
-        ),
+        root / NAME: describe(service, [contained, *list_pinned(pins)]),
     }
 
 
-def describe(project: dict[str, Any], contained: list[Component], registry: str = "pypi") -> str:
-    """What a package of this table ``[project]`` contains, and what has to be there beside it."""
+def list_pinned(pins: dict[str, str]) -> list[Component]:
+    """What has to be there beside the service, with everything that this needs in turn: what the files of pinned
+    requirements name."""
+    found: dict[str, Component] = {}
+    for file, text in pins.items():
+        for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE):
+            purl = f"pkg:pypi/{name}@{version}"
+            beside = {"version": version, "isExternal": True, "scope": PINNED[file]}
+            found.setdefault(name, {"type": "library", "bom-ref": purl, "name": name, **beside, "purl": purl})
+    return list(found.values())
+
+
+def describe(project: dict[str, Any], others: list[Component], registry: str = "pypi") -> str:
+    """What a package of this table ``[project]`` is, contains, and has to have beside it."""
     kind = "application" if "scripts" in project else "library"
     package = _describe_own(registry, project["name"], project["version"], kind)
-    extras = project.get("optional-dependencies", {})
-    needed = [_describe_needed(requirement, "required") for requirement in project.get("dependencies", [])]
-    needed += [_describe_needed(requirement, "optional") for extra in extras.values() for requirement in extra]
-    components = sorted([*contained, *needed], key=lambda component: str(component["bom-ref"]))
+    components = sorted(others, key=lambda component: str(component["bom-ref"]))
     document = {
         "$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json",
         "bomFormat": "CycloneDX",
@@ -55,15 +64,6 @@ def describe(project: dict[str, Any], contained: list[Component], registry: str 
 def _describe_own(registry: str, name: str, version: str, kind: str) -> Component:
     purl = f"pkg:{registry}/{name}@{version}"
     return {"type": kind, "bom-ref": purl, "name": name, "version": version, "licenses": LICENCE, "purl": purl}
-
-
-def _describe_needed(requirement: str, scope: str) -> Component:
-    wanted = Requirement(requirement)
-    purl = f"pkg:pypi/{canonicalize_name(wanted.name)}"
-    bounds = sorted(wanted.specifier, key=lambda each: Version(each.version))
-    versions = "|".join(f"{each.operator.replace('==', '')}{each.version}" for each in bounds)
-    beside = {"versionRange": f"vers:pypi/{versions}", "isExternal": True, "scope": scope}
-    return {"type": "library", "bom-ref": purl, "name": wanted.name, **beside, "purl": purl}
 
 
 def _read_project(folder: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, NamedTuple
 
@@ -32,6 +32,7 @@ class Receiver:
         self.accepted: list[Message] = []
         self.asked: list[str] = []  # paths, also of what was not accepted
         self.mood: Mood = "accept"
+        self.answer: tuple[bytes, str] = (b"", "identity")  # and its encoding
 
     @property
     def titles(self) -> list[str]:
@@ -99,8 +100,12 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
             if mood == "accept" and message is not None:
                 hook.accepted.append(message)
             self.send_response(200 if mood == "accept" else 500)
-            self.send_header("Content-Length", "0")
+            body, encoding = hook.answer
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Encoding", encoding)
             self.end_headers()
+            with suppress(ConnectionError):  # who asked may have read enough
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             pass

@@ -56,7 +56,7 @@ WAYS: Final = {
     "status503": ("http", "", "PLAIN/status503", "http_status: 503"),
     "status401": ("http", "", "PLAIN/status401", "http_status: 401"),
     "limited": ("http", "", "PLAIN/limited", "rate_limited: 429"),
-    "elsewhere": ("http", "", "PLAIN/elsewhere", "redirect: 302 to https://login.example"),
+    "elsewhere": ("http", "", "PLAIN/elsewhere", "redirect: 302 to another host"),
     "upgraded": ("http", "", "PLAIN/upgraded", "redirect: 301 to https"),
     "page": ("http", 'pointer = "/status"', "PLAIN/page", "not_json: HTML or XML"),
     "empty": ("http", 'pointer = "/status"', "PLAIN/empty", "not_json: empty"),
@@ -87,7 +87,7 @@ WAYS: Final = {
 IN_WORDS: Final = {
     "status503": "no usable answer: HTTP 503",
     "limited": "no usable answer: asked too often (429)",
-    "elsewhere": "no usable answer: it redirects, which is not followed (302 to https://login.example)",
+    "elsewhere": "no usable answer: it redirects, which is not followed (302 to another host)",
     "expired": "not reached: no secure connection (expired)",
     "refused": "not reached: nothing listens at its address",
     "unnamed": "not reached: its name could not be resolved",

@@ -204,7 +204,7 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
 
 
 def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
-    assert b"faucet" in render(past.live, "/live", "/history", a_description())
+    assert b"faucet" in render(past.live, "/live", "/history", a_description(), past.now)
     made = make_feed_files(Names("protocol", an_about()), past.live, past.history, past.now, 0)
     texts = {path: file.body for path, file in made.files.items() if file is not None}
     assert all(any(b"faucet" in text for path, text in texts.items() if end in path) for end in ("atom", "summary"))

@@ -3,6 +3,7 @@ monitor's."""
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -190,14 +191,16 @@ async def test_with_an_address_to_read_from_no_server_holds_the_writers_password
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
-@pytest.mark.parametrize("command", ["run", "monitor"])
-def test_a_worker_that_is_taken_over_cannot_look_into_the_monitor(command: str, upstream: str, tmp_path: Path) -> None:
-    (tmp_path / "lookout.toml").write_text(a_config(upstream, a_free_port(), 'url = "sqlite:lookout.db"\n'))
-    with (
-        meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as monitor,
-        meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
-    ):
-        until((tmp_path / "lookout.db").exists, "the monitor runs")
-        for name in ("environ", "mem"):
-            assert can_be_read(other.pid, name)
-            assert not can_be_read(monitor.pid, name)
+@pytest.mark.parametrize("command", ["run", "monitor", "probe"])
+def test_a_worker_that_is_taken_over_cannot_look_into_a_command(command: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # an upstream that never answers
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        (tmp_path / "lookout.toml").write_text(a_config(url, a_free_port(), 'url = "sqlite:lookout.db"\n'))
+        with (
+            meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as running,
+            meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
+        ):
+            until(lambda: not can_be_read(running.pid, "environ"), "its environment is closed")
+            assert not can_be_read(running.pid, "mem")
+            assert all(can_be_read(other.pid, name) for name in ("environ", "mem"))
+            assert running.poll() is None  # it was there to be read

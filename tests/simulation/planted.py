@@ -184,7 +184,21 @@ class SendsWithoutTheStore(Alerts):
     """A monitor that has not had the store for long sends all the same."""
 
     def mark_stored(self, began_ms: int) -> None:
-        super().mark_stored(began_ms + 86_400_000)
+        super().mark_stored(began_ms)
+        self._outbox._stored_ms = began_ms + 86_400_000
+
+
+class EndsOvertake(Alerts):
+    """A message that is refused is passed by every other one, also by the end of what it begins."""
+
+    def _refuse(self, attempt: Attempt) -> None:
+        super()._refuse(attempt)
+        for number, queued in self._outbox.messages.items():
+            if number != attempt.number and queued.event is not None:
+                event = replace(
+                    queued.event, items=tuple(replace(item, chain_id=-number) for item in queued.event.items)
+                )
+                self._outbox.messages[number] = replace(queued, event=event)
 
 
 class NewestFirst(Alerts):

@@ -87,6 +87,7 @@ def test_a_world_is_the_same_each_time_and_everywhere() -> None:
         (Parts(alerts=planted.SendsAtOnce), ("write-slow",), "StoredBeforeSent", 2),
         (Parts(alerts=planted.SendsWithoutTheStore), ("send-hangs",), "StoredBeforeSent", 11),
         (Parts(alerts=planted.NewestFirst), ("send-hangs",), "InOrder", 9),
+        (Parts(alerts=planted.EndsOvertake), ("send-fails",), "InOrder", 4),
         (Parts(ledger=planted.ForgetsFailures), ("crash",), "RowsFollow", 3),
         (Parts(ledger=planted.ForgetsSuccess), ("crash",), "RowsFollow", 1),
         (Parts(ledger=planted.KeepsRowsGreen), (), "RowsFollow", 0),

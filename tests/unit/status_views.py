@@ -42,7 +42,7 @@ def views(status: Status) -> dict[str, object]:
         "terminal": terminal.file.getvalue(),
         "badge": str(made.badge_of_row("/badge/indexer/1.svg")),
         "feeds": {path: file and file.body.decode() for path, file in made.files.items()},
-        "page": html.render(live, "/live", "/history", a_description()).decode(),
+        "page": html.render(live, "/live", "/history", a_description(), NOON).decode(),
         "style": html.assets()["/assets/page.css"][1].decode(),
         "schemas": json.dumps(build_schemas()),
     }

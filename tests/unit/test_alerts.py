@@ -96,12 +96,14 @@ class Night:
         with DaemonThread(name) as real:
             yield Counting(self, real)
 
-    def publish(self, status: Status, *, is_stored: bool = True) -> None:
+    def publish(self, status: Status, *, is_stored: bool = True, takes_ms: int = 0) -> None:
         self.at += SECOND
         self.alerts.advance(self.at, [a_row(status)])
         if is_stored:
+            began_ms = self.clock.elapsed
+            self.clock.elapsed += takes_ms
             self.store = self.alerts.pieces()
-            self.alerts.mark_stored(self.clock.elapsed)
+            self.alerts.mark_stored(began_ms)
 
     def ask(self) -> None:
         self.asked += 1
@@ -193,6 +195,45 @@ async def test_a_process_frozen_just_before_it_sends_does_not() -> None:
         assert night.sent == []
         night.publish("unavailable")
         await until(lambda: len(night.sent) == 1)
+
+
+async def test_a_store_whose_writes_are_slow_lets_messages_out() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable", takes_ms=2 * FRESH_MS)
+        await until(lambda: night.asked == 1)  # this may have been a freeze: another write is to show that it was none
+        assert night.handed == 0
+        night.publish("unavailable", takes_ms=2 * FRESH_MS)
+        await until(lambda: night.sent == [("a", BEGAN)])
+
+
+async def test_the_last_word_to_a_target_that_refused_for_long_is_the_end() -> None:
+    night = Night(a_policy({"ops": "a"}, give_up_ms=5 * SECOND))
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        await until(lambda: len(night.sent) == 1)
+        night.refusing = {"a"}
+        for n in range(12):
+            night.publish("unavailable" if n == 1 else "current")
+        await until(lambda: retried(night, "ops") > 0)
+        night.refusing = set()
+        night.clock.elapsed += SECOND
+        night.publish("current")
+        await until(lambda: night.sent == [("a", BEGAN), ("a", ENDED)])
+
+
+async def test_an_end_waits_for_its_beginning_to_be_accepted() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.refusing = {BEGAN}
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        night.publish("current")
+        for times in (1, 2, 3):
+            await until(lambda times=times: retried(night, "ops") == times)
+            night.clock.elapsed += SECOND
+        assert set(night.tried) == {BEGAN}
+        night.refusing = set()
+        await until(lambda: night.sent == [("a", BEGAN), ("a", ENDED)])
 
 
 def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() -> None:

@@ -243,20 +243,15 @@ def test_probe_says_what_to_do_once_for_each_code_and_with_details_where_they_ma
 @pytest.mark.parametrize(
     ("location", "words"),
     [
-        pytest.param("https://login.example/?to=x", " to https://login.example", id="another host is named"),
+        pytest.param("https://login.example/?to=x", " to another host", id="a host that has nothing to do with it"),
         pytest.param("/v2", " to the same host", id="another path"),
         pytest.param("https://node.example/v1", " to https", id="the same host over TLS"),
         pytest.param("http://k3y-0f-0urs.evil.example", " to another host", id="a host that repeats the path"),
-        pytest.param("http://T0KEN99.evil.example", " to another host", id="a header in another case"),
-        pytest.param("http://[::1]/", " to another host", id="an address that no name is"),
-        pytest.param("http://a b/", " to another host", id="a host with a space"),
         pytest.param("http://[", "", id="no address at all"),
         pytest.param("k3y-0f-0urs://node.example/", " to another host", id="a scheme that repeats the path"),
-        pytest.param("https://t0ken99x.example", " to another host", id="a header as a domain"),
-        pytest.param("https://h1dden99.node.example", " to another host", id="what was in the body"),
+        pytest.param("https://key-0f-0thers.example", " to another host", id="a host that holds somebody's key"),
     ],
 )
-def test_a_redirect_names_a_host_and_nothing_that_was_sent(location: str, words: str) -> None:
-    access = AccessTable(headers={"Authorization": "Bearer t0ken99"})
-    request = Request("POST", "http://node.example/k3y-0f-0urs", access, b'["h1dden99"]')
+def test_a_redirect_to_elsewhere_has_no_word_of_the_upstreams(location: str, words: str) -> None:
+    request = Request("GET", "http://node.example/k3y-0f-0urs", AccessTable())
     assert describe_target(location, request) == words

@@ -197,7 +197,7 @@ def test_a_history_alone_is_new_to_the_feed() -> None:
     assert followed.ask("/feed.atom").body.count(b"<entry>") == 1
 
 
-def test_what_cannot_be_made_is_gone_and_keeps_no_document_back() -> None:
+def test_after_a_bug_nothing_is_known_and_no_document_is_kept_back() -> None:
     store, clock = FakeReader(), SetClock()
     calls = []
 
@@ -210,13 +210,13 @@ def test_what_cannot_be_made_is_gone_and_keeps_no_document_back() -> None:
     poller = a_poller(store, clock, feeds=feeds)
     store.put("live", a_report(*all_current()))
     poller.look()
-    assert "/badge.svg" in poller.resources
+    assert b"unknown" not in respond(poller.resources, "GET", "/badge.svg", None).body
     store.put("live", b"live 2")
     poller.look()
     with pytest.raises(RuntimeError, match="a bug"):
         poller.check_time()
     assert respond(poller.resources, "GET", poller.site.paths[0], None).body == b"live 2"
-    assert "/badge.svg" not in poller.resources
+    assert b"unknown" in respond(poller.resources, "GET", "/badge.svg", None).body
     tried = len(calls)
     poller.check_time()  # once is enough
     assert len(calls) == tried

@@ -2,12 +2,31 @@
 
 import pytest
 
+from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE
+from lookout.alerts.event import AlertFacts, make_event, make_item
 from lookout.alerts.outbox import FRESH_MS, MOST_WAITING, Attempt, Outbox, Queued
+from lookout.core.episodes import News, NewsKind
+from lookout.core.model import Check
+from tests.builders import NOON
 
-# What happens, one word each. ``put``: a message to ops, numbered from 0; ``put-chat``: one to chat. ``store``: a
-# publication is stored. ``accept`` and ``refuse``: what is to be tried is tried. ``apply``: the same targets are
-# configured again. ``4s``: time passes, without a publication; ``rest``: a target's rest passes, with one.
+# What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one
+# to chat. ``A+B-``: a message to ops that A began and B ended; ``all``: one that ends all and names no check.
+# ``store``: a publication is stored; ``store6``: in 6 seconds. ``accept`` and ``refuse``: what is to be tried is tried.
+# ``apply``: the same targets are configured again. ``old``: what was made by now is given up. ``4s``: time passes,
+# without a publication; ``rest``: a target's rest passes, with one.
 WAIT_MS = 5_000
+KINDS: dict[str, NewsKind] = {"+": "began", "-": "ended"}
+
+
+def a_message(*news: tuple[str, NewsKind], target: str = "ops", made_ms: int = 0) -> Queued:
+    found = (
+        News(kind, Check(service, None), "current", "responding", "unavailable", NOON, NOON, 0, (target,))
+        for service, kind in news
+    )
+    items = [make_item(each, AlertFacts(), DEPLOYMENT_OF_THE_FIVE) for each in found]
+    is_over = all(kind == "ended" for _, kind in news)
+    event = make_event("checks", DEPLOYMENT_OF_THE_FIVE, items, is_over=is_over)
+    return Queued(target, "title", "body", made_ms, is_over, event)
 
 
 class Play:
@@ -17,14 +36,21 @@ class Play:
         self.outbox = Outbox({}, 0, WAIT_MS)
         self.now_ms = 1_000
         self.tried: list[int] = []
+        self.given_up: list[int] = []
 
     def do(self, word: str) -> None:
         match word:
             case "put" | "put-chat":
-                self.outbox.put(Queued("chat" if word == "put-chat" else "ops", "title", "body", self.now_ms))
-                self.outbox.mark_storing()
-            case "store":
-                self.outbox.mark_stored(self.now_ms)
+                target, own = word.removeprefix("put-").replace("put", "ops"), str(self.outbox.next_number)
+                self.put(a_message((own, "began"), target=target, made_ms=self.now_ms))
+            case "all":
+                self.put(a_message(made_ms=self.now_ms))
+            case "store" | "store6" | "store60":
+                began_ms = self.now_ms
+                self.now_ms += 1_000 * int(word.removeprefix("store") or 0)
+                self.outbox.mark_stored(began_ms, self.now_ms)
+            case "old":
+                self.given_up += self.outbox.give_up(self.now_ms)
             case "accept" | "refuse":
                 attempt = self.outbox.next("ops", self.now_ms)
                 assert isinstance(attempt, Attempt), attempt
@@ -37,9 +63,16 @@ class Play:
                 assert not isinstance(wait, Attempt)
                 assert wait.until_ms is not None
                 self.now_ms = wait.until_ms
-                self.outbox.mark_stored(self.now_ms)
-            case _:
+                self.outbox.mark_stored(self.now_ms, self.now_ms)
+            case _ if word.endswith("s"):
                 self.now_ms += int(word.removesuffix("s")) * 1_000
+            case _:
+                news = [(service, KINDS[sign]) for service, sign in zip(word[::2], word[1::2], strict=True)]
+                self.put(a_message(*news, made_ms=self.now_ms))
+
+    def put(self, queued: Queued) -> None:
+        self.given_up += self.outbox.put(queued)
+        self.outbox.mark_storing()
 
     def step(self) -> int | str:
         """What there is to do now: the number of a message, or how long to wait."""
@@ -72,6 +105,15 @@ def play(script: str) -> Play:
         pytest.param("put store 4s", "needs a publication", id="after 4 seconds only a publication can show that"),
         pytest.param("put store 4s store", 0, id="after that publication the message is tried"),
         pytest.param("put 4s", "nothing", id="a message that is not stored needs no other publication"),
+        pytest.param(
+            "put store6", "needs a publication", id="after a write that took 6 seconds the store may be another's"
+        ),
+        pytest.param("put store6 store6", 0, id="if every write takes 6 seconds it is still ours"),
+        pytest.param("put store6 store6 4s", "needs a publication", id="for 4 seconds after a write"),
+        pytest.param(
+            "put store6 store60", "needs a publication", id="a process frozen within a slow write sends nothing"
+        ),
+        pytest.param("put store6 store 4s", "needs a publication", id="a fast write counts no longer after a slow one"),
         pytest.param("put put store accept", 1, id="after an accepted message comes the next one"),
         pytest.param("put store accept", "nothing", id="an accepted message is not tried again"),
         pytest.param("put store refuse", "rests 5 s", id="after a refusal the target rests if no other message waits"),
@@ -119,10 +161,41 @@ def test_the_next_step_is_what_the_past_says(script: str, step: int | str) -> No
             [0, 0, 1, 2, 0],
             id="a message that is refused does not hold up the others",
         ),
+        pytest.param(
+            "A+ A- put store refuse accept rest accept accept",
+            [0, 2, 0, 1],
+            id="an end does not overtake its beginning",
+        ),
+        pytest.param(
+            "A+B+ B- A-C+ C- store refuse rest" + " accept" * 4,
+            [0, 0, 1, 2, 3],
+            id="nor does what has a check in common with what waits",
+        ),
+        pytest.param(
+            "A+ all put store refuse rest accept accept accept", [0, 0, 1, 2], id="nor what is about all checks"
+        ),
     ],
 )
 def test_messages_are_tried_in_this_order(script: str, tried: list[int]) -> None:
     assert play(script).tried == tried
+
+
+@pytest.mark.parametrize(
+    ("script", "given_up"),
+    [
+        pytest.param("A+ 1s B+ old", [0, 1], id="beginnings that are old"),
+        pytest.param("A+ old A-", [0], id="none that is younger"),
+        pytest.param("A+ store accept A- old", [], id="not the end of what was sent"),
+        pytest.param("A+ store accept A-B+ old", [], id="nor if something else begins with it"),
+        pytest.param("A+ store accept A- A+ old", [1, 2], id="an end that is not the last word of its check"),
+        pytest.param("A+ store accept A- A+ A- old", [1, 2], id="but not the end after it"),
+        pytest.param("A- put-chat all old", [1], id="not what ends all"),
+        pytest.param("A-" + " put" * MOST_WAITING, [1], id="of too many the oldest beginning, before any end"),
+        pytest.param("A-" + " B-" * MOST_WAITING, [1], id="of too many ends one that another followed"),
+    ],
+)
+def test_given_up_are(script: str, given_up: list[int]) -> None:
+    assert play(script).given_up == given_up
 
 
 def test_targets_rest_alone() -> None:
@@ -141,7 +214,7 @@ def test_before_the_first_publication_the_store_is_not_known_to_be_ours() -> Non
     outbox = Outbox(stored, 8)
     assert not outbox.owns_store(0)
     outbox.mark_storing()
-    outbox.mark_stored(0)
+    outbox.mark_stored(0, 0)
     assert outbox.owns_store(FRESH_MS - 1)
     assert outbox.next("ops", 0) == Attempt(7, stored[7], 5_000)
 
@@ -151,12 +224,6 @@ def test_of_too_many_messages_to_one_target_the_oldest_are_dropped() -> None:
     dropped = played.outbox.put(Queued("ops", "one more", "body", 0))
     assert (list(dropped), played.outbox.next_number) == ([1], MOST_WAITING + 2)
     assert len(played.outbox.messages) == MOST_WAITING + 1
-
-
-def test_a_message_is_given_up_by_its_age() -> None:
-    played = play("put 1s put 1s put")
-    assert list(played.outbox.give_up(2_000)) == [0, 1]
-    assert list(played.outbox.messages) == [2]
 
 
 def test_messages_to_a_target_that_left_are_removed_and_it_starts_from_scratch_when_it_returns() -> None:

@@ -14,8 +14,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from lookout import __version__
 from tools import release
-from tools.sbom import build_sboms, describe
+from tools.sbom import build_sboms
 
 ROOT: Final = Path(__file__).parent.parent.parent
 READER: Final = ROOT / "readers" / "python" / "src" / "lookout_reader"
@@ -144,27 +145,23 @@ def test_the_sboms_are_fresh() -> None:
         assert path.read_text(encoding="utf-8") == text, "run: make schemas"
 
 
-def test_an_sbom_distinguishes_what_is_contained_from_what_is_needed() -> None:
-    project = {
-        "name": "lookout-monitor",
-        "version": "1.2.3",
-        "scripts": {"lookout": "lookout.cli:main"},
-        "dependencies": ["prometheus_client>=0.22", "lookout-reader==1.2.3"],
-        "optional-dependencies": {"alerts": ["apprise>=2,<3"]},
-    }
-    script = {"name": "lookout-reader", "bom-ref": "pkg:npm/lookout-reader@1.2.3"}
-    sbom: Any = json.loads(describe(project, [script]))
+def test_the_sbom_of_the_service_lists_what_is_pinned_with_its_version() -> None:
+    sbom: Any = json.loads(build_sboms(ROOT)[ROOT / "sbom.cdx.json"])
     assert sbom["metadata"]["component"]["type"] == "application"
-    assert sbom["metadata"]["component"]["purl"] == "pkg:pypi/lookout-monitor@1.2.3"
-    needed = {
-        each["purl"]: (each["versionRange"], each["scope"]) for each in sbom["components"] if each.get("isExternal")
+    listed = {each["purl"]: each.get("scope") for each in sbom["components"]}
+    pinned = {
+        f"pkg:pypi/{line.split()[0].replace('==', '@')}": scope
+        for file, scope in (("alerts", "optional"), ("run", "required"))
+        for line in (ROOT / "requirements" / f"{file}.txt").read_text().splitlines()
+        if "==" in line.split(" ")[0]
     }
-    assert needed == {
-        "pkg:pypi/apprise": ("vers:pypi/>=2|<3", "optional"),
-        "pkg:pypi/lookout-reader": ("vers:pypi/1.2.3", "required"),
-        "pkg:pypi/prometheus-client": ("vers:pypi/>=0.22", "required"),
+    own = {
+        f"pkg:pypi/lookout-reader@{__version__}": "required",
+        f"pkg:npm/lookout-reader@{__version__}": None,  # contained
     }
-    assert [each for each in sbom["components"] if not each.get("isExternal")] == [script]
+    assert listed == pinned | own
+    assert len(pinned) > 30
+    assert all(each["purl"].endswith(f"@{each['version']}") for each in sbom["components"])
     (graph,) = sbom["dependencies"]
     assert sorted(graph["dependsOn"]) == sorted(each["bom-ref"] for each in sbom["components"])
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from lookout.alerts.event import AlertEvent
+from lookout.alerts.lines import OVER
 from lookout.alerts.messages import Message
 from lookout.core.episodes import Lasted
 
@@ -32,6 +33,11 @@ class Queued(Struct, frozen=True):
     @property
     def message(self) -> Message:
         return Message(self.title, self.body, self.is_over, self.event)
+
+    def checks(self, kinds: Collection[str] | None = None) -> set[tuple[str, int | None]]:
+        """The checks that it has news of, or news of these kinds. Empty for a message that is about all checks."""
+        items = () if self.event is None else self.event.items
+        return {(item.service, item.chain_id) for item in items if kinds is None or item.kind in kinds}
 
 
 class Attempt(NamedTuple):
@@ -67,6 +73,7 @@ class Outbox:
         self._first_wait_ms = first_wait_ms
         self._storing_below = self._stored_below = 0  # numbers
         self._stored_ms: int | None = None
+        self._took_ms = 0  # the last write
         self._rounds: dict[str, _Round] = {}
 
     def next(self, target: str, now_ms: int) -> Attempt | Wait:
@@ -101,15 +108,18 @@ class Outbox:
         self._end_attempt(attempt, (*current.refused, attempt.number), current.wait_ms, now_ms)
 
     def put(self, queued: Queued) -> dict[int, Queued]:
-        """Add a message. Those that are dropped for it: the oldest, if too many wait for its target."""
+        """Add a message. Those that are dropped for it, if too many wait for its target: the oldest that are no check's
+        last word."""
         self.messages[self.next_number] = queued
         self.next_number += 1
         waiting = [number for number, each in self.messages.items() if each.target == queued.target]
-        return self._remove(waiting[:-MOST_WAITING])
+        excess = max(0, len(waiting) - MOST_WAITING)
+        return self._remove([number for number in waiting if excess and not self._is_last_word(number)][:excess])
 
     def give_up(self, made_ms: int) -> dict[int, Queued]:
-        """Remove the messages that were made by then, on the clock of AlertState."""
-        return self._remove([number for number, each in self.messages.items() if each.made_ms <= made_ms])
+        """Remove the messages that were made by then, on the clock of AlertState, and are no check's last word."""
+        old = [number for number, each in self.messages.items() if each.made_ms <= made_ms]
+        return self._remove([number for number in old if not self._is_last_word(number)])
 
     def keep_targets(self, targets: Collection[str]) -> dict[int, Queued]:
         """Remove the messages to other targets. Those that stay are tried at once: an address may be a new one."""
@@ -121,13 +131,33 @@ class Outbox:
         """All that is here is about to be stored."""
         self._storing_below = self.next_number
 
-    def mark_stored(self, began_ms: int) -> None:
-        """It is stored: the store was ours when that began."""
-        self._stored_below, self._stored_ms = self._storing_below, began_ms
+    def mark_stored(self, began_ms: int, ended_ms: int) -> None:
+        """It is stored: the store was ours when the write ended. But of a write only so much counts as the one before
+        took: for the rest the process may have been frozen, after the store had answered."""
+        took_ms = ended_ms - began_ms
+        self._stored_below, self._stored_ms = self._storing_below, began_ms + min(took_ms, self._took_ms)
+        self._took_ms = took_ms
 
     def _sendable(self, target: str) -> list[int]:
-        below = self._stored_below
-        return [number for number, each in self.messages.items() if each.target == target and number < below]
+        """The stored messages to a target, but for those that follow another one about the same check: the end of an
+        episode never overtakes its beginning."""
+        sendable: list[int] = []
+        ahead: list[set[tuple[str, int | None]]] = []
+        for number, queued in self.messages.items():
+            if queued.target == target and number < self._stored_below:
+                checks = queued.checks()
+                if all(checks and others and checks.isdisjoint(others) for others in ahead):
+                    sendable.append(number)
+                ahead.append(checks)
+        return sendable
+
+    def _is_last_word(self, number: int) -> bool:
+        """Whether a message reports an end, and none after it to the same target is about that check. It is kept until
+        it is accepted: otherwise people would be left with the beginning."""
+        queued = self.messages[number]
+        later = [each for after, each in self.messages.items() if after > number and each.target == queued.target]
+        ended = queued.checks(OVER)
+        return bool(ended.difference(*(each.checks() for each in later))) or (queued.is_over and not queued.checks())
 
     def _round(self, target: str) -> _Round:
         return self._rounds.get(target, _Round(self._first_wait_ms))

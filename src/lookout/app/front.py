@@ -41,27 +41,28 @@ def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None,
         kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key),
         clock,
         round(settings.server.history_unreadable_s * 1000),
-        _build_site(settings.protocol, settings.description, assets),
+        build_site(settings.protocol, settings.description, assets),
         partial(_build_described_site, settings.protocol, settings.description, assets),
     )
     return Front(poller, Callers(settings.server.trusted_proxies), limiter, counts, clock)
 
 
-def _build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:
+def build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:
     live_path, history_path = paths(protocol)
     names = Names(protocol, description.read())
 
     def make_replies(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
-        """The feeds, and the description with the notes that are not over."""
+        """The page, the feeds, and the description with the notes that are not over."""
         made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
-        return made._replace(ready={**made.ready, **build_about_route(description.drop_past_notes(now))})
+        current = description.drop_past_notes(now)
+        page = html.render(live, live_path, history_path, current, now, received_ago_ms)
+        return made._replace(ready={**made.ready, **build_about_route(current), "/": build_status_page(page)})
 
     return Site(
         (live_path, history_path),
         build_description_routes(protocol, replace(description, notes=[]))
         | build_embed_route(encode_embed(description))
         | assets,
-        lambda live: build_status_page(html.render(live, live_path, history_path, description)),
         make_replies,
     )
 
@@ -71,5 +72,5 @@ def _build_described_site(protocol: str, description: Description, assets: dict[
         stored = msgspec.json.decode(about, type=Description)
     except (ValueError, RecursionError):  # ValueError: not of the type, not JSON, or not UTF-8
         log.warning("the stored description of the deployment cannot be read; that of this server's file is served")
-        return _build_site(protocol, description, assets)
-    return _build_site(protocol, description.follow_monitor(stored), assets)
+        return build_site(protocol, description, assets)
+    return build_site(protocol, description.follow_monitor(stored), assets)

@@ -11,7 +11,6 @@ from lookout.app.reloader import Reloader, log_warnings
 from lookout.app.sockets import ListenError
 from lookout.base.admin_port import AdminError
 from lookout.base.clock import SystemClock
-from lookout.base.memory import hide_memory
 from lookout.base.pieces import StateError
 from lookout.cli.arguments import fail, settings_of
 from lookout.config.file import read_sending_config
@@ -22,7 +21,6 @@ from lookout.store.protocol import StoreError
 def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
     """Run the work on these settings, in their folder, until stopped; or the end of the command, with what is wrong."""
     block_sighup()
-    hide_memory()
     settings = settings_of(config, read_sending_config)
     configure_log(settings.log)
     log_warnings(settings)

@@ -119,8 +119,8 @@ class Alerts:
         return encode_alerts(StoredAlerts(self._state, self._outbox.next_number, self._outbox.messages))
 
     def mark_stored(self, began_ms: int) -> None:
-        """The publication is stored: the store was ours when that began."""
-        self._outbox.mark_stored(began_ms)
+        """The publication is stored, by a write that began then and has just ended."""
+        self._outbox.mark_stored(began_ms, self._resources.clock.elapsed_ms())
         self._wake_tasks()
 
     @asynccontextmanager

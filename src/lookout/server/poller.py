@@ -68,7 +68,6 @@ class Poller:
         self._history_unreadable_ms = history_unreadable_ms
         self._read_ms: int | None = None
         self._lock = Lock()  # two threads take steps
-        self._pages = site.make_pages(None)
         self._make_timed_replies()
 
     @property
@@ -115,31 +114,24 @@ class Poller:
         return has_changed or is_failing or self._read_ms is None or now_ms - self._read_ms >= again_ms
 
     def _read_both(self) -> None:
-        before = self.state.live
-        live = self._apply(self._read("live")).live  # at once: a history that hangs keeps no report back
+        self._apply(self._read("live"))  # at once: a history that hangs keeps no report back
         history = self._read("history")
         self._apply(history)
         # After the API: nothing that happens to the rest keeps a document back.
-        stored = history.forms if isinstance(history, Read) else None
-        is_redescribed = stored is not None and self._read_about(stored.plain)
-        if is_redescribed or get_body(live) != get_body(before):
-            pages = self.site.make_pages(live)
-            with self._lock:
-                self._pages = pages
-                self.resources = self._build_table()
+        if isinstance(history, Read) and history.forms is not None:
+            self._read_about(history.forms.plain)
 
-    def _read_about(self, history: Document) -> bool:
-        """Whether the store describes the deployment otherwise than before. A description that is older than the
-        history is that of a former monitor: the last one stores none. What cannot be read changes nothing."""
+    def _read_about(self, history: Document) -> None:
+        """Follow the store's description of the deployment. One that is older than the history is that of a former
+        monitor: the last one stores none. What cannot be read changes nothing."""
         try:
             stored = self._reader.read("about")
         except StoreError:
-            return False
-        if stored is not None and not is_whole(stored):
-            return False
-        if stored is None or _is_older(stored.generated_at, history.generated_at):
-            return self._site.follow(None)
-        return self._site.follow(stored.body)
+            return
+        if stored is None or (is_whole(stored) and _is_older(stored.generated_at, history.generated_at)):
+            self._site.follow(None)
+        elif is_whole(stored):
+            self._site.follow(stored.body)
 
     def _apply(self, event: MirrorEvent) -> Mirror:
         with self._lock:
@@ -162,9 +154,12 @@ class Poller:
     def _make_timed_replies(self) -> None:
         site, state = self.site, self.state
         now, now_ms = self._clock.now(), self._clock.elapsed_ms()
-        made = NO_TIMED_REPLIES  # what is left if there is a bug in what follows: what is old would be a lie
+        made = NO_TIMED_REPLIES
         try:
             made = site.feeds(get_body(state.live), get_body(state.history), now, now_ms - state.live_arrived_ms)
+        except Exception:
+            made = site.feeds(None, None, now, 0)  # after a bug, those without a report: what is old would be a lie
+            raise
         finally:
             with self._lock:
                 self._timed = _Timed(made, site, state.live, state.history, now, now_ms)
@@ -177,7 +172,7 @@ class Poller:
             NO_HISTORY if history is None else endpoint(history.plain, HISTORY_CACHING, history.gzip),
         )
         endpoints = dict(zip(self.site.paths, replies, strict=True))
-        return ReplyTable({**self.site.others, **self._pages, **timed.ready, **endpoints}, timed.later)
+        return ReplyTable({**self.site.others, **timed.ready, **endpoints}, timed.later)
 
 
 def _is_older(at: object, than: object) -> bool:

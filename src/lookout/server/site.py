@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from lookout.server.forms import Forms, get_body
 from lookout.server.replies import NO_TIMED_REPLIES, Resource, TimedReplies
 
 # What is made of both documents' bytes, at an instant, so long after the live report arrived.
@@ -12,16 +11,12 @@ Feeds = Callable[[bytes | None, bytes | None, int, int], TimedReplies]
 
 
 class Site(NamedTuple):
-    """What is served: the two endpoints' paths, replies that never change, the status page of a live report or of none,
-    made once per report, and what time makes untrue, made after each publication and whenever that is over."""
+    """What is served: the two endpoints' paths, replies that never change, and what time makes untrue, made after each
+    publication and whenever that is over."""
 
     paths: tuple[str, str]
     others: Mapping[str, Resource] = MappingProxyType({})
-    page: Callable[[bytes | None], Resource] | None = None
     feeds: Feeds = lambda *_: NO_TIMED_REPLIES
-
-    def make_pages(self, live: Forms | None) -> dict[str, Resource]:
-        return {} if self.page is None else {"/": self.page(get_body(live))}
 
 
 class DescribedSite:
@@ -33,10 +28,8 @@ class DescribedSite:
         self._redescribe = redescribe
         self._about: bytes | None = None  # the stored description that is followed
 
-    def follow(self, about: bytes | None) -> bool:
-        """Serve the site of this stored description, None being the own; whether that is another than before."""
-        if about == self._about:
-            return False
-        self._about = about
-        self.current = self._own if about is None else self._redescribe(about)
-        return True
+    def follow(self, about: bytes | None) -> None:
+        """Serve the site of this stored description, None being the own."""
+        if about != self._about:
+            self._about = about
+            self.current = self._own if about is None else self._redescribe(about)

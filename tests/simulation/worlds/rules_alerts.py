@@ -4,6 +4,7 @@ none comes twice, and none before its turn."""
 from collections import Counter, defaultdict
 from typing import Final, NamedTuple
 
+from lookout.core.model import Check
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.message_lines import Lines, lines_of
 from tests.simulation.worlds.rules import Rule
@@ -15,6 +16,10 @@ _LONGEST_WAIT_MS: Final = 300_000
 _SLACK_MS: Final = 15_000  # to find out that the store is still ours, and to send
 
 
+def checks_of(message: s.Message) -> set[Check]:
+    return {each.check for each in lines_of(message.body)}
+
+
 class _AboutMessages(Rule):
     """Knows when each message was made, on the clock of its line, and which targets a monitor had to do without."""
 
@@ -22,6 +27,7 @@ class _AboutMessages(Rule):
         self._last_clock_ms = 0
         self._made_ms: dict[s.Message, tuple[int, int]] = {}  # not before, and not after
         self._gone_ms: dict[tuple[int, str], int] = {}
+        self._newest: dict[tuple[str, Check], s.Message] = {}  # to a target, about a check
 
     def resumed(self, event: s.Resumed) -> None:
         publication = event.life.publication
@@ -35,12 +41,18 @@ class _AboutMessages(Rule):
         clock_ms = event.publication.due.clock_ms
         for message in event.came:
             self._made_ms[message] = self._last_clock_ms, clock_ms
+            self._newest.update(dict.fromkeys(((message.target, check) for check in checks_of(message)), message))
         self._last_clock_ms = clock_ms
 
     def may_be_given_up(self, life: s.Life, message: s.Message) -> bool:
         publication = life.publication
         clock_ms = 0 if publication is None else publication.due.clock_ms
         return clock_ms - self._made_ms[message][0] >= life.alert_policy.give_up_ms
+
+    def is_last_word(self, message: s.Message) -> bool:
+        """Whether it ends something, and is the newest message to its target about that check."""
+        over = {each.check for each in lines_of(message.body) if each.kind in ("ended", "left")}
+        return any(self._newest[message.target, check] == message for check in over)
 
     def may_be_dropped(self, life: s.Life, target: str, made_ms: int = -1) -> bool:
         """Whether the target has been gone since then."""
@@ -98,13 +110,22 @@ class SendsWhatIsDue(_AboutMessages):
             each = each.before
         self._upto = event.publication
         due = [(target, lines, made) for made in reversed(line) for target, lines in made.messages]
-        return [each for each in due if not self._is_dropped(event, each[0], each[2])]
+        return [each for place, each in enumerate(due) if not self._is_dropped(event, *each, due[place + 1 :])]
 
-    def _is_dropped(self, event: s.Written, target: str, made: s.Publication) -> bool:
+    def _is_dropped(
+        self,
+        event: s.Written,
+        target: str,
+        lines: Lines,
+        made: s.Publication,
+        later: list[tuple[str, Lines, s.Publication]],
+    ) -> bool:
         """It was given up, or its target left, before it could be stored."""
-        lasted_ms = event.publication.due.clock_ms - made.due.clock_ms
+        is_old = event.publication.due.clock_ms - made.due.clock_ms >= event.life.alert_policy.give_up_ms
+        over = {each.check for each in lines if each.kind in ("ended", "left")}
+        over -= {each.check for to, others, _ in later if to == target for each in others}
         gone_ms = self._gone_ms.get((event.life.serial, target), -1)
-        return lasted_ms >= event.life.alert_policy.give_up_ms or made.ms < gone_ms < event.publication.ms
+        return (is_old and not over) or made.ms < gone_ms < event.publication.ms
 
     def _excuse(self, event: s.Written, target: str, lines: Lines, made: s.Publication, instead: str = "") -> None:
         """Its target may have left in the very instant."""
@@ -142,11 +163,12 @@ class NoneIsLost(_AboutMessages):
         for message in event.went:
             accepted = message in self._accepted[life.serial]
             age_ms = clock_ms - self._made_ms[message][0]
-            if not accepted and age_ms < life.alert_policy.give_up_ms and not self.may_be_dropped(life, message.target):
+            is_due = age_ms >= life.alert_policy.give_up_ms and not self.is_last_word(message)
+            if not accepted and not is_due and not self.may_be_dropped(life, message.target):
                 self.broken(f"{message} is gone after {age_ms} ms, though it was not accepted")
         for message in self.scene.waiting.values():
             age_ms = clock_ms - self._made_ms[message][1]
-            if age_ms >= life.alert_policy.give_up_ms:
+            if age_ms >= life.alert_policy.give_up_ms and not self.is_last_word(message):
                 self.broken(f"{message} is still there after {age_ms} ms")
 
     def stored(self, event: s.Stored) -> None:
@@ -245,7 +267,7 @@ class StoredBeforeSent(Rule):
 
     def stored(self, event: s.Stored) -> None:
         if event.ok and event.life.writing is not None:
-            self._had_it_ms[event.life.serial] = event.life.writing.ms
+            self._had_it_ms[event.life.serial] = self.scene.ms
 
     def tried(self, event: s.Tried) -> None:
         if event.message not in self._stored:
@@ -256,14 +278,14 @@ class StoredBeforeSent(Rule):
 
 
 class InOrder(_AboutMessages):
-    """To each target the oldest message goes first, but for those that it refused."""
+    """To each target the oldest message goes first, but for those that it refused; about one check even then."""
 
     clauses = ("alerts: messages come in order",)
 
     def __init__(self) -> None:
         super().__init__()
         self._resumed: s.Life | None = None  # the last one: the messages that wait are its own
-        self._done: set[tuple[int, s.Message]] = set()  # accepted, as a monitor knows, or refused at least once
+        self._heard: dict[tuple[int, s.Message], bool] = {}  # as a monitor knows: whether it was accepted
 
     def resumed(self, event: s.Resumed) -> None:
         super().resumed(event)
@@ -271,7 +293,7 @@ class InOrder(_AboutMessages):
 
     def heard(self, event: s.Heard) -> None:
         if event.message is not None:
-            self._done.add((event.life.serial, event.message))
+            self._heard[event.life.serial, event.message] = event.accepted
 
     def tried(self, event: s.Tried) -> None:
         life, target = event.life, event.message.target
@@ -279,12 +301,17 @@ class InOrder(_AboutMessages):
             return  # it was overtaken and does not know it yet: what waits in the store is another monitor's
         if event.message not in self.scene.waiting.values() or self.may_be_dropped(life, target):
             return  # it was given up while it was being sent
+        held_up: set[Check] = set()
         for _, message in sorted(self.scene.waiting.items()):
             if message == event.message:
                 return
-            done = (life.serial, message) in self._done or self.may_be_given_up(life, message)
-            if message.target == target and not done:
-                self.broken(f"{event.message} was sent before {message}")
+            heard = self._heard.get((life.serial, message))
+            if message.target == target and not heard and not self.may_be_given_up(life, message):
+                checks = checks_of(message)
+                has_had_its_turn = heard is not None or not held_up.isdisjoint(checks)
+                if not has_had_its_turn or not checks.isdisjoint(checks_of(event.message)):
+                    self.broken(f"{event.message} was sent before {message}")
+                held_up |= checks
 
 
 RULES: Final = (SendsWhatIsDue, NoneIsLost, NoneComesTwice, StoredBeforeSent, InOrder)

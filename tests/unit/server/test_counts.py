@@ -20,7 +20,7 @@ from lookout.server.limiter import Limiter
 from lookout.server.metrics import ServerInstruments
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller
-from lookout.server.replies import Reply
+from lookout.server.replies import NO_TIMED_REPLIES, Reply, TimedReplies
 from lookout.server.site import Site
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
@@ -197,7 +197,11 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     own = build_description_routes("protocol", a_description()) | build_asset_routes(
         {f"/assets/{name}.js": ("text/javascript", b"") for name in "ab"}
     )
-    poller = a_poller(store, clock, others=own, page=lambda body: build_status_page(body or b""))
+
+    def feeds(*_: object) -> TimedReplies:
+        return NO_TIMED_REPLIES._replace(ready={"/": build_status_page(b"")})
+
+    poller = a_poller(store, clock, others=own, feeds=feeds)
     front = Front(poller, Callers(()), Limiter(3, 60_000), counts.attach(), clock)
     front.look()
 

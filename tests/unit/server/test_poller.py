@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from lookout.base.instants import format_instant
 from lookout.documents.document import COMPRESSED, Document, compress, etag
-from lookout.server.replies import NO_TIMED_REPLIES, Resource, TimedReplies, convenience_resource
+from lookout.server.replies import NO_TIMED_REPLIES, TimedReplies, convenience_resource
 from lookout.server.responder import respond
 from tests.builders import NOON, SECOND
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
@@ -131,6 +131,7 @@ def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_re
 
 def described(followed: Followed) -> bytes | None:
     followed.look()
+    followed.poller.check_time()
     reply = respond(followed.poller.resources, "GET", "/about", None)
     return reply.body if reply.http_code == 200 else None
 
@@ -268,22 +269,6 @@ def test_a_damaged_document_is_not_served() -> None:
     assert "damaged" in log[0]["error"]
 
 
-def test_a_page_that_cannot_be_made_keeps_no_document_back() -> None:
-    store, clock = FakeReader(), SetClock()
-
-    def page(live: bytes | None) -> Resource:
-        if live is not None:
-            raise RuntimeError("a bug")
-        return convenience_resource("text/html", b"no report")
-
-    poller = a_poller(store, clock, page=page)
-    store.put("live", b"live 1")
-    with pytest.raises(RuntimeError, match="a bug"):
-        poller.look()
-    assert respond(poller.resources, "GET", poller.site.paths[0], None).body == b"live 1"
-    assert respond(poller.resources, "GET", "/", None).body == b"no report"
-
-
 def gzip_of(followed: Followed, path: str) -> bytes | None:
     """What who understands gzip is sent, if that is gzip."""
     reply = respond(followed.poller.resources, "GET", path, None, "gzip")
@@ -375,13 +360,7 @@ def test_a_gzip_form_that_cannot_be_read_takes_nothing_from_the_report() -> None
 
 
 def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
-    """The page is not made again, and the report is as old as it was."""
-    pages: list[bytes | None] = []
-
-    def page(live: bytes | None) -> Resource:
-        pages.append(live)
-        return convenience_resource("text/html", b"page")
-
+    """The report is as old as it was."""
     ages: list[int] = []
 
     def feeds(_live: bytes | None, _history: bytes | None, _now: int, age_ms: int) -> TimedReplies:
@@ -389,7 +368,7 @@ def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
         return NO_TIMED_REPLIES
 
     clock, store = SetClock(), FakeReader()
-    poller = a_poller(store, clock, page=page, feeds=feeds)
+    poller = a_poller(store, clock, feeds=feeds)
     store.put("live", b"live 1")
     poller.look()
     clock.elapsed += 1_000
@@ -397,4 +376,4 @@ def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
     poller.look()
     poller.check_time()
     assert respond(poller.resources, "GET", poller.site.paths[0], None, "gzip").body == compress(b"live 1")
-    assert (pages, ages[-1]) == ([None, b"live 1"], 1_000)
+    assert ages[-1] == 1_000

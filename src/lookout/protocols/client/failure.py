@@ -26,8 +26,7 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
     """An upstream could not be reached or understood.
 
     ``cause`` is one of CAUSES (`core/causes.py`), and ``detail`` says more in our own words and in numbers. It has no
-    part of an address, a header or an answer's text in it, which may hold secrets, but for the host of a redirect,
-    which is compared with what was sent.
+    part of an address, a header or an answer's text in it, which may hold secrets.
     """
 
     def __init__(self, cause: str, detail: str = "") -> None:

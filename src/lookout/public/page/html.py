@@ -1,8 +1,8 @@
 """The page as it is sent: a frame, and in it the rows of one live report, ready-made.
 
-A script takes the rows' place and keeps them up to date. Where none runs, they state their instant and the page reloads
-itself (if scripts run but page.js has failed, reload.js does that), and none is shown as plainly healthy: nobody knows
-how long ago the page was loaded.
+A script takes the rows' place and keeps them up to date. Where none runs, they are what the server's clock makes of
+them, and the page reloads itself (if scripts run but page.js has failed, reload.js does that); none is shown as plainly
+healthy: nobody knows how long ago the page was loaded.
 """
 
 import json
@@ -12,7 +12,6 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from math import nan
 from string import Template
 from typing import Final
 
@@ -35,6 +34,8 @@ from lookout_reader.statuses import (
     StatusEntry,
 )
 from lookout_reader.words import NOTES, OTHERS
+
+Judged = tuple[int, int]  # at which instant, and how long after the report arrived
 
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "counts until (UTC)"
 _PARTIAL: Final = "some were heard, others were not"  # which is no more than a partial reading (C12)
@@ -93,8 +94,10 @@ def _read(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def render(live: bytes | None, live_path: str, history_path: str, description: Description) -> bytes:
-    """The page with this live report in it, or without one."""
+def render(
+    live: bytes | None, live_path: str, history_path: str, description: Description, now: int, received_ago_ms: int = 0
+) -> bytes:
+    """The page with this live report in it, judged at ``now`` and so long after it arrived, or without one."""
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),
@@ -102,7 +105,7 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
         shapes="\n".join(map(_symbol, STATUSES)),
         about=escape(description.encode().decode()),
         languages=_languages(),
-        ready_made=_ready_made(live, description),
+        ready_made=_ready_made(live, description, (now, received_ago_ms)),
     )
     return text.encode()
 
@@ -121,9 +124,9 @@ def _symbol(status: StatusEntry) -> str:
     return f'<symbol id="shape-{status.word}" viewBox="0 0 16 16">{status.look.svg}</symbol>'
 
 
-def _ready_made(live: bytes | None, description: Description) -> str:
+def _ready_made(live: bytes | None, description: Description, judged: Judged) -> str:
     report = None if live is None else parse_report(live)
-    rows = _report(report, description) if isinstance(report, LiveReport) else _no_report(description)
+    rows = _report(report, description, judged) if isinstance(report, LiveReport) else _no_report(description)
     warnings = "\n".join(_warnings(description))
     title = "the wallet" if description.title == description.protocol else escape(description.title)
     return f"""<div class="ready-made">
@@ -186,12 +189,13 @@ version.</p>
 {_first_warning()}{_notes(description)}"""
 
 
-def _report(report: LiveReport, description: Description) -> str:
+def _report(report: LiveReport, description: Description, judged: Judged) -> str:
     about = description.read()
     at = f'<time datetime="{_instant(report.generated_at)}">{_words(report.generated_at)} UTC</time>'
-    watched = _watched(report, description, about)
+    watched = _watched(report, description, about, judged)
     bad = [check for check in watched if check.effective != "current"]
-    return f"""<p class="summary">At {at}: <b>{escape(_summary(report, description, about, watched, bad))}</b></p>
+    summary = escape(_summary(report, description, about, watched, bad))
+    return f"""<p class="summary">By the report of {at}: <b>{summary}</b></p>
 {_meanings(report, description, about, bad)}{_first_warning()}<p>Without its script this page cannot know how old that
 is. Each row says until when it counts: after that time, nothing is known of it. The page asks for a newer report every
 30 seconds where it can: if the time above stays the same, reload it.</p>
@@ -199,20 +203,15 @@ is. Each row says until when it counts: after that time, nothing is known of it.
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">{_THEN}</th>
 <th scope="col">{_NUMBERS}</th><th scope="col">{_SEEN}</th><th scope="col">{_UNTIL}</th></tr></thead>
 <tbody>
-{_rows(report, description, about)}
+{_rows(report, description, about, judged)}
 </tbody>
 </table>"""
 
 
-def _judged_at(report: LiveReport) -> float:
-    """When it was made: later, the table says until when each row counts."""
-    return nan if report.generated_at is None else report.generated_at
-
-
-def _watched(report: LiveReport, description: Description, about: About) -> list[CheckSummary]:
+def _watched(report: LiveReport, description: Description, about: About, judged: Judged) -> list[CheckSummary]:
     """What is watched outside test networks (C11), the worst first."""
     chains = about.counted_chains(row.chain_id for row in report.rows)
-    rolled = roll_up(report, _judged_at(report), chains=chains)
+    rolled = roll_up(report, *judged, chains=chains)
     watched = [check for service in rolled.services for check in service.checks if check.effective != "unmonitored"]
     order = _order(description, about)
     return sorted(watched, key=lambda check: (EFFECTIVE_STATUSES.index(check.effective), order(check)))
@@ -268,9 +267,9 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED] + ([f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []))
 
 
-def _rows(report: LiveReport, description: Description, about: About) -> str:
+def _rows(report: LiveReport, description: Description, about: About, judged: Judged) -> str:
     titles = {service.name: service.title for service in description.services}
-    shown = [(effective_status(row, _judged_at(report)), row) for row in report.rows if isinstance(row, Row)]
+    shown = [(effective_status(row, *judged), row) for row in report.rows if isinstance(row, Row)]
     if not description.show_unmonitored:
         shown = [(effective, row) for effective, row in shown if row.published_status != "unmonitored"]
     order = _order(description, about)
