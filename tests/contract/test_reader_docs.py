@@ -54,7 +54,8 @@ def test_the_banner_warns_unless_all_is_current() -> None:
         sleep=sleep,
     )
     texts = example(BANNER).banners(updates, 1)
-    shown = [next(texts) for _ in range(4)]
+    loading, *shown = [next(texts) for _ in range(5)]
+    assert loading == "Loading."
     assert shown[0].startswith("ppoi is unknown. There is too little")
     assert shown[1:3] == ["", ""]
     assert [line.split(".")[0] for line in shown[3].splitlines()] == ["ppoi is degraded", "broadcasters is degraded"]

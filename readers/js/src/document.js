@@ -2,6 +2,7 @@
 
 export const SCHEMA_VERSION = 1;
 export const WRONG_VERSION = "its schemaVersion is not 1";
+const ROWS_MOST = 10_000; // counted before any is read
 const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
 
 export function unreadable(problem) {
@@ -19,9 +20,13 @@ export function readJson(text) {
   return { problem: "it is not JSON" };
 }
 
-export function readDocument(text) {
-  const read = readJson(text);
-  return read.fields && read.fields.schemaVersion !== SCHEMA_VERSION ? { problem: WRONG_VERSION } : read;
+/** The fields of a document of the version that this reader knows (C6), with a list of rows under this name. */
+export function readDocument(text, list) {
+  const { fields, problem } = readJson(text);
+  if (problem) return { problem };
+  if (fields.schemaVersion !== SCHEMA_VERSION) return { problem: WRONG_VERSION };
+  if (!Array.isArray(fields[list])) return { problem: `its ${list} are not a list` };
+  return fields[list].length > ROWS_MOST ? { problem: `its ${list} are too many` } : { fields };
 }
 
 function isTooDeep(value, levels) {
