@@ -7,7 +7,8 @@
 const SCHEMA_VERSION = 1;
 const WRONG_VERSION = "its schemaVersion is not 1";
 const ROWS_MOST = 10_000; // counted before any is read
-const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
+const PARTS_MOST = 100_000;
+const DEEPEST = 100;
 
 function unreadable(problem) {
   return Object.freeze({ readable: false, problem });
@@ -15,8 +16,11 @@ function unreadable(problem) {
 
 function readJson(text) {
   try {
-    const fields = JSON.parse(typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text));
-    if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    const json = typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text);
+    if (json.split(/[[{]/, PARTS_MOST).length < PARTS_MOST) {
+      const fields = JSON.parse(json);
+      if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    }
   } catch {
   }
   return { problem: "it is not JSON" };
@@ -56,7 +60,7 @@ function readRows(raws, readRest) {
 
 function readRow(raw, readRest) {
   if (!isObject(raw)) return unreadableRow({ service: null }, "the row is not an object");
-  const service = typeof raw.service === "string" && raw.service !== "" ? raw.service : null;
+  const service = raw.service && typeof raw.service === "string" ? raw.service : null;
   const chainId = raw.chainId === null ? null : (whole(raw.chainId, 1) ?? undefined);
   const check = { service, chainId };
   if (service === null) return unreadableRow(check, "its service is not a name");
@@ -402,13 +406,12 @@ async function exchange(url, { kind, etag }, fetch, userAgent, signal) {
   const response = await fetch(url, options);
   if (/^https:/i.test(url) && /^http:/i.test(response.url)) return failure("no-answer"); // whoever led there
   const header = (name) => response.headers.get(name);
-  const text = response.status === 200 ? await bodyOf(response, header("content-length"), BODIES_MOST[kind]) : "";
+  const text = response.status === 200 ? await bodyOf(response, BODIES_MOST[kind]) : "";
   if (text === null) return failure("too-long");
   return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
 }
 
-async function bodyOf(response, announced, most) {
-  if (announced > most) return null;
+async function bodyOf(response, most) {
   if (!response.body?.getReader || typeof TextDecoder !== "function") {
     return response.text ? response.text() : new Uint8Array(await response.arrayBuffer());
   }
@@ -646,7 +649,7 @@ function obstaclesOf(report, { chain, services, ...clocks }) {
 
 function chainsOf(rows, service, chain) {
   if (service === SHARED_SERVICE) return [null];
-  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  const found = [chain, null].filter((chainId) => !SERVICES.includes(service) && rows.has(checkKey({ service, chainId })));
   return found.length === 0 ? [chain] : found;
 }
 

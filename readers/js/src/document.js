@@ -3,7 +3,9 @@
 export const SCHEMA_VERSION = 1;
 export const WRONG_VERSION = "its schemaVersion is not 1";
 const ROWS_MOST = 10_000; // counted before any is read
-const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
+// Objects and lists, of which a row has two; and in one another, a bound of its own, since every parser's is another.
+const PARTS_MOST = 100_000;
+const DEEPEST = 100;
 
 export function unreadable(problem) {
   return Object.freeze({ readable: false, problem });
@@ -12,8 +14,11 @@ export function unreadable(problem) {
 /** The object in `text` (a string, or UTF-8 bytes where there is a TextDecoder), or the problem with it. */
 export function readJson(text) {
   try {
-    const fields = JSON.parse(typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text));
-    if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    const json = typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text);
+    if (json.split(/[[{]/, PARTS_MOST).length < PARTS_MOST) {
+      const fields = JSON.parse(json);
+      if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    }
   } catch {
     // the same
   }
@@ -60,7 +65,7 @@ export function readRows(raws, readRest) {
 
 function readRow(raw, readRest) {
   if (!isObject(raw)) return unreadableRow({ service: null }, "the row is not an object");
-  const service = typeof raw.service === "string" && raw.service !== "" ? raw.service : null;
+  const service = raw.service && typeof raw.service === "string" ? raw.service : null;
   const chainId = raw.chainId === null ? null : (whole(raw.chainId, 1) ?? undefined);
   const check = { service, chainId };
   if (service === null) return unreadableRow(check, "its service is not a name");

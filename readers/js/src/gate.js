@@ -26,7 +26,7 @@ export function obstaclesOf(report, { chain, services, ...clocks }) {
 /** Where the service has to be current; one that is not the contract's may have a row for each chain, or a shared one. */
 function chainsOf(rows, service, chain) {
   if (service === SHARED_SERVICE) return [null];
-  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  const found = [chain, null].filter((chainId) => !SERVICES.includes(service) && rows.has(checkKey({ service, chainId })));
   return found.length === 0 ? [chain] : found;
 }
 

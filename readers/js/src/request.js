@@ -36,17 +36,16 @@ async function exchange(url, { kind, etag }, fetch, userAgent, signal) {
   const response = await fetch(url, options);
   if (/^https:/i.test(url) && /^http:/i.test(response.url)) return failure("no-answer"); // whoever led there
   const header = (name) => response.headers.get(name);
-  const text = response.status === 200 ? await bodyOf(response, header("content-length"), BODIES_MOST[kind]) : "";
+  const text = response.status === 200 ? await bodyOf(response, BODIES_MOST[kind]) : "";
   if (text === null) return failure("too-long");
   return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
 }
 
 /**
  * As bytes if they come in a stream, which are held to be UTF-8 when they are read: text() would replace what is not.
- * Null if it says that it is too long, or is a stream that is: no more than that is kept.
+ * Null if they are too long: no more than that is kept.
  */
-async function bodyOf(response, announced, most) {
-  if (announced > most) return null;
+async function bodyOf(response, most) {
   if (!response.body?.getReader || typeof TextDecoder !== "function") {
     return response.text ? response.text() : new Uint8Array(await response.arrayBuffer());
   }

@@ -10,7 +10,9 @@ SCHEMA_VERSION: Final = 1
 WRONG_VERSION: Final = "its schemaVersion is not 1"
 LARGEST: Final = 2**53 - 1  # what every reader of JSON can count to
 ROWS_MOST: Final = 10_000  # counted before any is read
-DEEPEST: Final = 100  # objects and lists in one another: a bound of its own, since every parser's is another
+# Objects and lists, of which a row has two; and in one another, a bound of its own, since every parser's is another.
+PARTS_MOST: Final = 100_000
+DEEPEST: Final = 100
 
 Fields = Mapping[str, object]
 Check = tuple[str, int | None]
@@ -72,6 +74,8 @@ def read_json(text: str | bytes, deepest: int) -> object | Unreadable:
     """What is in ``text``, if it is JSON of at most so many objects and lists in one another."""
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+        if decoded.count("{") + decoded.count("[") >= PARTS_MOST:
+            return Unreadable("it is not JSON")
         found: object = json.loads(decoded, parse_constant=_refuse_constant, parse_int=_integer)
     except (ValueError, RecursionError):
         return Unreadable("it is not JSON")
