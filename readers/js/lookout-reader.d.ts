@@ -489,8 +489,8 @@ export interface ReaderOptions {
   /** While it is hidden, nothing is asked. The page's own by default; the README has one for React Native. */
   readonly document?: Visibility;
   /**
-   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10); out of the
-   * back/forward cache, it is brought up to date. The page's own by default.
+   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10) unless nobody was
+   * reached; out of the back/forward cache, it is brought up to date. The page's own by default.
    */
   readonly window?: Connectivity;
 }

@@ -69,6 +69,8 @@ def text_of(case: dict[str, Any]) -> str | bytes:
         return bytes.fromhex(case["hex"])
     if "nested" in case:
         return f'{{"schemaVersion":1,"checks":[],"x":{"[" * case["nested"]}{"]" * case["nested"]}}}'
+    if "parts" in case:
+        return json.dumps({"schemaVersion": 1, "checks": [], "x": [[]] * case["parts"]})
     if "repeated" in case:
         return str(case["repeated"][0] * case["repeated"][1])
     if "rows" in case:
@@ -264,7 +266,7 @@ def test_what_a_wallet_needs_can_be_used(case: dict[str, Any]) -> None:
             can_use(*given, **needs)
         return
     found = obstacles_of(*given, **needs)
-    assert all(each.row == find_row(given[0], each.service, each.chain_id) for each in found)
+    assert all(check.row == find_row(given[0], check.service, check.chain_id) for check in found)
     assert [[each.service, each.chain_id, each.effective, each.presence] for each in found] == case["expect"]
     assert can_use(*given, **needs) == (case["expect"] == [])
 

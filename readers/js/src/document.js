@@ -3,9 +3,8 @@
 export const SCHEMA_VERSION = 1;
 export const WRONG_VERSION = "its schemaVersion is not 1";
 const ROWS_MOST = 10_000; // counted before any is read
-// Objects and lists, of which a row has two; and in one another, a bound of its own, since every parser's is another.
-const PARTS_MOST = 100_000;
-const DEEPEST = 100;
+const PARTS_MOST = 100_000; // objects and lists, of which a row has two: counted before the text is parsed
+const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
 
 export function unreadable(problem) {
   return Object.freeze({ readable: false, problem });
@@ -15,7 +14,7 @@ export function unreadable(problem) {
 export function readJson(text) {
   try {
     const json = typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text);
-    if (json.split(/[[{]/, PARTS_MOST).length < PARTS_MOST) {
+    if (json.split(/[[{]/, PARTS_MOST + 1).length <= PARTS_MOST) {
       const fields = JSON.parse(json);
       if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
     }

@@ -138,7 +138,7 @@ export function makeReader(parsers, {
     aborting = null;
   }
 
-  /** Online again: asks at once for what has failed, but no faster than the floors. */
+  /** Online again: asks at once for what has failed, but no faster than the floors unless nobody was reached. */
   function askAgain() {
     for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
     wake();

@@ -40,6 +40,7 @@ function each(name, clauses, run) {
 function textOf(one) {
   if (one.hex) return Uint8Array.from(one.hex.match(/../g), (byte) => parseInt(byte, 16));
   if (one.nested) return `{"schemaVersion":1,"checks":[],"x":${"[".repeat(one.nested)}${"]".repeat(one.nested)}}`;
+  if (one.parts) return JSON.stringify({ schemaVersion: 1, checks: [], x: Array(one.parts).fill([]) });
   if (one.repeated) return one.repeated[0].repeat(one.repeated[1]);
   if (one.rows) return JSON.stringify({ ...one.document, [one.list]: Array(one.rows).fill({}) });
   return one.text ?? JSON.stringify(one.document);

@@ -10,9 +10,8 @@ SCHEMA_VERSION: Final = 1
 WRONG_VERSION: Final = "its schemaVersion is not 1"
 LARGEST: Final = 2**53 - 1  # what every reader of JSON can count to
 ROWS_MOST: Final = 10_000  # counted before any is read
-# Objects and lists, of which a row has two; and in one another, a bound of its own, since every parser's is another.
-PARTS_MOST: Final = 100_000
-DEEPEST: Final = 100
+PARTS_MOST: Final = 100_000  # objects and lists, of which a row has two: counted before the text is parsed
+DEEPEST: Final = 100  # objects and lists in one another: a bound of its own, since every parser's is another
 
 Fields = Mapping[str, object]
 Check = tuple[str, int | None]

@@ -1,6 +1,6 @@
 // Written by `make schemas`, from src/.
 (() => {"use strict";const SCHEMA_VERSION=1;const WRONG_VERSION="its schemaVersion is not 1";const ROWS_MOST=10_000;const PARTS_MOST=100_000;const DEEPEST=100;function unreadable(problem){return Object.freeze({readable:false,problem});}
-function readJson(text){try{const json=typeof text==="string"?text:new TextDecoder("utf-8",{fatal:true}).decode(text);if(json.split(/[[{]/,PARTS_MOST).length<PARTS_MOST){const fields=JSON.parse(json);if(!isTooDeep(fields,DEEPEST))return isObject(fields)?{fields}:{problem:"it is not a JSON object"};}
+function readJson(text){try{const json=typeof text==="string"?text:new TextDecoder("utf-8",{fatal:true}).decode(text);if(json.split(/[[{]/,PARTS_MOST+1).length<=PARTS_MOST){const fields=JSON.parse(json);if(!isTooDeep(fields,DEEPEST))return isObject(fields)?{fields}:{problem:"it is not a JSON object"};}
 }catch{}
 return{problem:"it is not JSON"};}
 function readDocument(text,list){const{fields,problem}=readJson(text);if(problem)return{problem};if(fields.schemaVersion!==SCHEMA_VERSION)return{problem:WRONG_VERSION};if(!Array.isArray(fields[list]))return{problem:`its ${list} are not a list`};return fields[list].length>ROWS_MOST?{problem:`its ${list} are too many`}:{fields};}
