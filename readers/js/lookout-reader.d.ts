@@ -18,10 +18,15 @@ export type KnownService = "messaging" | "ppoi" | "broadcasters" | "indexer" | "
 /** One of them, or an operator's own. */
 export type Service = KnownService | (string & {});
 /**
- * A name to ask for. Of a literal the compiler knows whether it is one of the contract's, and refuses any other: it is
- * most likely misspelt. Write an operator's own as a `string`: `const bundler: string = "bundler"`.
+ * The operator's own services that you ask for, which you add:
+ * `declare module "lookout-reader" { interface OwnServices { bundler: true } }`.
  */
-export type ServiceName<S extends string> = S & (string extends S ? unknown : KnownService);
+export interface OwnServices {}
+/**
+ * A name to ask for. Of a literal the compiler knows whether it is one of the contract's or of OwnServices, and refuses any
+ * other: it is most likely misspelt.
+ */
+export type ServiceName<S extends string> = S & (string extends S ? unknown : KnownService | keyof OwnServices);
 
 export declare const SCHEMA_VERSION: 1;
 /** The contract's services, which every report has; an operator's own may be there too. */
@@ -119,12 +124,14 @@ export declare function parseHttpDate(value: unknown): Instant | null;
 
 /**
  * What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. `receivedAgoMs` is how long ago
- * its report first arrived, as an update says: a row is at least that old, whatever the clock says.
+ * its report first arrived, as an update says: a row is at least that old, whatever the clock says. By a clock that is
+ * known to be behind, as `clockAheadMs` of an update says, it is unknown.
  */
 export declare function effectiveStatus(
   row: Row | UnreadableRow | null | undefined,
   now: Instant,
   receivedAgoMs?: number | null,
+  clockAheadMs?: number | null,
 ): EffectiveStatus;
 
 /** The row of a check, readable or not; null if there is none (C8). */
@@ -193,17 +200,24 @@ export interface CheckSummary {
   readonly chainId: number | null;
   readonly effective: EffectiveStatus;
   readonly presence: "readable" | "unreadable" | "missing";
+  readonly row: Row | UnreadableRow | null;
 }
 
-/** What a wallet needs on a chain. An update has `now` and `receivedAgoMs`: `{ ...update, chain, services }`. */
-export interface Needs<S extends string> {
+/** By what rows are judged, all of which an update has: `{ ...update }`. */
+export interface Clocks {
+  readonly now: Instant;
+  /** How long ago the report first arrived. */
+  readonly receivedAgoMs?: number | null;
+  /** By how much the device's clock is ahead; by one that is known to be behind nothing is current. */
+  readonly clockAheadMs?: number | null;
+}
+
+/** What a wallet needs on a chain: `{ ...update, chain, services }`. */
+export interface Needs<S extends string> extends Clocks {
   /** The user's chain; a test network is a chain like any other. */
   readonly chain: number;
   /** All of them have to be current. Those with one row for all chains, such as messaging, are found by themselves. */
   readonly services: readonly ServiceName<S>[];
-  readonly now: Instant;
-  /** How long ago the report first arrived, as an update says. */
-  readonly receivedAgoMs?: number | null;
 }
 
 /** Whether every one of the services is current on this chain: the gate before anything is sent. */
@@ -230,10 +244,7 @@ export interface RollUp {
   readonly counts: Readonly<Record<EffectiveStatus, number>>;
 }
 
-export interface RollUpOptions<S extends string = string> {
-  readonly now: Instant;
-  /** How long ago the report first arrived, as an update says. */
-  readonly receivedAgoMs?: number | null;
+export interface RollUpOptions<S extends string = string> extends Clocks {
   /** The client's own list; the launch mainnets by default. */
   readonly chains?: readonly number[];
   /** Exactly these; by default the contract's five and whatever else the report has. */
@@ -267,10 +278,7 @@ export interface Headline {
   readonly missing: readonly CheckSummary[];
 }
 
-export interface HeadlineOptions {
-  readonly now: Instant;
-  /** How long ago the report first arrived, as an update says. */
-  readonly receivedAgoMs?: number | null;
+export interface HeadlineOptions extends Clocks {
   /** The chains whose rows are counted, beside those of no chain; the launch mainnets by default. */
   readonly chains?: readonly number[];
   /** Chains that are never counted; Sepolia by default. */
@@ -279,7 +287,7 @@ export interface HeadlineOptions {
   readonly inDoubt?: boolean;
 }
 
-/** The rows of these chains in one sentence, which says no more than they do (C11). */
+/** The checks that rollUp counts on these chains in one sentence, which says no more than they do (C11). */
 export declare function headlineOf(report: LiveReport, options: HeadlineOptions): Headline;
 
 /** What the operator declares about these services and chains, or all of them if the list is empty; instants in ms. */
@@ -392,9 +400,9 @@ export declare function newFeed(kind: "history", everyS: number): Feed<History>;
 /** The feed after an answer; `chance` is random, from 0 to 1 (C9). */
 export declare function takeAnswer(feed: Feed<LiveReport>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<LiveReport>;
 export declare function takeAnswer(feed: Feed<History>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<History>;
-/** By how much this reader's clock seems to be ahead of the server's; to be shown, and for nothing else. */
+/** By how much this reader's clock seems to be ahead of the server's. */
 export declare function clockAheadMs(answer: Answer | NoAnswer, now: Instant): number | null;
-/** Whether the device's clock is known to be wrong, as far as no cache explains it; no rule uses it. */
+/** Whether the device's clock is known to be wrong, as far as no cache explains it. */
 export declare function wrongClock(update: { readonly clockAheadMs: number | null }): "ahead" | "behind" | null;
 
 /** What is known at `now`: the last good documents, whatever their age, and what is wrong (C9). */
@@ -478,11 +486,11 @@ export interface ReaderOptions {
   readonly random?: () => number;
   readonly setTimeout?: (callback: () => void, ms: number) => unknown;
   readonly clearTimeout?: (timer: any) => void;
-  /** While it is hidden, nothing is asked. The page's own by default. */
+  /** While it is hidden, nothing is asked. The page's own by default; the README has one for React Native. */
   readonly document?: Visibility;
   /**
-   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10); out of the
-   * back/forward cache, it is brought up to date. The page's own by default.
+   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10) unless nobody was
+   * reached; out of the back/forward cache, it is brought up to date. The page's own by default.
    */
   readonly window?: Connectivity;
 }
@@ -503,7 +511,10 @@ export interface Reader {
    * function that it returns is called. The first listener starts the asking, and the last one ends it.
    */
   subscribe(listener: (update: Update) => void): () => void;
-  /** Asks for the live report once, for example when the user taps Send. Within 15 seconds the last answer counts. */
+  /**
+   * Asks for the live report once, for example when the user taps Send. Within 15 seconds the last answer counts, unless
+   * nobody was reached.
+   */
   read(): Promise<Update>;
   /** Asks for everything now, for example when the user pulls to refresh, as far as the floors allow (C10). */
   refresh(): Promise<Update>;

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
@@ -334,6 +335,22 @@ def test_after_the_machine_has_slept_it_is_not_green_for_long(page: Page, foreig
     page.evaluate("const now = Date.now; Date.now = () => now() + 8 * 3600e3")  # no timer ran meanwhile
     page.clock.run_for(2 * SECOND)
     expect(badges(page)).to_have_attribute("data-status", "stale", timeout=1000)
+
+
+@pytest.mark.clause("C2")
+def test_by_a_clock_that_is_known_to_be_behind_it_is_grey(page: Page, foreign: Foreign, site: Site) -> None:
+    """As on a device that is 10 minutes slow, of a monitor that stopped as long ago."""
+    headers = {
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Expose-Headers": "Date",
+        "Date": formatdate(now_ms() / 1000 + 600, usegmt=True),
+    }
+    page.route(f"**{LIVE}", lambda route: route.fulfill(body=a_live_report(all_current()), headers=headers))
+    polls = count_polls(page)
+    page.goto(foreign.embed(serve(site, all_current()), 'data-chain="1"'))
+    wait_for(page, lambda: len(polls) == 1, "it has asked")
+    page.wait_for_timeout(1500)  # the badge is drawn every second
+    expect(badges(page)).to_have_attribute("data-status", "unknown")
 
 
 def test_one_that_is_added_later_shows_at_once_what_is_known(page: Page, foreign: Foreign, site: Site) -> None:

@@ -70,7 +70,7 @@ def fresh(url: str, _times: int, clock: Clock) -> Answer:
 
 
 def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update], Network]:
-    """All updates of so many seconds."""
+    """All updates of so many seconds after the first, which comes before anything is asked and knows nothing."""
     clock = options.pop("clock", Clock())
     network = Network(clock, respond)
     stop = Event()
@@ -87,11 +87,14 @@ def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update]
         chance=lambda: 0.0,
         sleep=sleep,
     )
+    first, asked_before = next(updates), len(network.asked)
+    assert (first.report, first.report_problem, asked_before) == (None, None, 0)
     return list(updates), network
 
 
 def ppoi(update: Update) -> str:
-    return effective_status(find_row(update.report, "ppoi", 1), update.now, update.received_ago_ms)
+    row = find_row(update.report, "ppoi", 1)
+    return effective_status(row, update.now, update.received_ago_ms, update.clock_ahead_ms)
 
 
 class ItsOwnError(Exception):

@@ -10,16 +10,18 @@ from typing import Any, get_args
 import pytest
 
 import lookout_reader
-from lookout_reader import Answer, EffectiveStatus, LiveReport, Update, parse_report, poll
+from lookout_reader import Answer, EffectiveStatus, LiveReport, Unreadable, Update, parse_report, poll
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
+README = (ROOT / "readers" / "python" / "README.md").read_text(encoding="utf-8")
 BANNER, ROLL_UP, HISTORY = re.findall(r"```python\n(.+?)```", PAGE, flags=re.DOTALL)
 NOW = 1_794_744_000_000
 
 
-def example(code: str) -> Any:
+def example(code: str, **names: object) -> Any:
     module = ModuleType("example")
+    vars(module).update(names)
     exec(compile(code, "docs/readers.md", "exec"), module.__dict__)  # noqa: S102 - our own page
     return module
 
@@ -54,10 +56,24 @@ def test_the_banner_warns_unless_all_is_current() -> None:
         sleep=sleep,
     )
     texts = example(BANNER).banners(updates, 1)
-    shown = [next(texts) for _ in range(4)]
+    loading, *shown = [next(texts) for _ in range(5)]
+    assert loading == "Loading."
     assert shown[0].startswith("ppoi is unknown. There is too little")
     assert shown[1:3] == ["", ""]
     assert [line.split(".")[0] for line in shown[3].splitlines()] == ["ppoi is degraded", "broadcasters is degraded"]
+
+
+@pytest.mark.clause("C4")
+def test_the_readme_shows_the_gate_and_that_it_is_loading(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.+?)```", README, flags=re.DOTALL)
+    asking = 'poll("https://liveness.example", "protocol", history=None)'
+    reports = [None, *(parse_report(report_text(status)) for status in ("current", "degraded"))]
+    updates = [
+        Update(NOW, report, None, None, None, None, 0) for report in reports if not isinstance(report, Unreadable)
+    ]
+    assert asking in code
+    example(code.replace(asking, "updates"), updates=updates)
+    assert capsys.readouterr().out.splitlines() == ["loading", "go", "ppoi is degraded", "messaging is degraded"]
 
 
 @pytest.mark.clause("C11")

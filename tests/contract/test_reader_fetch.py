@@ -93,15 +93,19 @@ def test_over_real_http_a_304_a_503_and_whatever_else_happens_are_answers_or_non
 def test_a_real_poll_gives_an_update_and_stops() -> None:
     stop = Event()
     with a_server() as base:
-        for update in poll(base, "protocol", history=None, stop=stop):
+        updates = poll(base, "protocol", history=None, stop=stop)
+        assert next(updates).report is None
+        for update in updates:
             assert update.report is not None
             assert isinstance(find_row(update.report, "ppoi", 1), Row)
             stop.set()
 
-        async def first() -> Update:
-            return await anext(poll_async(base, "protocol", history=None))
+        async def second() -> Update:
+            updates = poll_async(base, "protocol", history=None)
+            await anext(updates)
+            return await anext(updates)
 
-        assert asyncio.run(first()).report is not None
+        assert asyncio.run(second()).report is not None
 
 
 @contextlib.contextmanager
@@ -212,8 +216,14 @@ def test_a_redirect_from_https_to_http_is_not_followed(tmp_path: Path, monkeypat
 
 
 @pytest.mark.clause("C9")
-def test_an_answer_of_more_than_64_mib_is_broken_off() -> None:
-    with a_dripping_server(b"HTTP/1.1 200 OK\r\n\r\n", bytes(64 * 1024 * 1024 + 1)) as (base, gone):
+def test_a_redirect_to_another_host_is_not_followed() -> None:
+    with a_server() as plain, a_redirecting_server(f"{plain.replace('127.0.0.1', 'localhost')}/liveness") as base:
+        assert fetch_with_urllib(f"{base}/liveness", {}) == NoAnswer()
+
+
+@pytest.mark.clause("C9")
+def test_an_answer_of_more_than_16_mib_is_broken_off() -> None:
+    with a_dripping_server(b"HTTP/1.1 200 OK\r\n\r\n", bytes(16 * 1024 * 1024 + 1)) as (base, gone):
         assert fetch_with_urllib(f"{base}/liveness", {}, 30) == NoAnswer("an answer that is too long", "too-long")
         assert gone.wait(60)
 
@@ -228,8 +238,10 @@ from lookout_reader import poll_async
 atexit.register(lambda: print([thread.name for thread in threading.enumerate()]))
 
 async def main():
+    updates = poll_async(sys.argv[1], "protocol")
+    await anext(updates)
     try:
-        await asyncio.wait_for(anext(poll_async(sys.argv[1], "protocol")), 0.5)
+        await asyncio.wait_for(anext(updates), 0.5)
     except TimeoutError:
         print("given up")
 

@@ -69,8 +69,12 @@ def text_of(case: dict[str, Any]) -> str | bytes:
         return bytes.fromhex(case["hex"])
     if "nested" in case:
         return f'{{"schemaVersion":1,"checks":[],"x":{"[" * case["nested"]}{"]" * case["nested"]}}}'
+    if "parts" in case:
+        return json.dumps({"schemaVersion": 1, "checks": [], "x": [[]] * case["parts"]})
     if "repeated" in case:
         return str(case["repeated"][0] * case["repeated"][1])
+    if "rows" in case:
+        return json.dumps({**case["document"], case["list"]: [{}] * case["rows"]})
     return str(case["text"]) if "text" in case else json.dumps(case["document"])
 
 
@@ -78,6 +82,10 @@ def a_report(rows: list[Any]) -> LiveReport:
     report = parse_report(json.dumps({"schemaVersion": 1, "generatedAt": "2026-11-15T11:59:31.000Z", "checks": rows}))
     assert isinstance(report, LiveReport)
     return report
+
+
+def rows_of(case: dict[str, Any], shared: dict[str, Any]) -> list[Any]:
+    return [row and {"service": row[0], "chainId": row[1], **shared["fields"][row[2]]} for row in case["rows"]]
 
 
 def a_history(buckets: str, bucket_seconds: int, begin: str = "2026-11-01T00:00:00Z") -> tuple[History, HistoryRow]:
@@ -111,7 +119,8 @@ def test_a_row_is_worth(case: dict[str, Any]) -> None:
 @each("status-edges")
 def test_a_row_at_an_edge_is_worth(case: dict[str, Any]) -> None:
     now = float("nan") if "now" in case else at(vectors("status-edges")["now"])
-    found = effective_status(a_report([case["row"]]).rows[0], now, case.get("receivedAgoMs", 0))
+    received_ago_ms, clock_ahead_ms = case.get("receivedAgoMs", 0), case.get("clockAheadMs")
+    found = effective_status(a_report([case["row"]]).rows[0], now, received_ago_ms, clock_ahead_ms)
     assert found == case["effective"]
 
 
@@ -124,6 +133,9 @@ def test_a_report_is_read(case: dict[str, Any]) -> None:
         assert report == Unreadable(case["expect"]["problem"])
         return
     assert isinstance(report, LiveReport)
+    if "unreadable" in case["expect"]:
+        assert report.unreadable_rows == case["expect"]["unreadable"]
+        return
     assert report.generated_at == parse_instant(case["expect"]["generatedAt"])
     found = [
         {
@@ -226,9 +238,10 @@ ROLL_UP_OPTIONS = {"chains": "chains", "services": "services", "include_test_net
 @each("rollup")
 def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
     shared = vectors("rollup")
-    rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
+    rows = rows_of(case, shared)
     chosen = {name: case[key] for name, key in ROLL_UP_OPTIONS.items() if key in case}
-    found = roll_up(a_report(rows), at(shared["now"]), case.get("receivedAgoMs", 0), **chosen)
+    given = (at(shared["now"]), case.get("receivedAgoMs", 0), case.get("clockAheadMs"))
+    found = roll_up(a_report(rows), *given, **chosen)
     assert {
         "status": found.status,
         "healthy": found.healthy,
@@ -236,16 +249,24 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
         "services": {summary.service: summary.status for summary in found.services},
         "counts": {status: count for status, count in found.counts.items() if count},
     } == case["expect"]
+    if "services" not in case and found.chains:  # what both count
+        words = headline_of(a_report(rows), *given, chains=found.chains, test_networks=())
+        assert words.healthy == found.healthy
 
 
 @pytest.mark.clause("C1", "C2", "C3", "C4", "C8")
 @each("gate")
 def test_what_a_wallet_needs_can_be_used(case: dict[str, Any]) -> None:
     shared = vectors("gate")
-    rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
+    rows = rows_of(case, shared)
     needs = {"chain": case["chain"], "services": case["services"]}
-    given = (a_report(rows), at(shared["now"]), case.get("receivedAgoMs", 0))
+    given = (a_report(rows), at(shared["now"]), case.get("receivedAgoMs", 0), case.get("clockAheadMs"))
+    if "mistake" in case:
+        with pytest.raises(TypeError, match=case["mistake"]):
+            can_use(*given, **needs)
+        return
     found = obstacles_of(*given, **needs)
+    assert all(check.row == find_row(given[0], check.service, check.chain_id) for check in found)
     assert [[each.service, each.chain_id, each.effective, each.presence] for each in found] == case["expect"]
     assert can_use(*given, **needs) == (case["expect"] == [])
 
@@ -256,7 +277,7 @@ def test_without_a_report_nothing_can_be_used(report: Unreadable | None) -> None
     assert not can_use(report, 0, chain=1, services=["ppoi"])
 
 
-@pytest.mark.parametrize("services", [[], "ppoi"])
+@pytest.mark.parametrize("services", [[], "ppoi", iter(())], ids=["no names", "no list", "a used-up iterator"])
 def test_what_needs_nothing_is_a_mistake(services: Any) -> None:
     with pytest.raises(ValueError, match="services: no list of names given"):
         can_use(None, 0, chain=1, services=services)
@@ -265,15 +286,17 @@ def test_what_needs_nothing_is_a_mistake(services: Any) -> None:
 @pytest.mark.clause("C9")
 @each("failures")
 def test_a_failure_has_a_code(case: dict[str, Any]) -> None:
-    assert take_answer(live_feed(30), _answer(case["answer"], {}), 0, 0).code == case["code"]
+    feed: Feed[Any] = history_feed(120) if case.get("feed") == "history" else live_feed(30)
+    assert take_answer(feed, _answer(case["answer"], {}), 0, 0).code == case["code"]
 
 
+@pytest.mark.clause("C2", "C3")
 @each("clocks")
 def test_a_wrong_clock_is_known(case: dict[str, Any]) -> None:
     feed = live_feed(30)
     for step in case["steps"]:
         text = json.dumps({"schemaVersion": 1, "generatedAt": step["generatedAt"], "checks": []})
-        answer = Answer(200, text, etag=step.get("etag"), date=step.get("date"))
+        answer = Answer(200, text, etag=step.get("etag"), date=step.get("date"), age=step.get("age"))
         feed = take_answer(feed, answer, at(step["at"]), 0)
         assert feed.clock_ahead_ms == step["clockAheadMs"]
         assert wrong_clock(feed.clock_ahead_ms) == step["wrong"]
@@ -315,10 +338,10 @@ HEADLINE_OPTIONS = {"chains": "chains", "test_networks": "testNetworks", "in_dou
 @each("headlines")
 def test_the_chains_that_count_have_a_headline(case: dict[str, Any]) -> None:
     shared = vectors("headlines")
-    rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
-    now, received_ago_ms = at(shared["now"]), case.get("receivedAgoMs", 0)
+    rows = rows_of(case, shared)
+    given = (at(shared["now"]), case.get("receivedAgoMs", 0), case.get("clockAheadMs"))
     chosen = {name: case[key] for name, key in HEADLINE_OPTIONS.items() if key in case}
-    found = headline_of(a_report(rows), now, received_ago_ms, **chosen)
+    found = headline_of(a_report(rows), *given, **chosen)
     assert {
         "text": found.text,
         "status": found.status,
@@ -361,7 +384,7 @@ def _follow(feed: Feed[Any], case: dict[str, Any]) -> None:
 def _answer(given: dict[str, Any], documents: dict[str, Any]) -> Answer | NoAnswer:
     if "problem" in given:
         return NoAnswer(given["problem"], given.get("code", "no-answer"))
-    body = json.dumps(documents[given["document"]]) if "document" in given else given.get("text", "")
+    body = json.dumps(documents[given["document"]]) if "document" in given else text_of({"text": "", **given})
     return Answer(
         given["httpCode"], body, etag=given.get("etag"), retry_after=given.get("retryAfter"), date=given.get("date")
     )

@@ -3,6 +3,7 @@
 import copy
 import json
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
@@ -260,6 +261,15 @@ def test_a_document_that_was_cut_or_overwritten_never_raises(document: dict[str,
 def test_documents_made_to_exhaust_a_reader_are_unreadable(body: str) -> None:
     assert isinstance(parse_report(body), Unreadable)
     assert isinstance(parse_history(body.encode()), Unreadable)
+
+
+@pytest.mark.clause("C9")
+@pytest.mark.parametrize("part", ["{}", "[]"])
+def test_16_mib_of_nothing_but_parts_are_refused_before_they_are_parsed(part: str) -> None:
+    body = '{"schemaVersion":1,"checks":[' + f"{part}," * 5_500_000 + part + "]}"
+    began = time.process_time()
+    assert parse_report(body) == Unreadable("it is not JSON")
+    assert time.process_time() - began < 0.5  # parsing it takes seconds
 
 
 def documents(count: int) -> tuple[str, str]:

@@ -335,6 +335,14 @@ def test_a_clock_that_is_an_hour_slow_shows_nothing_healthy() -> None:
     assert "ahead of this machine's clock" in Text.from_ansi(slow).plain
 
 
+@pytest.mark.clause("C2")
+def test_a_clock_that_is_known_to_be_behind_shows_nothing_healthy_and_says_why() -> None:
+    slow = shown(replace(an_update(a_live(a_row())), clock_ahead_ms=-10.0 * MINUTE))
+    assert "? unknown" in Text.from_ansi(slow).plain
+    assert GREEN not in slow
+    assert "This machine's clock is behind the server's" in Text.from_ansi(slow).plain
+
+
 @pytest.mark.clause("C12")
 def test_the_wording_for_people_is_in_view() -> None:
     text = " ".join(plain(an_update(a_live(a_row()))).split())

@@ -6,6 +6,8 @@
 "use strict";
 const SCHEMA_VERSION = 1;
 const WRONG_VERSION = "its schemaVersion is not 1";
+const ROWS_MOST = 10_000; // counted before any is read
+const PARTS_MOST = 100_000; // objects and lists, of which a row has two: counted before the text is parsed
 const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
 
 function unreadable(problem) {
@@ -14,16 +16,22 @@ function unreadable(problem) {
 
 function readJson(text) {
   try {
-    const fields = JSON.parse(typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text));
-    if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    const json = typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text);
+    if (json.split(/[[{]/, PARTS_MOST + 1).length <= PARTS_MOST) {
+      const fields = JSON.parse(json);
+      if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    }
   } catch {
   }
   return { problem: "it is not JSON" };
 }
 
-function readDocument(text) {
-  const read = readJson(text);
-  return read.fields && read.fields.schemaVersion !== SCHEMA_VERSION ? { problem: WRONG_VERSION } : read;
+function readDocument(text, list) {
+  const { fields, problem } = readJson(text);
+  if (problem) return { problem };
+  if (fields.schemaVersion !== SCHEMA_VERSION) return { problem: WRONG_VERSION };
+  if (!Array.isArray(fields[list])) return { problem: `its ${list} are not a list` };
+  return fields[list].length > ROWS_MOST ? { problem: `its ${list} are too many` } : { fields };
 }
 
 function isTooDeep(value, levels) {
@@ -52,7 +60,7 @@ function readRows(raws, readRest) {
 
 function readRow(raw, readRest) {
   if (!isObject(raw)) return unreadableRow({ service: null }, "the row is not an object");
-  const service = typeof raw.service === "string" && raw.service !== "" ? raw.service : null;
+  const service = raw.service && typeof raw.service === "string" ? raw.service : null;
   const chainId = raw.chainId === null ? null : (whole(raw.chainId, 1) ?? undefined);
   const check = { service, chainId };
   if (service === null) return unreadableRow(check, "its service is not a name");
@@ -108,9 +116,8 @@ const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
 
 function parseReport(text) {
-  const { problem, fields } = readDocument(text);
+  const { problem, fields } = readDocument(text, "checks");
   if (problem) return unreadable(problem);
-  if (!Array.isArray(fields.checks)) return unreadable("its checks are not a list");
   return Object.freeze({ readable: true, generatedAt: parseInstant(fields.generatedAt), ...readRows(fields.checks, readCheck) });
 }
 
@@ -138,29 +145,24 @@ function readMetrics(raw) {
   return Object.freeze(metrics);
 }
 
-function effectiveStatus(row, now, receivedAgoMs = 0) {
+function effectiveStatus(row, now, receivedAgoMs = 0, clockAheadMs = 0) {
   if (!row?.readable) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
   if (!KNOWN_STATUSES.includes(publishedStatus) || !Number.isFinite(now)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
-  if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
-  if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
-  if (!(receivedAgoMs < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3, though the clock be slow
+  if (observedAt - now > FUTURE_MS || expiresAt <= observedAt || clockAheadMs < -FUTURE_MS) return "unknown"; // C2
+  if (!(Math.max(now - observedAt, receivedAgoMs) < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3
   return publishedStatus; // C4
 }
 
-function nextChangeMs({ rows }, now, receivedAgoMs) {
+function nextChangeMs({ report, now, receivedAgoMs }) {
   let next = Infinity;
-  for (const row of rows) {
+  for (const row of report?.rows ?? []) {
     const { observedAt, expiresAt } = row;
+    const lifetimeMs = Math.min(expiresAt - observedAt, OLD_MS);
     const worth = effectiveStatus(row, now, receivedAgoMs);
-    for (const wait of [
-      observedAt - FUTURE_MS - now,
-      expiresAt - now,
-      observedAt + OLD_MS - now,
-      Math.min(expiresAt - observedAt, OLD_MS) - receivedAgoMs,
-    ]) {
+    for (const wait of [observedAt - FUTURE_MS - now, observedAt + lifetimeMs - now, lifetimeMs - receivedAgoMs]) {
       if (wait > 0 && wait < next && effectiveStatus(row, now + wait, receivedAgoMs + wait) !== worth) next = wait;
     }
   }
@@ -174,6 +176,7 @@ const WAIT_MOST_S = 300;
 const RETRY_AFTER_MOST_S = 600;
 const EVERY_MOST_S = 86_400; // what timers can count
 const FLOORS_S = { live: 15, history: 60 };
+const BODIES_MOST = { live: 2 * 1024 * 1024, history: 16 * 1024 * 1024 };
 
 const PROBLEMS = {
   offline: "no answer",
@@ -260,6 +263,7 @@ function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text 
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
+  if (text?.length > BODIES_MOST[feed.kind]) return failure("too-long");
   const document = parse(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
@@ -273,7 +277,7 @@ const STEADY_MS = 60_000;
 
 function clockAheadMs({ date, age }, now) {
   const at = parseHttpDate(date);
-  return at === null ? null : now - at - seconds(age) * 1000;
+  return at === null ? null : Math.max(now - at - seconds(age) * 1000, Math.min(now - at, 0));
 }
 
 function guessClockAheadMs(held, { generatedAt }, now) {
@@ -293,14 +297,13 @@ const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "1
 const NO_DATA = "-";
 
 function parseHistory(text) {
-  const { problem, fields } = readDocument(text);
+  const { problem, fields } = readDocument(text, "rows");
   if (problem) return unreadable(problem);
   const bucketSeconds = whole(fields.bucketSeconds, 1);
   const from = parseInstant(fields.from);
   const to = parseInstant(fields.to);
   const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
   if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
-  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
   const length = ended + 1;
   return Object.freeze({
     readable: true,
@@ -376,22 +379,21 @@ function charactersOf(row) {
   return row?.readable ? row.buckets : "";
 }
 
-const BODY_MOST = 64 * 1024 * 1024;
-
-async function request(url, etag, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
+async function request(url, feed, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
   let timer;
-  const late = new Promise((resolve) => (timer = setTimeout(() => resolve(failure("timeout")), timeoutMs)));
+  const late = new Promise((resolve) => (timer = setTimeout(() => resolve({ ...failure("timeout"), reachedNobody: true }), timeoutMs)));
   try {
-    return await Promise.race([exchange(url, etag, fetch, userAgent, aborting.signal), late]);
+    return await Promise.race([exchange(url, feed, fetch, userAgent, aborting.signal), late]);
   } catch {
-    return failure(globalThis.navigator?.onLine === false ? "offline" : "no-answer");
+    const isOnline = globalThis.navigator?.onLine; // undefined where no CORS hides an answer
+    return { ...failure(isOnline === false ? "offline" : "no-answer"), reachedNobody: !isOnline };
   } finally {
     clearTimeout(timer);
     aborting.abort(); // what is still on its way
   }
 }
 
-async function exchange(url, etag, fetch, userAgent, signal) {
+async function exchange(url, { kind, etag }, fetch, userAgent, signal) {
   const headers = { Accept: "application/json" };
   const options = { headers, credentials: "omit", referrerPolicy: "no-referrer", signal };
   const isReactNative = globalThis.navigator?.product === "ReactNative";
@@ -404,33 +406,39 @@ async function exchange(url, etag, fetch, userAgent, signal) {
   const response = await fetch(url, options);
   if (/^https:/i.test(url) && /^http:/i.test(response.url)) return failure("no-answer"); // whoever led there
   const header = (name) => response.headers.get(name);
-  const text = response.status === 200 ? await bodyOf(response, header("content-length")) : "";
+  const text = response.status === 200 ? await bodyOf(response, BODIES_MOST[kind]) : "";
   if (text === null) return failure("too-long");
   return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
 }
 
-async function bodyOf(response, length) {
-  if (length > BODY_MOST) return null;
+async function bodyOf(response, most) {
   if (!response.body?.getReader || typeof TextDecoder !== "function") {
-    const whole = response.text ? await response.text() : new Uint8Array(await response.arrayBuffer());
-    return whole.length > BODY_MOST ? null : whole;
+    return response.text ? response.text() : new Uint8Array(await response.arrayBuffer());
   }
   const reader = response.body.getReader();
   const parts = [];
-  let left = BODY_MOST;
+  let length = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
+    if (done) break;
     parts.push(value);
-    left -= value.length;
-    if (left < 0) return null;
+    length += value.length;
+    if (length > most) return null;
   }
+  const whole = new Uint8Array(length); // React Native has no Blob of bytes
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
 }
 
 const AGENT = "lookout-reader-js/1.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;
+const CURRENT_TIMER_MOST_MS = 5_000; // a device that slept, or whose clock was set, shows nothing current for longer
 
 function makeReader(parsers, {
   baseUrl,
@@ -494,7 +502,7 @@ function makeReader(parsers, {
 
   function getSnapshot() {
     const update = latest();
-    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
+    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs, update.clockAheadMs)).join();
     if (snapshot === null || found !== worth) snapshot = update;
     worth = found;
     return snapshot;
@@ -518,7 +526,7 @@ function makeReader(parsers, {
     await null; // what time has changed is published first
     const askedAt = monotonic();
     const own = (aborting = new AbortController());
-    const answer = await request(urls[kind], feeds[kind].etag, { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
+    const answer = await request(urls[kind], feeds[kind], { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
     const answeredAt = monotonic();
     const answeredNow = now();
     dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
@@ -526,6 +534,7 @@ function makeReader(parsers, {
       const before = feeds[kind];
       const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
       dueAt[kind] = answeredAt + after.waitS * 1000;
+      if (answer.reachedNobody) floorAt[kind] = answeredAt;
       if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
       snapshot = null;
       publish();
@@ -541,9 +550,8 @@ function makeReader(parsers, {
     const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
     const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
     if (dueMs <= 0) asking ??= ask(next);
-    const update = latest();
-    const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;
-    timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
+    const mostMs = worth?.includes("current") ? CURRENT_TIMER_MOST_MS : TIMER_MOST_MS;
+    timer = setTimeout(wake, Math.ceil(Math.min(nextChangeMs(latest()), asking ? Infinity : dueMs, mostMs)));
   }
 
   function giveUp() {
@@ -575,6 +583,7 @@ function makeReader(parsers, {
   }
 
   async function bringUpToDate(wanted) {
+    publish();
     for (const kind of wanted) {
       while (asking) await asking;
       if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
@@ -629,17 +638,18 @@ function canUse(report, needs) {
   return obstaclesOf(report, needs).length === 0;
 }
 
-function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
+function obstaclesOf(report, { chain, services, ...clocks }) {
   if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
+  if (typeof (chain ?? 0) !== "number") throw new TypeError(`chain: ${chain} (${typeof chain}) is not a number`);
   const rows = readableRows(report);
-  return services
-    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
+  return [...services] // a hole is a service that nobody can read
+    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, clocks)))
     .filter(({ effective }) => effective !== "current");
 }
 
 function chainsOf(rows, service, chain) {
   if (service === SHARED_SERVICE) return [null];
-  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  const found = [chain, null].filter((chainId) => !SERVICES.includes(service) && rows.has(checkKey({ service, chainId })));
   return found.length === 0 ? [chain] : found;
 }
 
@@ -647,10 +657,10 @@ function readableRows(report) {
   return report?.readable ? rowsByCheck(report) : new Map();
 }
 
-function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
+function summarizeCheck(rows, { service, chainId }, { now, receivedAgoMs, clockAheadMs }) {
   const row = rows.get(checkKey({ service, chainId })) ?? null;
   const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
-  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
+  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs, clockAheadMs), presence, row };
 }
 
 const STATUS_TEXTS = {

@@ -2,6 +2,8 @@
 
 export const SCHEMA_VERSION = 1;
 export const WRONG_VERSION = "its schemaVersion is not 1";
+const ROWS_MOST = 10_000; // counted before any is read
+const PARTS_MOST = 100_000; // objects and lists, of which a row has two: counted before the text is parsed
 const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
 
 export function unreadable(problem) {
@@ -11,17 +13,24 @@ export function unreadable(problem) {
 /** The object in `text` (a string, or UTF-8 bytes where there is a TextDecoder), or the problem with it. */
 export function readJson(text) {
   try {
-    const fields = JSON.parse(typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text));
-    if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    const json = typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text);
+    if (json.split(/[[{]/, PARTS_MOST + 1).length <= PARTS_MOST) {
+      const fields = JSON.parse(json);
+      if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+    }
   } catch {
     // the same
   }
   return { problem: "it is not JSON" };
 }
 
-export function readDocument(text) {
-  const read = readJson(text);
-  return read.fields && read.fields.schemaVersion !== SCHEMA_VERSION ? { problem: WRONG_VERSION } : read;
+/** The fields of a document of the version that this reader knows (C6), with a list of rows under this name. */
+export function readDocument(text, list) {
+  const { fields, problem } = readJson(text);
+  if (problem) return { problem };
+  if (fields.schemaVersion !== SCHEMA_VERSION) return { problem: WRONG_VERSION };
+  if (!Array.isArray(fields[list])) return { problem: `its ${list} are not a list` };
+  return fields[list].length > ROWS_MOST ? { problem: `its ${list} are too many` } : { fields };
 }
 
 function isTooDeep(value, levels) {
@@ -55,7 +64,7 @@ export function readRows(raws, readRest) {
 
 function readRow(raw, readRest) {
   if (!isObject(raw)) return unreadableRow({ service: null }, "the row is not an object");
-  const service = typeof raw.service === "string" && raw.service !== "" ? raw.service : null;
+  const service = raw.service && typeof raw.service === "string" ? raw.service : null;
   const chainId = raw.chainId === null ? null : (whole(raw.chainId, 1) ?? undefined);
   const check = { service, chainId };
   if (service === null) return unreadableRow(check, "its service is not a name");

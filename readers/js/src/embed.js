@@ -5,7 +5,7 @@
 
 import { makeReader } from "./reader.js";
 import { parseReport } from "./report.js";
-import { rollUp } from "./rollup.js";
+import { countChecks, worstOf } from "./rollup.js";
 
 const SITE = "SITE";
 const CHAINS = new Map(SITE.chains);
@@ -94,9 +94,8 @@ function summarize(update, chain) {
   const chainId = /^[1-9]\d*$/.test(chain) ? Number(chain) : 0; // which no row has
   const found = update.report?.rows.map((row) => row.chainId) ?? [];
   const counted = [...Array.from(CHAINS.keys(), Number), ...found].filter((id) => id > 0 && !SITE.testNetworks.includes(id));
-  const scope = chain === undefined ? { chains: counted } : { chains: [chainId], includeTestNetwork: true };
-  const { status, services } = rollUp(update.report, { ...update, ...scope });
-  const checks = services.flatMap((service) => service.checks);
+  const { checks, doubts } = countChecks(update.report, chain === undefined ? counted : [chainId], undefined, update);
+  const status = worstOf([...doubts, ...checks.map(({ effective }) => effective)]);
   const watched = checks.filter(({ effective }) => effective !== "unmonitored");
   const isSeen = watched.some((check) => check.chainId !== null);
   return { status: status === "current" && !isSeen ? "unmonitored" : status, watched: watched.length, all: checks.length };

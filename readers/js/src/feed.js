@@ -11,6 +11,7 @@ const WAIT_MOST_S = 300;
 const RETRY_AFTER_MOST_S = 600;
 const EVERY_MOST_S = 86_400; // what timers can count
 export const FLOORS_S = { live: 15, history: 60 };
+export const BODIES_MOST = { live: 2 * 1024 * 1024, history: 16 * 1024 * 1024 };
 
 const PROBLEMS = {
   offline: "no answer",
@@ -104,12 +105,13 @@ function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text 
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
+  if (text?.length > BODIES_MOST[feed.kind]) return failure("too-long");
   const document = parse(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }
 
-// ---- The device's clock. No rule uses what is found here.
+// ---- The device's clock
 
 const AHEAD_MS = 90_000; // 60 s of it a cache may explain
 const REPORTS_AHEAD_MS = 150_000; // a report is made every 30 s
@@ -117,12 +119,12 @@ const APART_MOST_MS = 120_000;
 const STEADY_MS = 60_000;
 
 /**
- * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date` (and `Age`, if a cache
- * kept it); null if unknown. To be shown, and for nothing else: no rule uses it.
+ * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date`; null if unknown. `Age` only
+ * explains a `Date` that is old: some caches send it with a new one.
  */
 export function clockAheadMs({ date, age }, now) {
   const at = parseHttpDate(date);
-  return at === null ? null : now - at - seconds(age) * 1000;
+  return at === null ? null : Math.max(now - at - seconds(age) * 1000, Math.min(now - at, 0));
 }
 
 /**

@@ -12,20 +12,21 @@ export function canUse(report, needs) {
 /**
  * What stands in the way of using the `services` on this `chain` at `now`: each check that is not current. One that is
  * unmonitored, unknown, unreadable or not in the report is not current. A service with one row for all chains, such as
- * messaging, is found by itself. `receivedAgoMs` is as in effectiveStatus.
+ * messaging, is found by itself. `receivedAgoMs` and `clockAheadMs` are as in effectiveStatus.
  */
-export function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
+export function obstaclesOf(report, { chain, services, ...clocks }) {
   if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
+  if (typeof (chain ?? 0) !== "number") throw new TypeError(`chain: ${chain} (${typeof chain}) is not a number`);
   const rows = readableRows(report);
-  return services
-    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
+  return [...services] // a hole is a service that nobody can read
+    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, clocks)))
     .filter(({ effective }) => effective !== "current");
 }
 
 /** Where the service has to be current; one that is not the contract's may have a row for each chain, or a shared one. */
 function chainsOf(rows, service, chain) {
   if (service === SHARED_SERVICE) return [null];
-  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  const found = [chain, null].filter((chainId) => !SERVICES.includes(service) && rows.has(checkKey({ service, chainId })));
   return found.length === 0 ? [chain] : found;
 }
 
@@ -33,8 +34,8 @@ export function readableRows(report) {
   return report?.readable ? rowsByCheck(report) : new Map();
 }
 
-export function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
+export function summarizeCheck(rows, { service, chainId }, { now, receivedAgoMs, clockAheadMs }) {
   const row = rows.get(checkKey({ service, chainId })) ?? null;
   const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
-  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
+  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs, clockAheadMs), presence, row };
 }

@@ -10,14 +10,13 @@ const NO_DATA = "-";
 
 /** The history in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 export function parseHistory(text) {
-  const { problem, fields } = readDocument(text);
+  const { problem, fields } = readDocument(text, "rows");
   if (problem) return unreadable(problem);
   const bucketSeconds = whole(fields.bucketSeconds, 1);
   const from = parseInstant(fields.from);
   const to = parseInstant(fields.to);
   const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
   if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
-  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
   const length = ended + 1;
   return Object.freeze({
     readable: true,

@@ -8,6 +8,7 @@ const AGENT = "lookout-reader-js/1.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;
+const CURRENT_TIMER_MOST_MS = 5_000; // a device that slept, or whose clock was set, shows nothing current for longer
 
 /**
  * Asks while somebody listens, one request at a time, and calls every listener after every answer and whenever the
@@ -77,7 +78,7 @@ export function makeReader(parsers, {
   /** The same value until there is an answer, or a row is worth something else. */
   function getSnapshot() {
     const update = latest();
-    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
+    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs, update.clockAheadMs)).join();
     if (snapshot === null || found !== worth) snapshot = update;
     worth = found;
     return snapshot;
@@ -102,7 +103,7 @@ export function makeReader(parsers, {
     await null; // what time has changed is published first
     const askedAt = monotonic();
     const own = (aborting = new AbortController());
-    const answer = await request(urls[kind], feeds[kind].etag, { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
+    const answer = await request(urls[kind], feeds[kind], { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
     const answeredAt = monotonic();
     const answeredNow = now();
     dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
@@ -110,6 +111,7 @@ export function makeReader(parsers, {
       const before = feeds[kind];
       const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
       dueAt[kind] = answeredAt + after.waitS * 1000;
+      if (answer.reachedNobody) floorAt[kind] = answeredAt;
       if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
       snapshot = null;
       publish();
@@ -126,9 +128,8 @@ export function makeReader(parsers, {
     const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
     const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
     if (dueMs <= 0) asking ??= ask(next);
-    const update = latest();
-    const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;
-    timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
+    const mostMs = worth?.includes("current") ? CURRENT_TIMER_MOST_MS : TIMER_MOST_MS;
+    timer = setTimeout(wake, Math.ceil(Math.min(nextChangeMs(latest()), asking ? Infinity : dueMs, mostMs)));
   }
 
   /** Drops the request under way. In the back/forward cache, too, no answer is waited for. */
@@ -137,7 +138,7 @@ export function makeReader(parsers, {
     aborting = null;
   }
 
-  /** Online again: asks at once for what has failed, but no faster than the floors. */
+  /** Online again: asks at once for what has failed, but no faster than the floors unless nobody was reached. */
   function askAgain() {
     for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
     wake();
@@ -162,8 +163,9 @@ export function makeReader(parsers, {
     for (const [target, type, handler] of events) target.removeEventListener(type, handler);
   }
 
-  /** Asks for these now, unless that was less than the floors ago (C10), and gives what is known then. */
+  /** Publishes what time has changed, asks for these unless that was less than the floors ago (C10), and gives what is known then. */
   async function bringUpToDate(wanted) {
+    publish();
     for (const kind of wanted) {
       while (asking) await asking;
       if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));

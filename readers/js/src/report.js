@@ -9,9 +9,8 @@ const OLD_MS = 300_000;
 
 /** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 export function parseReport(text) {
-  const { problem, fields } = readDocument(text);
+  const { problem, fields } = readDocument(text, "checks");
   if (problem) return unreadable(problem);
-  if (!Array.isArray(fields.checks)) return unreadable("its checks are not a list");
   return Object.freeze({ readable: true, generatedAt: parseInstant(fields.generatedAt), ...readRows(fields.checks, readCheck) });
 }
 
@@ -43,33 +42,29 @@ function readMetrics(raw) {
 /**
  * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
  * and so is every watched row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by
- * a clock that is never set: a row is at least that old, whatever `now` says.
+ * a clock that is never set: a row is at least that old, whatever `now` says. With `clockAheadMs`, as an update has it, no
+ * row is judged by a clock that is known to be behind.
  */
-export function effectiveStatus(row, now, receivedAgoMs = 0) {
+export function effectiveStatus(row, now, receivedAgoMs = 0, clockAheadMs = 0) {
   if (!row?.readable) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
   if (!KNOWN_STATUSES.includes(publishedStatus) || !Number.isFinite(now)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
-  if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
-  if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
-  if (!(receivedAgoMs < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3, though the clock be slow
+  if (observedAt - now > FUTURE_MS || expiresAt <= observedAt || clockAheadMs < -FUTURE_MS) return "unknown"; // C2
+  if (!(Math.max(now - observedAt, receivedAgoMs) < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3
   return publishedStatus; // C4
 }
 
-/** The milliseconds until the passing of time changes what a row is worth; Infinity if it does not. */
-export function nextChangeMs({ rows }, now, receivedAgoMs) {
+/** The milliseconds until the passing of time changes what a row of an update is worth; Infinity if it does not. */
+export function nextChangeMs({ report, now, receivedAgoMs }) {
   let next = Infinity;
-  for (const row of rows) {
+  for (const row of report?.rows ?? []) {
     const { observedAt, expiresAt } = row;
+    const lifetimeMs = Math.min(expiresAt - observedAt, OLD_MS);
     const worth = effectiveStatus(row, now, receivedAgoMs);
     // The instants that the rules above compare with.
-    for (const wait of [
-      observedAt - FUTURE_MS - now,
-      expiresAt - now,
-      observedAt + OLD_MS - now,
-      Math.min(expiresAt - observedAt, OLD_MS) - receivedAgoMs,
-    ]) {
+    for (const wait of [observedAt - FUTURE_MS - now, observedAt + lifetimeMs - now, lifetimeMs - receivedAgoMs]) {
       if (wait > 0 && wait < next && effectiveStatus(row, now + wait, receivedAgoMs + wait) !== worth) next = wait;
     }
   }

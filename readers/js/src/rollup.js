@@ -6,47 +6,48 @@ import { MAINNETS, SERVICES, SHARED_SERVICE, TEST_NETWORK } from "./services.js"
 import { EFFECTIVE_STATUSES } from "./statuses.js";
 
 /**
- * One status for each service and for all, over the chains of the client's allowlist (C11). These are the `services` that
- * you name; or the contract's five and whatever else the report has, of no chain or on these chains. A row that is
- * missing or unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are
- * neither failure nor health: this is no gate, for which there is canUse. A service that has a row of no chain is expected
- * on no chain, but what it has on these chains counts. Sepolia is left out, even if listed, unless `includeTestNetwork`.
- * `receivedAgoMs` is as in effectiveStatus.
+ * One status for each service and for all, over the chains of the client's allowlist (C11): of the checks that countChecks
+ * finds. With anything but current rows nothing is healthy. Unmonitored rows are neither failure nor health: this is no
+ * gate, for which there is canUse. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` and
+ * `clockAheadMs` are as in effectiveStatus.
  */
-export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services, includeTestNetwork = false }) {
-  const rows = readableRows(report);
+export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork = false, ...clocks }) {
   const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
-  const scope = new Set([null, ...allowed]);
-  const isEvery = services === undefined;
-  const expected = isEvery ? SERVICES : [...services];
-  const found = isEvery ? [...rows.values()].filter(({ chainId }) => scope.has(chainId)) : [];
-  const summaries = [...new Set([...expected, ...found.map(({ service }) => service)])].map((service) => {
-    const checks = scopeOf(service, allowed, rows, expected.includes(service)).map((chainId) =>
-      summarizeCheck(rows, { service, chainId }, now, receivedAgoMs),
-    );
-    return { service, ...judge(checks.map((check) => check.effective)), checks };
+  const named = services && [...services];
+  const { checks, doubts } = countChecks(report, allowed, named, clocks);
+  const summaries = [...new Set([...(named ?? SERVICES), ...checks.map(({ service }) => service)])].map((service) => {
+    const own = checks.filter((check) => check.service === service);
+    return { service, ...judge(own.map(({ effective }) => effective)), checks: own };
   });
-  const statuses = summaries.map((summary) => summary.status);
-  if (isEvery && report?.readable && report.rows.some(isAnyones)) statuses.push("unknown");
-  const counts = Object.fromEntries(countByStatus(summaries.flatMap(({ checks }) => checks)));
-  return { ...judge(statuses), chains: allowed, services: summaries, counts };
+  const counts = Object.fromEntries(countByStatus(checks));
+  return { ...judge([...doubts, ...summaries.map(({ status }) => status)]), chains: allowed, services: summaries, counts };
+}
+
+/**
+ * What every summary counts. The checks are those of the `services` that are named; or of the contract's five and whatever
+ * else the report has, of no chain or on these chains. Each of the five is expected on every chain, and messaging once;
+ * another that is named is too, unless it has a row of no chain. A check that is missing or unreadable is unknown. The
+ * doubts are "unknown" if nobody knows which check a row is of; one of the five would be missing, and count as that.
+ */
+export function countChecks(report, chains, services, clocks) {
+  const rows = readableRows(report);
+  const scope = new Set([null, ...chains]);
+  const expected = (services ?? SERVICES).flatMap((service) => {
+    if (service === SHARED_SERVICE) return { service, chainId: null };
+    const isShared = !SERVICES.includes(service) && rows.has(checkKey({ service, chainId: null }));
+    return isShared ? [] : chains.map((chainId) => ({ service, chainId }));
+  });
+  const found = [...rows.values()].filter(({ service, chainId }) => scope.has(chainId) && (services?.includes(service) ?? true));
+  const counted = new Map([...expected, ...found].map((check) => [checkKey(check), check]));
+  return {
+    checks: Array.from(counted.values(), (check) => summarizeCheck(rows, check, clocks)),
+    doubts: !services && report?.rows?.some((row) => !isIdentified(row) && !SERVICES.includes(row.service)) ? ["unknown"] : [],
+  };
 }
 
 function judge(statuses) {
   const status = worstOf(statuses);
   return { status, healthy: status === "current" };
-}
-
-/** Where the service counts: on every chain if it is expected there, otherwise where it has rows. */
-function scopeOf(service, allowed, rows, isExpected) {
-  const hasRow = (chainId) => rows.has(checkKey({ service, chainId }));
-  if (isExpected && service !== SHARED_SERVICE && !hasRow(null)) return allowed;
-  return [null, ...allowed].filter((chainId) => hasRow(chainId) || (service === SHARED_SERVICE && chainId === null));
-}
-
-/** Nobody knows which check it is of. One of the contract's five would be missing, and count as that. */
-function isAnyones(row) {
-  return !isIdentified(row) && !SERVICES.includes(row.service);
 }
 
 /** How many checks came to each status, from the worst one on. */

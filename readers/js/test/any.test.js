@@ -207,6 +207,16 @@ test("C6: bytes are read as UTF-8, with or without a mark of it", () => {
   assert.equal(parseReport(Uint8Array.from([...bytes, 0xff])).readable, false);
 });
 
+test("C9: 16 MiB of nothing but parts are refused before they are parsed", () => {
+  for (const part of ["{}", "[]"]) {
+    const text = `{"schemaVersion":1,"checks":[${`${part},`.repeat(5_500_000)}${part}]}`;
+    const began = process.cpuUsage();
+    assert.equal(parseReport(text).problem, "it is not JSON");
+    const { user, system } = process.cpuUsage(began);
+    assert.ok(user + system < 1_000_000, `${user + system} microseconds`); // parsing it takes many seconds
+  }
+});
+
 test("reading takes time in proportion to the size", () => {
   const documents = (rows) => {
     const checks = Array.from({ length: rows }, (_, index) => aRow(chanceOf(index), "indexer", index + 1));

@@ -24,7 +24,7 @@ for (const [name, again] of [
     assert.equal(ppoi(updates.at(-1)), "unknown");
     await clock.pass(4000);
     polling.stop();
-    assert.deepEqual([...new Set(updates.map(ppoi))], ["unknown", "stale"]);
+    assert.deepEqual([...new Set(updates.map(ppoi))], ["unknown"]);
   });
 }
 
@@ -83,11 +83,11 @@ for (const [name, offset, expected] of [
     await clock.pass(1);
     polling.stop();
     assert.equal(ppoi(updates.at(-1)), expected);
-    assert.equal(updates.at(-1).clockAheadMs, offset); // told, and not used
+    assert.equal(updates.at(-1).clockAheadMs, offset);
   });
 }
 
-test("C3: a clock that jumps is noticed at once by who asks, and told with the next poll at the latest", async () => {
+test("C3: a clock that jumps is noticed at once by who asks, and told within 5 s", async () => {
   const { clock, updates, polling } = start((url, options, times, clock) => (times > 1 ? response(304) : fresh(url, options, times, clock)), {
     history: false,
   });
@@ -95,7 +95,7 @@ test("C3: a clock that jumps is noticed at once by who asks, and told with the n
   assert.equal(ppoi(polling.getSnapshot()), "current");
   clock.setWallClock(3_600_000);
   assert.deepEqual([ppoi(polling.getSnapshot()), ppoi(polling.latest())], ["stale", "stale"]);
-  await clock.pass(28);
+  await clock.pass(5);
   polling.stop();
   assert.equal(ppoi(updates.at(-1)), "stale");
 });

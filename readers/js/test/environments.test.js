@@ -53,7 +53,7 @@ test("the bill of materials is of this version, and lists nothing else", () => {
 });
 
 /** What React Native has: a window without events, a fetch on XMLHttpRequest, and much that is not implemented. */
-function aReactNative(clock, answer) {
+function aReactNative(clock, answer, more = {}) {
   const asked = [];
   const notImplemented = (name) => () => {
     throw new Error(`${name} is not implemented`);
@@ -78,6 +78,7 @@ function aReactNative(clock, answer) {
     },
   });
   context.fetch.polyfill = true;
+  Object.assign(context, more);
   context.window = context.global = context.self = context;
   vm.runInContext("Date", context).now = clock.now;
   vm.runInContext(read("commonjs/index.js"), context);
@@ -108,12 +109,37 @@ test("C3, C4, C9, C10: in React Native it loads, polls, backs off, lets rows exp
   assert.equal(clock.timers(), 0);
 });
 
+test("C4: in Expo, whose answers are streams and whose Blob takes no bytes, it reads", async () => {
+  const clock = aClock();
+  const { reader: native } = aReactNative(clock, () => assert.fail("Expo has a fetch of its own"), {
+    TextDecoder,
+    Blob: class {
+      constructor() {
+        throw new Error("Creating blobs from 'ArrayBuffer' and 'ArrayBufferView' are not supported");
+      }
+    },
+    async fetch() {
+      const bytes = new TextEncoder().encode(aReportText(clock.now()));
+      const body = new ReadableStream({
+        start(controller) {
+          for (const part of [bytes.slice(0, 100), bytes.slice(100)]) controller.enqueue(part);
+          controller.close();
+        },
+      });
+      return response(200, body);
+    },
+  });
+  const reader = native.createReader({ baseUrl: "https://liveness.example", protocol: "protocol" });
+  const update = await reader.read();
+  assert.equal(update.reportProblem, null);
+  assert.ok(native.canUse(update.report, { ...update, chain: 1, services: ["ppoi"] }));
+});
+
 test("C10: in a service worker, which has no document, the browser's cache asks", async () => {
   const clock = aClock();
   const asked = [];
   const context = vm.createContext({
     AbortController,
-    Blob,
     TextDecoder,
     importScripts() {},
     performance: { now: clock.monotonic },

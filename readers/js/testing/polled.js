@@ -29,5 +29,5 @@ export function fresh(url, _options, _times, clock) {
 }
 
 export function ppoi(update) {
-  return effectiveStatus(findRow(update.report, "ppoi", 1), update.now, update.receivedAgoMs);
+  return effectiveStatus(findRow(update.report, "ppoi", 1), update.now, update.receivedAgoMs, update.clockAheadMs);
 }

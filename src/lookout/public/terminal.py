@@ -32,6 +32,7 @@ from lookout_reader import (
     headline_of,
     reason_text,
     rows_by_check,
+    wrong_clock,
 )
 from lookout_reader.document import Check
 from lookout_reader.statuses import BY_WORD, CHARACTERS, KNOWN_STATUSES, NO_DATA, EffectiveStatus
@@ -123,7 +124,9 @@ def draw_screen(shown: Shown, now: int, view: View, waited_ms: float = 0) -> Ren
     head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
-    rows = [_RowNow(row, effective_status(row, now, received_ago_ms)) for row in update.report.rows]
+    rows = [
+        _RowNow(row, effective_status(row, now, received_ago_ms, update.clock_ahead_ms)) for row in update.report.rows
+    ]
     selected = _select_rows(rows, head, view)
     parts: list[RenderableType] = [*head, _table(selected, shown, now, view)]
     if len(selected) < len(rows):
@@ -149,12 +152,15 @@ def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> l
         age = _age(report, now, received_ago_ms)
         if age is not None:
             troubles.append(age)
+        if wrong_clock(update.clock_ahead_ms) == "behind":
+            troubles.append("This machine's clock is behind the server's: by it nothing can be known.")
         if report.unreadable_rows:
             troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
         headline = headline_of(
             report,
             now,
             received_ago_ms,
+            update.clock_ahead_ms,
             chains=about.counted_chains(shown.chain_ids()),
             test_networks=about.test_networks,
             in_doubt=bool(troubles),

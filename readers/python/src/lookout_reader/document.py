@@ -9,6 +9,8 @@ from typing import Final, NoReturn, Protocol, TypeVar
 SCHEMA_VERSION: Final = 1
 WRONG_VERSION: Final = "its schemaVersion is not 1"
 LARGEST: Final = 2**53 - 1  # what every reader of JSON can count to
+ROWS_MOST: Final = 10_000  # counted before any is read
+PARTS_MOST: Final = 100_000  # objects and lists, of which a row has two: counted before the text is parsed
 DEEPEST: Final = 100  # objects and lists in one another: a bound of its own, since every parser's is another
 
 Fields = Mapping[str, object]
@@ -51,8 +53,8 @@ class Rows(Protocol[R_co]):
     def rows(self) -> Sequence[R_co | UnreadableRow]: ...
 
 
-def read_document(text: str | bytes) -> Fields | Unreadable:
-    """The fields of a document of the schema version that this reader knows (C6)."""
+def read_document(text: str | bytes, rows: str) -> tuple[Fields, list[object]] | Unreadable:
+    """The fields of a document of the schema version that this reader knows (C6), and its list of rows."""
     found = read_json(text, DEEPEST)
     if isinstance(found, Unreadable):
         return found
@@ -61,13 +63,18 @@ def read_document(text: str | bytes) -> Fields | Unreadable:
     version = found.get("schemaVersion")
     if isinstance(version, bool) or version != SCHEMA_VERSION:
         return Unreadable(WRONG_VERSION)
-    return found
+    listed = found.get(rows)
+    if not isinstance(listed, list):
+        return Unreadable(f"its {rows} are not a list")
+    return (found, listed) if len(listed) <= ROWS_MOST else Unreadable(f"its {rows} are too many")
 
 
 def read_json(text: str | bytes, deepest: int) -> object | Unreadable:
     """What is in ``text``, if it is JSON of at most so many objects and lists in one another."""
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+        if decoded.count("{") + decoded.count("[") >= PARTS_MOST:
+            return Unreadable("it is not JSON")
         found: object = json.loads(decoded, parse_constant=_refuse_constant, parse_int=_integer)
     except (ValueError, RecursionError):
         return Unreadable("it is not JSON")

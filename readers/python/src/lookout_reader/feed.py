@@ -20,10 +20,12 @@ _BACKOFF_JITTER: Final = 0.5
 _BACKOFF_MOST_S: Final = 200.0  # before chance
 _WAIT_MOST_S: Final = 300.0
 _RETRY_AFTER_MOST_S: Final = 600.0
+#: The longest answer that is read, by the feed's path.
+BODIES_MOST: Final = {"liveness": 2 * 1024 * 1024, "liveness/history": 16 * 1024 * 1024}
 _PRINTABLE: Final = re.compile(r"[ -~]+")  # what can be sent back
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
-# Of what is known of the clock; no rule uses it.
+# Of what is known of the clock.
 _AHEAD_MS: Final = 90_000  # 60 s of it a cache may explain
 _REPORTS_AHEAD_MS: Final = 150_000  # a report is made every 30 s
 _APART_MOST_MS: Final = 120_000
@@ -145,11 +147,12 @@ def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: fl
 def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
     """By how much this reader's clock seems to be ahead of the server's; None if unknown.
 
-    From the answer's ``Date``, and its ``Age`` if a cache kept it. To be shown, and for nothing else: no rule uses it.
+    From the answer's ``Date``. ``Age`` only explains one that is old: some caches send it with a new one.
     """
     if isinstance(answer, NoAnswer) or (date_at := parse_http_date(answer.date)) is None:
         return None
-    return now - (date_at + _seconds(answer.age) * 1000)
+    ahead_ms = now - date_at
+    return max(ahead_ms - _seconds(answer.age) * 1000, min(ahead_ms, 0))
 
 
 def _guess_clock_ahead_ms(held: Feed[D], document: D, now: float) -> float | None:
@@ -172,7 +175,7 @@ def _guess_clock_ahead_ms(held: Feed[D], document: D, now: float) -> float | Non
 
 
 def wrong_clock(clock_ahead_ms: float | None) -> Literal["ahead", "behind"] | None:
-    """Whether the clock is known to be wrong, as far as no cache explains it. No rule uses it."""
+    """Whether the clock is known to be wrong, as far as no cache explains it."""
     if clock_ahead_ms is None:
         return None
     return "ahead" if clock_ahead_ms > _AHEAD_MS else "behind" if clock_ahead_ms < -FUTURE_MS else None
@@ -195,6 +198,8 @@ def _document(feed: Feed[D], answer: Answer | NoAnswer) -> D | NoAnswer:
     if isinstance(answer, NoAnswer):
         return answer
     if answer.http_code == 200:
+        if len(answer.body) > BODIES_MOST[feed.path]:
+            return TOO_LONG
         document = feed.parse(answer.body)
         if not isinstance(document, Unreadable):
             return document

@@ -1,43 +1,50 @@
 """Whether a wallet may use what it needs now."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 
 from lookout_reader.document import Check, Unreadable, rows_by_check
 from lookout_reader.report import LiveReport
-from lookout_reader.rollup import SERVICES, SHARED_SERVICE, CheckSummary, summarize_check
+from lookout_reader.rollup import SERVICES, SHARED_SERVICE, CheckSummary, Clocks, summarize_check
 
 
 def can_use(
     report: LiveReport | Unreadable | None,
     now: float,
     received_ago_ms: float | None = 0,
+    clock_ahead_ms: float | None = None,
     *,
     chain: int,
-    services: Sequence[str],
+    services: Iterable[str],
 ) -> bool:
     """Whether every one of the services is current on this chain: true only if nothing stands in the way."""
-    return not obstacles_of(report, now, received_ago_ms, chain=chain, services=services)
+    return not obstacles_of(report, now, received_ago_ms, clock_ahead_ms, chain=chain, services=services)
 
 
 def obstacles_of(
     report: LiveReport | Unreadable | None,
     now: float,
     received_ago_ms: float | None = 0,
+    clock_ahead_ms: float | None = None,
     *,
     chain: int,
-    services: Sequence[str],
+    services: Iterable[str],
 ) -> tuple[CheckSummary, ...]:
     """What stands in the way of using the services on this chain: each check that is not current.
 
     One that is unmonitored, unknown, unreadable or not in the report is not current. A service with one row for all
-    chains, such as messaging, is found by itself. ``received_ago_ms`` is as in ``effective_status``.
+    chains, such as messaging, is found by itself. ``received_ago_ms`` and ``clock_ahead_ms`` are as in
+    ``effective_status``.
     """
-    if isinstance(services, str) or not services:
+    named = () if isinstance(services, str) else tuple(services)
+    if not named:
         raise ValueError("services: no list of names given")
+    if not isinstance(chain, int | None):
+        raise TypeError(f"chain: {chain} ({type(chain).__name__}) is not a number")
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
+    clocks = Clocks(now, received_ago_ms, clock_ahead_ms)
     summaries = (
-        summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
-        for service in services
+        summarize_check((service, chain_id), rows.get((service, chain_id)), clocks)
+        for service in named
         for chain_id in _chains(service, chain, rows)
     )
     return tuple(summary for summary in summaries if summary.effective != "current")

@@ -3,22 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from lookout_reader.document import rows_by_check
 from lookout_reader.report import LiveReport
-from lookout_reader.rollup import (
-    MAINNETS,
-    SERVICES,
-    SHARED_SERVICE,
-    TEST_NETWORK,
-    CheckSummary,
-    summarize_check,
-    worst_of,
-)
+from lookout_reader.rollup import MAINNETS, TEST_NETWORK, CheckSummary, Clocks, count_checks, worst_of
 from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, EffectiveStatus
-
-_BY_CHAIN: Final = tuple(service for service in SERVICES if service != SHARED_SERVICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +36,27 @@ def headline_of(
     report: LiveReport,
     now: float,
     received_ago_ms: float | None = 0,
+    clock_ahead_ms: float | None = None,
     *,
     chains: Iterable[int] = MAINNETS,
     test_networks: Collection[int] = (TEST_NETWORK,),
     in_doubt: bool = False,
 ) -> Headline:
-    """The rows of these chains, and those of no chain, in a sentence at ``now``.
+    """The checks of these chains, and those of no chain, in a sentence at ``now``.
 
     Chains among the ``test_networks`` are left out. ``in_doubt`` is a report about which something is wrong: then
     nothing is said to be current now. Only the report and ``now`` are needed.
     """
     counted = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id not in test_networks)
-    scope, rows = {None, *counted}, rows_by_check(report)
-    expected = [(SHARED_SERVICE, None), *((service, chain_id) for service in _BY_CHAIN for chain_id in counted)]
-    asked = dict.fromkeys((*expected, *(check for check in rows if check[1] in scope)))
-    checks = [summarize_check(check, rows.get(check), now, received_ago_ms) for check in asked]
-    left_out = {chain_id for _, chain_id in rows} - scope
+    checks, doubts = count_checks(report, counted, None, Clocks(now, received_ago_ms, clock_ahead_ms))
+    left_out = {chain_id for _, chain_id in rows_by_check(report)} - {None, *counted}
     where = "" if not left_out else " outside test networks" if left_out <= set(test_networks) else " on these chains"
     counts = Counter(check.effective for check in checks)
     worst, *milder = (status for status in EFFECTIVE_STATUSES if counts[status])
+    status = worst_of(("unknown" if worst == "current" and in_doubt else worst, *doubts))
     return Headline(
-        text=_text(worst, counts, where, in_doubt),
-        status="unknown" if worst == "current" and in_doubt else worst,
+        text=_text(worst, counts, where, is_doubtful=status != worst),
+        status=status,
         checks=tuple(check for check in checks if check.effective == worst),
         others={status: counts[status] for status in milder},
         services=_worst_by_service(checks),
@@ -84,10 +72,10 @@ def _worst_by_service(checks: Iterable[CheckSummary]) -> dict[str, EffectiveStat
     return {service: worst_of(statuses) for service, statuses in found.items()}
 
 
-def _text(worst: EffectiveStatus, counts: Counter[EffectiveStatus], where: str, in_doubt: bool) -> str:
+def _text(worst: EffectiveStatus, counts: Counter[EffectiveStatus], where: str, *, is_doubtful: bool) -> str:
     if worst == "unmonitored":
         return f"Nothing is watched{where}"
-    if worst == "current" and in_doubt:
+    if worst == "current" and is_doubtful:
         return f"Everything{where} was current when last seen"
     number, watched = counts[worst], counts.total() - counts["unmonitored"]
     noun = "watched check" if counts["unmonitored"] else "check"

@@ -64,9 +64,10 @@ class Bucket:
 
 def parse_history(text: str | bytes) -> History | Unreadable:
     """The history in ``text``, or why it cannot be read. Never raises."""
-    fields = read_document(text)
-    if isinstance(fields, Unreadable):
-        return fields
+    found = read_document(text, "rows")
+    if isinstance(found, Unreadable):
+        return found
+    fields, rows = found
     bucket_seconds = whole(fields.get("bucketSeconds"), 1)
     from_at, to_at = parse_instant(fields.get("from")), parse_instant(fields.get("to"))
     if bucket_seconds is None or from_at is None or to_at is None:
@@ -74,9 +75,6 @@ def parse_history(text: str | bytes) -> History | Unreadable:
     ended, rest = divmod(to_at - from_at, bucket_seconds * 1000)
     if ended < 0 or rest:
         return Unreadable("its from, to and bucketSeconds do not fit together")
-    found = fields.get("rows")
-    if not isinstance(found, list):
-        return Unreadable("its rows are not a list")
     length = ended + 1
     return History(
         generated_at=parse_instant(fields.get("generatedAt")),
@@ -85,7 +83,7 @@ def parse_history(text: str | bytes) -> History | Unreadable:
         from_at=from_at,
         to_at=to_at,
         length=length,
-        rows=read_rows(found, lambda raw, check: _read_row(raw, check, length)),
+        rows=read_rows(rows, lambda raw, check: _read_row(raw, check, length)),
     )
 
 

@@ -58,7 +58,7 @@ def poll(
     chance: Callable[[], float] = random.random,
     sleep: Callable[[float], object] | None = None,
 ) -> Iterator[Update]:
-    """An update after every answer, and whenever the passing of time changes what a row is worth.
+    """An update at once, after every answer, and whenever the passing of time changes what a row is worth.
 
     Only the address and the protocol are needed; clocks, chance and ``sleep`` are the machine's unless you give others.
     ``live`` and ``history`` are seconds between two requests, or None to leave one out. Setting ``stop``, from any
@@ -93,7 +93,9 @@ def poll_async(
 
 def _poll(turns: "_Turns", fetch: Fetch, stop: Event, sleep: Callable[[float], object]) -> Iterator[Update]:
     while not stop.is_set():
-        if (turn := turns.next_turn()) is not None:
+        if (update := turns.next_change()) is not None:  # first: an answer may never come
+            yield update
+        elif (turn := turns.next_turn()) is not None:
             asked = in_a_thread(fetch, turn.url, turn.headers)
             while not wait([asked], _TICK_S).done:
                 if stop.is_set():
@@ -105,8 +107,6 @@ def _poll(turns: "_Turns", fetch: Fetch, stop: Event, sleep: Callable[[float], o
             except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
                 answer = NoAnswer()
             yield turns.take(turn, answer)
-        elif (update := turns.next_change()) is not None:
-            yield update
         else:
             sleep(_TICK_S)
 
@@ -115,7 +115,9 @@ async def _poll_async(
     turns: "_Turns", fetch: AsyncFetch, sleep: Callable[[float], Awaitable[object]]
 ) -> AsyncIterator[Update]:
     while True:
-        if (turn := turns.next_turn()) is not None:
+        if (update := turns.next_change()) is not None:
+            yield update
+        elif (turn := turns.next_turn()) is not None:
             asked = asyncio.create_task(_ask(fetch, turn))
             try:
                 while not (await asyncio.wait({asked}, timeout=_TICK_S))[0]:
@@ -124,8 +126,6 @@ async def _poll_async(
             finally:
                 asked.cancel()
             yield turns.take(turn, asked.result())
-        elif (update := turns.next_change()) is not None:
-            yield update
         else:
             await sleep(_TICK_S)
 
@@ -169,7 +169,7 @@ class _Turns:
         self._history: Feed[History] | None = None if history is None else history_feed(history)
         self._due = {"live": float("-inf"), "history": float("-inf")}
         self._received_s: float | None = None
-        self._reported: list[EffectiveStatus] = []
+        self._reported: list[EffectiveStatus] | None = None
 
     def next_turn(self) -> _Turn | None:
         now_s = self._machine.monotonic()
@@ -197,12 +197,11 @@ class _Turns:
         return self._update(now)
 
     def next_change(self) -> Update | None:
-        now, received_ago_ms = self._machine.now(), self._received_ago_ms()
-        return None if self._worth(now, received_ago_ms) == self._reported else self._update(now)
+        now = self._machine.now()
+        return None if self._worth(now) == self._reported else self._update(now)
 
     def _update(self, now: int) -> Update:
-        received_ago_ms = self._received_ago_ms()
-        self._reported = self._worth(now, received_ago_ms)
+        self._reported = self._worth(now)
         return Update(
             now=now,
             report=self._live.document if self._live else None,
@@ -210,7 +209,7 @@ class _Turns:
             history=self._history.document if self._history else None,
             history_problem=self._history.problem if self._history else None,
             clock_ahead_ms=self._live.clock_ahead_ms if self._live else None,
-            received_ago_ms=received_ago_ms,
+            received_ago_ms=self._received_ago_ms(),
             report_code=self._live.code if self._live else None,
             history_code=self._history.code if self._history else None,
         )
@@ -218,9 +217,11 @@ class _Turns:
     def _received_ago_ms(self) -> float | None:
         return None if self._received_s is None else max((self._machine.monotonic() - self._received_s) * 1000, 0.0)
 
-    def _worth(self, now: int, received_ago_ms: float | None) -> list[EffectiveStatus]:
-        report = self._live.document if self._live else None
-        return [effective_status(row, now, received_ago_ms) for row in report.rows] if report else []
+    def _worth(self, now: int) -> list[EffectiveStatus]:
+        if self._live is None or self._live.document is None:
+            return []
+        received_ago_ms, clock_ahead_ms = self._received_ago_ms(), self._live.clock_ahead_ms
+        return [effective_status(row, now, received_ago_ms, clock_ahead_ms) for row in self._live.document.rows]
 
 
 def _endpoint(base_url: str, protocol: str) -> str:

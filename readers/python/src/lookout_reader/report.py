@@ -62,12 +62,10 @@ class LiveReport:
 
 def parse_report(text: str | bytes) -> LiveReport | Unreadable:
     """The live report in ``text``, or why it cannot be read. Never raises."""
-    fields = read_document(text)
-    if isinstance(fields, Unreadable):
-        return fields
-    checks = fields.get("checks")
-    if not isinstance(checks, list):
-        return Unreadable("its checks are not a list")
+    found = read_document(text, "checks")
+    if isinstance(found, Unreadable):
+        return found
+    fields, checks = found
     return LiveReport(parse_instant(fields.get("generatedAt")), read_rows(checks, _read_row))
 
 

@@ -1,9 +1,9 @@
 """One status for many rows, over the chains of the client's own allowlist (C11)."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check
 from lookout_reader.report import LiveReport, Row
@@ -20,6 +20,14 @@ SHARED_SERVICE: Final = "messaging"
 Presence = Literal["readable", "unreadable", "missing"]
 
 
+class Clocks(NamedTuple):
+    """By what rows are judged, as ``effective_status`` takes it."""
+
+    now: float
+    received_ago_ms: float | None
+    clock_ahead_ms: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class CheckSummary:
     """What one check that belongs to the roll-up came to; if it is missing or unreadable, unknown."""
@@ -28,6 +36,7 @@ class CheckSummary:
     chain_id: int | None
     effective: EffectiveStatus
     presence: Presence
+    row: Row | UnreadableRow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,7 @@ def roll_up(
     report: LiveReport | Unreadable | None,
     now: float,
     received_ago_ms: float | None = 0,
+    clock_ahead_ms: float | None = None,
     *,
     chains: Iterable[int] = MAINNETS,
     services: Iterable[str] | None = None,
@@ -68,52 +78,53 @@ def roll_up(
 ) -> RollUp:
     """One status for each service and for all: for status pages. It is no gate, for which there is ``can_use``.
 
-    These are the ``services`` that you name; or the contract's five and whatever else the report has, of no chain or on
-    these chains. A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is
-    healthy. Unmonitored rows are neither failure nor health. A service that has a row of no chain is expected on no
-    chain, but what it has on these chains counts. Sepolia is left out, even if listed, unless you include it on
-    purpose. ``received_ago_ms`` is as in ``effective_status``. Only the report and ``now`` are needed.
+    It is of the checks that ``count_checks`` finds; with anything but current rows nothing is healthy. Unmonitored rows
+    are neither failure nor health. Sepolia is left out, even if listed, unless you include it on purpose.
+    ``received_ago_ms`` and ``clock_ahead_ms`` are as in ``effective_status``. Only the report and ``now`` are needed.
+    """
+    allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if include_test_network or chain_id != TEST_NETWORK)
+    named = None if services is None else tuple(services)
+    checks, doubts = count_checks(report, allowed, named, Clocks(now, received_ago_ms, clock_ahead_ms))
+    by_service: dict[str, list[CheckSummary]] = {service: [] for service in (SERVICES if named is None else named)}
+    for check in checks:
+        by_service.setdefault(check.service, []).append(check)
+    summaries = tuple(
+        ServiceSummary(service, worst_of(check.effective for check in found), tuple(found))
+        for service, found in by_service.items()
+    )
+    times = Counter(check.effective for check in checks)
+    counts = {status: times[status] for status in EFFECTIVE_STATUSES}
+    return RollUp(worst_of((*doubts, *(summary.status for summary in summaries))), allowed, summaries, counts)
+
+
+def count_checks(
+    report: LiveReport | Unreadable | None, chains: Sequence[int], services: Sequence[str] | None, clocks: Clocks
+) -> tuple[list[CheckSummary], Sequence[EffectiveStatus]]:
+    """What every summary counts: the checks, and the doubts.
+
+    The checks are those of the ``services`` that are named; or of the contract's five and whatever else the report has,
+    of no chain or on these chains. Each of the five is expected on every chain, and messaging once; another that is
+    named is too, unless it has a row of no chain. A check that is missing or unreadable is unknown. The doubts are
+    "unknown" if nobody knows which check a row is of; one of the five would be missing, and count as that.
     """
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
-    allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if include_test_network or chain_id != TEST_NETWORK)
-    expected = SERVICES if services is None else tuple(services)
-    found = (service for service, chain_id in rows if services is None and chain_id in (None, *allowed))
-    summaries = []
-    for service in dict.fromkeys((*expected, *found)):
-        scope = _scope(service, allowed, rows, is_expected=service in expected)
-        checks = tuple(
-            summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
-            for chain_id in scope
-        )
-        summaries.append(ServiceSummary(service, worst_of(check.effective for check in checks), checks))
-    times = Counter(check.effective for summary in summaries for check in summary.checks)
-    counts = {status: times[status] for status in EFFECTIVE_STATUSES}
-    statuses = [summary.status for summary in summaries]
-    if services is None and isinstance(report, LiveReport) and any(map(_is_anyones, report.rows)):
-        statuses.append("unknown")
-    return RollUp(worst_of(statuses), allowed, tuple(summaries), counts)
+    scope = {None, *chains}
+    expected = [
+        check
+        for service in (SERVICES if services is None else services)
+        for check in ([(service, None)] if service == SHARED_SERVICE else [(service, chain_id) for chain_id in chains])
+        if service in SERVICES or (service, None) not in rows
+    ]
+    found = (check for check in rows if check[1] in scope and (services is None or check[0] in services))
+    counted = dict.fromkeys((*expected, *found))
+    listed = report.rows if isinstance(report, LiveReport) and services is None else ()
+    is_clear = all(row.check or row.service in SERVICES for row in listed)
+    return [summarize_check(check, rows.get(check), clocks) for check in counted], () if is_clear else ("unknown",)
 
 
-def _scope(
-    service: str, allowed: tuple[int, ...], rows: Collection[Check], *, is_expected: bool
-) -> tuple[int | None, ...]:
-    """Where the service counts: on every chain if it is expected there, otherwise where it has rows."""
-    if is_expected and service != SHARED_SERVICE and (service, None) not in rows:
-        return allowed
-    here: tuple[int | None, ...] = (None, *allowed)
-    return tuple(each for each in here if (service, each) in rows or (service, each) == (SHARED_SERVICE, None))
-
-
-def _is_anyones(row: Row | UnreadableRow) -> bool:
-    """Nobody knows which check it is of. One of the contract's five would be missing, and count as that."""
-    return row.check is None and row.service not in SERVICES
-
-
-def summarize_check(
-    check: Check, row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None
-) -> CheckSummary:
+def summarize_check(check: Check, row: Row | UnreadableRow | None, clocks: Clocks) -> CheckSummary:
     presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"
-    return CheckSummary(*check, effective_status(row, now, received_ago_ms), presence)
+    return CheckSummary(*check, effective_status(row, *clocks), presence, row)
 
 
 def worst_of(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:

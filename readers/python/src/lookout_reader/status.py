@@ -12,12 +12,15 @@ FUTURE_MS: Final = 30_000  # C2
 OLD_MS: Final = 300_000  # C3
 
 
-def effective_status(row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None = 0) -> EffectiveStatus:
+def effective_status(
+    row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None = 0, clock_ahead_ms: float | None = None
+) -> EffectiveStatus:
     """What the row is worth at ``now``, in milliseconds since 1970.
 
     A row that is unreadable or not there is unknown, and so is every watched row for a reader without a clock.
     ``received_ago_ms`` is how long ago its report first arrived, by a clock that is never set: a row is at least that
-    old, whatever ``now`` says.
+    old, whatever ``now`` says. With ``clock_ahead_ms``, as an update has it, no row is judged by a clock that is known
+    to be behind.
     """
     if not isinstance(row, Row):
         return "unknown"
@@ -29,6 +32,8 @@ def effective_status(row: Row | UnreadableRow | None, now: float, received_ago_m
     if row.observed_at is None or row.expires_at is None:  # C2
         return "unknown"
     if row.observed_at - now > FUTURE_MS or row.expires_at <= row.observed_at:  # C2
+        return "unknown"
+    if (clock_ahead_ms or 0) < -FUTURE_MS:  # C2
         return "unknown"
     if row.expires_at <= now or now - row.observed_at >= OLD_MS:  # C3
         return "stale"

@@ -12,9 +12,9 @@ from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from typing import IO, Any, Final, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from lookout_reader.feed import TIMED_OUT, TOO_LONG, Answer, NoAnswer
+from lookout_reader.feed import BODIES_MOST, TIMED_OUT, TOO_LONG, Answer, NoAnswer
 
-_BODY_MOST: Final = 64 * 1024 * 1024
+_BODY_MOST: Final = max(BODIES_MOST.values())
 _CHUNK: Final = 65_536
 
 P = ParamSpec("P")
@@ -120,13 +120,15 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed, but never from https to what anybody on the way can read and change."""
+    """Redirects are followed to the same host alone, and never from https to what anybody on the way can change."""
 
     # The parameters are urllib's.
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
-        scheme = urlsplit(newurl).scheme
+        scheme, host = urlsplit(newurl).scheme, urlsplit(newurl).hostname
+        if host != urlsplit(req.full_url).hostname:
+            raise urllib.error.URLError("a redirect to another host")
         if req.type == "https" and scheme != "https":
             raise urllib.error.URLError("a redirect from https to something else")
         if scheme not in ("http", "https"):  # a proxy from the environment would be asked for any
