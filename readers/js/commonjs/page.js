@@ -495,7 +495,7 @@ async function bodyOf(response, most) {
   return whole;
 }
 
-const AGENT = "lookout-reader-js/1.0.0";
+const AGENT = "lookout-reader-js/2.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;

@@ -4,7 +4,7 @@ import { FLOORS_S, advanceFeed, askedToWaitS, boundSeconds, newFeed } from "./fe
 import { effectiveStatus, nextChangeMs } from "./report.js";
 import { request } from "./request.js";
 
-const AGENT = "lookout-reader-js/1.0.0";
+const AGENT = "lookout-reader-js/2.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;
