@@ -58,18 +58,6 @@ class ChainProgress(NamedTuple):
 class Heads:
     """One chain's agreed heads of the last hour."""
 
-    __slots__ = (
-        "_before_step",
-        "_fresh",
-        "_highest",
-        "_readings",
-        "_risen_at",
-        "_stood_at",
-        "_tuple",
-        "block_time",
-        "newest_of_run",
-    )
-
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
         self.block_time = block_time
         self.newest_of_run: Reading | None = None
