@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminRoutes, open_port
+from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
@@ -21,7 +21,7 @@ from lookout.monitor.monitor import Monitor
 from lookout.store.protocol import StoreError
 from tests.builders import a_plan
 from tests.commands import TIME_S, a_command, lookout, said
-from tests.integration.admin import admin_address, always, ask, received, with_admin
+from tests.integration.admin import admin_address, always, ask, open_port, received, with_admin
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6

@@ -1,6 +1,5 @@
 """Mistakes that people make at a prompt: each is answered with a sentence, and ends the command."""
 
-import os
 import re
 import socket
 import subprocess
@@ -13,7 +12,6 @@ import pytest
 
 from lookout.app.sockets import is_conflict
 from tests.commands import LOOKOUT, lookout, lookout_here
-from tests.integration.raw import UVICORN
 from tests.integration.served import a_free_port, has_ipv6
 
 TIME_S: Final = 60
@@ -192,19 +190,6 @@ def test_one_address_is_known_however_it_is_written(one: str, other: str) -> Non
         pytest.skip("this machine has no IPv6")
     port = a_free_port()
     assert is_conflict(f"{one}:{port}", f"{other}:{port}")
-
-
-def test_another_server_says_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [UVICORN, "--factory", "lookout.app.server:asgi"],
-        cwd=tmp_path,
-        env={**os.environ, "LOOKOUT_CONFIG": "nowhere.toml"},
-        capture_output=True,
-        text=True,
-        timeout=TIME_S,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (2, "lookout: nowhere.toml: cannot be read: No such file or directory\n")
 
 
 def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:

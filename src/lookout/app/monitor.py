@@ -81,7 +81,7 @@ async def monitor_into(
     routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries))
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
-        with open_admin_port("monitor", settings.admin, folder, routes):
+        async with open_admin_port("monitor", settings.admin, folder, routes):
             if not has_stood_by:
                 await record.prepare(settings.monitor)
             if reloader is not None:

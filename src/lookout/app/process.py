@@ -7,7 +7,7 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final, TypeVar
 
 import uvloop
@@ -25,16 +25,20 @@ def block_sighup() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
 
 
-def run_until_stopped(work: Coroutine[Any, Any, None], reload: Callable[[], None] | None = None) -> None:
-    """Run until it is done, or until a signal asks it to end. SIGHUP is no such signal if there is something to reload,
-    which it asks for then."""
+def run_until_stopped(
+    work: Coroutine[Any, Any, None],
+    reload: Callable[[], None] | None = None,
+    stopping: Iterable[signal.Signals] | None = None,
+) -> None:
+    """Run until it is done, or until a signal asks it to end: one of ``stopping_signals``, unless others are given.
+    SIGHUP is no such signal if there is something to reload, which it asks for then."""
 
     async def guarded() -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("this runs inside a task")
         loop = asyncio.get_running_loop()
-        for name in stopping_signals():
+        for name in stopping_signals() if stopping is None else stopping:
             loop.add_signal_handler(name, task.cancel)
         if reload is not None:
             loop.add_signal_handler(signal.SIGHUP, reload)

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Container
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,7 +37,7 @@ def _decode(settings: bytes) -> ServerSettings:
     return msgspec.json.decode(settings, type=ServerSettings)
 
 
-def _serve(settings: ServerSettings, stopping: Container[signal.Signals]) -> NoReturn:
+def _serve(settings: ServerSettings, stopping: Iterable[signal.Signals]) -> NoReturn:
     configure_log(settings.log)
     try:
         serve(settings, Path(sys.argv[1]), stopping)

@@ -15,7 +15,7 @@ import msgspec
 
 from lookout.base.environment import pick_ordinary
 from lookout.config.server_settings import ServerSettings
-from lookout.server.shared_memory import nameless_file
+from lookout.server.shared import nameless_file
 from lookout.store.kinds import kind_of
 
 # A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it

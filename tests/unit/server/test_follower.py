@@ -5,10 +5,10 @@ from structlog.typing import EventDict
 
 from lookout.documents.routes import paths
 from lookout.server.callers import Callers
-from lookout.server.counts import Counts
 from lookout.server.follower import Follower
-from lookout.server.front import Front
 from lookout.server.poller import Poller
+from lookout.server.responder import Responder
+from lookout.server.shared import Counts
 from lookout.server.site import Site
 from tests.unit.server.fakes import FakeReader, SetClock
 from tests.wait import until
@@ -25,8 +25,8 @@ class BrokenPoller(Poller):
 def test_a_bug_does_not_end_a_look_and_is_logged_with_what_was_looked_at() -> None:
     clock = SetClock()
     poller = BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol")))
-    front = Front(poller, Callers(()), None, Counts(1).attach(), clock)
-    follower = Follower(front)
+    responder = Responder(poller, Callers(()), None, Counts(1).attach(), clock)
+    follower = Follower(responder)
     with capture_logs() as log:
         follower.start()
         until(lambda: min(map(looks(log).count, ("the store", "the time"))) >= 2, "each look died twice")

@@ -278,7 +278,7 @@ def test_a_page_that_cannot_be_made_keeps_no_document_back() -> None:
 
 def gzip_of(followed: Followed, path: str) -> bytes | None:
     """What who understands gzip is sent, if that is gzip."""
-    reply = respond(followed.poller.resources, "GET", path, None, "gzip")
+    reply = respond(followed.poller.resources, "GET", path, None, prefers_gzip=True)
     assert (reply.http_code, dict(reply.headers)["etag"]) == (200, etag(reply.body))
     return reply.body if ("content-encoding", "gzip") in reply.headers else None
 
@@ -388,5 +388,5 @@ def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
     store.publish("live", b"live 1")
     poller.look()
     poller.check_time()
-    assert respond(poller.resources, "GET", poller.site.paths[0], None, "gzip").body == compress(b"live 1")
+    assert respond(poller.resources, "GET", poller.site.paths[0], None, prefers_gzip=True).body == compress(b"live 1")
     assert (pages, ages[-1]) == ([None, b"live 1"], 1_000)
