@@ -26,6 +26,7 @@ _LINGER_S: Final = 1.0  # and up to a second more, until the next look
 _MOST_DISCARDED: Final = 65_536
 _STOP_S: Final = 5.0
 _NO_FILES_S: Final = 0.2
+_FULL: Final = 262_144  # bytes of answers that wait to be sent, all of which are shared with other connections
 _RESET: Final = Struct("=ii").pack(1, 0)
 # What a connection may have on its way, so that many that are not served or do not read take little of the kernel; and
 # so that it soon shows whether a slow reader reads.
@@ -197,8 +198,9 @@ class Connection(asyncio.Protocol):
 
     # ---- What the event loop calls
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: Any) -> None:
         self._transport = transport
+        transport.set_write_buffer_limits(_FULL)
         if self._is_last:  # the server has ended meanwhile
             self._transport.close()
 
