@@ -252,7 +252,7 @@ class Connection(asyncio.Protocol):
         self._heard_at = self._server.now
         if not self._is_last:
             self._write(wire)
-            self._end(lingers=True)
+            self._end()
 
     async def read_body(self, length: int) -> bytes:
         """So many bytes that follow the head, or fewer if no more come."""
@@ -309,7 +309,7 @@ class Connection(asyncio.Protocol):
                 request = None if head is None else self._server.parse(head)
             except RefusedError as refused:
                 self._write(self._server.application.refuse(refused.http_code))
-                self._end(lingers=True)
+                self._end()
                 return
             if request is None:
                 if self._is_ended:
@@ -350,23 +350,23 @@ class Connection(asyncio.Protocol):
             return
         self._write(wire)
         if not request.keeps_open:
-            self._end(lingers=request.has_more or self._unread != b"")
+            self._end()
 
     def _write(self, wire: bytes) -> None:
         self._written += len(wire)
         self._transport.write(wire)
 
-    def _end(self, *, lingers: bool) -> None:
+    def _end(self) -> None:
         """Close after what was written. Closed with bytes unread, the other end would be told of a reset, and could
         lose the answer: so what it still sends is read for a moment."""
         self._is_last = True
         self._unread = b""
-        if lingers and not self._is_ended:
-            self._transport.write_eof()
-            if not self._is_full:
-                self._transport.resume_reading()
-        else:
+        if self._is_ended:
             self._transport.close()
+            return
+        self._transport.write_eof()
+        if not self._is_full:
+            self._transport.resume_reading()
 
     def _offer_body(self) -> None:
         if self._body is not None:

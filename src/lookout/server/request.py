@@ -44,8 +44,8 @@ class RefusedError(Exception):
 
 class Request(NamedTuple):
     """``path`` is percent-decoded and without the query. ``headers`` are lines by name, in lower case. ``keeps_open``
-    says whether another request may follow. ``has_more`` says whether bytes may follow that are no request, such as a
-    body. ``may_be_kept`` says whether the head is short and names nobody."""
+    says whether another request may follow: not after a body, which nobody reads. ``may_be_kept`` says whether the head
+    is short and names nobody."""
 
     method: str
     path: str
@@ -55,7 +55,6 @@ class Request(NamedTuple):
     prefers_gzip: bool
     if_none_match: str | None
     keeps_open: bool
-    has_more: bool
     may_be_kept: bool
 
     def join(self, name: str) -> str | None:
@@ -127,7 +126,6 @@ def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bo
         _join(headers, "if-none-match"),
         # After a wrong Host it is not known whose the next answer would be.
         is_1_1 and names_one_host and not has_more and not wants_close,
-        has_more,
         size <= _LONGEST_KEPT and headers.keys() <= _SAYS_NOTHING_OF_ITS_SENDER,
     )
 
