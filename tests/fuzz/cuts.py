@@ -80,7 +80,7 @@ async def _exchange(server: HttpServer, pieces: Sequence[bytes], chance: Random 
 
 
 async def _until_read(transport: CutTransport) -> None:
-    while not (transport.is_reading or transport.end):
+    while not (transport.is_reading or transport.end):  # noqa: ASYNC110  the next turn is waited for
         await asyncio.sleep(0)
 
 

@@ -200,3 +200,12 @@ def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: P
     assert ran.stderr.splitlines()[-1] == (
         f"lookout: {folder}/x.db: there is no folder {folder}; make it first, or change store.url"
     )
+
+
+@pytest.mark.clause("A16")
+def test_it_is_doubted_that_one_address_is_to_have_all_connections(tmp_path: Path) -> None:
+    for of_address, doubts in ((1_000_000, 1), (100, 0)):
+        (tmp_path / "lookout.toml").write_text(f"[server]\nconnections_per_address = {of_address}\nworkers = 2\n")
+        code, said, complained = invoke(tmp_path, "check-config")
+        assert (code, said) == (0, "ok\n")
+        assert complained.count("lets one address have 2000000 connections, 1000000 to each worker") == doubts

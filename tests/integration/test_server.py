@@ -6,6 +6,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -334,6 +335,36 @@ def test_what_a_client_sends_besides_is_not_waited_for(
     with server.connect() as connection:
         connection.sendall(a_request(method, LIVE, *headers) + body)
         assert int(connection.recv(65_536).split(b" ")[1]) == http_code
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "body", "answers"),
+    [
+        pytest.param("1.1", (), b"", 2, id="no body"),
+        pytest.param("1.1", ("Content-Length: 0",), b"", 2, id="an empty body"),
+        pytest.param("1.1", ("Connection: close",), b"", 1, id="the last request"),
+        pytest.param("1.0", (), b"", 1, id="an old client"),
+        pytest.param("1.0", ("Connection: keep-alive",), b"", 1, id="an old client that would stay"),
+        pytest.param("1.1", ("Content-Length: 5",), b"hello", 1, id="a body"),
+        pytest.param("1.1", ("Transfer-Encoding: chunked",), b"0\r\n\r\n", 1, id="a body in chunks"),
+        pytest.param("1.1", ("Expect: 100-continue",), b"", 1, id="a body that is to be asked for"),
+        pytest.param("1.1", ("Connection: Upgrade", "Upgrade: h2c"), b"", 1, id="another protocol"),
+    ],
+)
+def test_after_what_is_no_request_nothing_is_answered_that_nobody_asked_for(
+    server: RawServer, version: str, headers: tuple[str, ...], body: bytes, answers: int
+) -> None:
+    head = "\r\n".join((f"GET {LIVE} HTTP/{version}", "Host: a", *headers, "", "")).encode()
+    said = server.exchange(b"\r\n" + head + body + a_request())
+    assert said.count(b"HTTP/1.1 200 OK") == said.count(DOCUMENTS[LIVE].body) == answers
+    assert said.count(b"connection: close") == 1
+
+
+def test_an_answer_says_when_it_was_sent(server: RawServer) -> None:
+    for _ in range(2):
+        date = parsedate_to_datetime(dict(server.ask().headers)["date"])
+        assert abs(date.timestamp() - time.time()) < 5
+        time.sleep(1.1)  # of the server's own clock
 
 
 @pytest.mark.clause("M4", "A13")

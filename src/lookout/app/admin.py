@@ -3,26 +3,27 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from prometheus_client import disable_created_metrics
 
-from lookout.app.sockets import ListenError, open_listener
+from lookout.app.sockets import listen_for
 from lookout.base.admin_port import (
     CHANGE_HEADER,
     CONFIG_HEADER,
     RELOAD_HEADER,
-    AdminError,
     AdminReply,
     AdminRoutes,
     answer_request,
     error_reply,
     may_be_asked_by,
+    process_registry,
     refuse_method,
 )
+from lookout.base.clock import SystemClock
 from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
@@ -30,8 +31,9 @@ from lookout.base.unix_socket import is_unix, path_of, resolve
 from lookout.config.tables import AdminTable
 from lookout.server.callers import Callers
 from lookout.server.connection import Connection, HttpServer, Limits
+from lookout.server.metrics import ServerInstruments
 from lookout.server.request import Request
-from lookout.server.shared import Closed
+from lookout.server.shared import Closed, Counts
 
 _LIMITS: Final = Limits(connections=16, stalled_s=5.0)
 _MOST_BYTES: Final = 65_536  # of what is sent to be changed
@@ -42,21 +44,31 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 log = get_logger("admin")
 
 
+def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[None]:
+    """Answer on the monitor's admin port meanwhile. A path is relative to ``folder``. ListenError if it cannot be
+    listened on."""
+    address = resolve(settings.monitor, folder)
+    return open_admin_port(listen_for("admin.monitor", address) if address else None, address, settings.hosts, routes)
+
+
+def open_server_port(
+    listener: socket.socket | None, address: str, settings: AdminTable, counts: Counts
+) -> AbstractAsyncContextManager[None]:
+    """Answer on the server's admin port meanwhile."""
+    registry = process_registry()
+    instruments = ServerInstruments(registry, counts, SystemClock())
+    return open_admin_port(listener, address, settings.hosts, AdminRoutes(registry, instruments.readiness))
+
+
 @asynccontextmanager
 async def open_admin_port(
-    key: Literal["monitor", "server"], settings: AdminTable, folder: Path, routes: AdminRoutes
+    listener: socket.socket | None, address: str, hosts: Iterable[str], routes: AdminRoutes
 ) -> AsyncIterator[None]:
-    """Answer on the address of this key meanwhile, unless it is "" for none. A path is relative to ``folder``.
-    AdminError if it cannot be listened on."""
-    address = resolve(settings.monitor if key == "monitor" else settings.server, folder)
-    if address == "":
+    """Answer there meanwhile, unless there is no such port."""
+    if listener is None:
         yield
         return
-    try:
-        listener = open_listener(address)
-    except ListenError as error:
-        raise AdminError(f"admin.{key}: {error}") from error
-    async with answer_on(listener, address, routes, settings.hosts) as bound:
+    async with answer_on(listener, address, routes, hosts) as bound:
         log.info("admin port", address=bound)
         yield
 

@@ -10,25 +10,21 @@ from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lookout.app.admin import open_admin_port
 from lookout.app.log import configure_log
-from lookout.app.process import allow_many_connections, end_with_parent, run_until_stopped
-from lookout.app.sockets import ListenError, open_listener
-from lookout.base.admin_port import AdminRoutes, process_registry
-from lookout.base.clock import SystemClock
+from lookout.app.process import allow_many_connections, count_acceptable_connections, end_with_parent, run_until_stopped
+from lookout.app.sockets import listen_for
 from lookout.base.deadline import ends_within
 from lookout.base.host_port import format_host_port
 from lookout.base.logger import get_logger
+from lookout.base.unix_socket import resolve
 from lookout.config.server_settings import ServerSettings
 from lookout.server.callers import Callers
 from lookout.server.connection import STALLED_S, HttpServer, Limits
 from lookout.server.follower import Follower
-from lookout.server.metrics import ServerInstruments
 from lookout.server.shared import Counts, Limiter
 from lookout.store.kinds import kind_of
 
-_OWN_FILES: Final = 64  # of a process; about 30 are in use, and the store may need some when everything else is taken
-_BETWEEN_WORKERS_S: Final = 0.5
+_BETWEEN_WORKERS_S: Final = 1.0
 _LAST_WORDS_S: Final = 8.0  # of a worker: its answers may take five
 _SPAWN: Final = SpawnContext()  # a fork would copy locks that are held
 
@@ -52,44 +48,34 @@ def serve(
     """Answer requests until one of these signals; paths in the settings are relative to ``folder``. A connection
     without progress for ``stalled_s`` is closed.
 
-    StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
+    StoreError if the store cannot be one, ListenError if an address cannot be listened on.
     """
     kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key).close()
     server = settings.server
-    try:
-        listener = open_listener(server.listen)
-    except ListenError as error:
-        raise ListenError(f"server.listen: {error}") from None
+    listener, address = listen_for("server.listen", server.listen), resolve(settings.admin.server, folder)
+    admins = listen_for("admin.server", address) if address else None
     limiter = None
     if server.rate_limit_per_minute:
         limiter = Limiter(server.rate_limit_per_minute, round(server.ban_s * 1000), processes=server.workers)
-    limits = limit_connections(server.connections_per_address, allow_many_connections(), stalled_s)
+    allow_many_connections()
+    connections = count_acceptable_connections()
+    # No more than half of them for one address: it is not to keep the others out.
+    limits = Limits(connections, min(server.connections_per_address, max(1, connections // 2)), stalled_s)
     with closing(listener):
         work = Work(settings, folder, listener, limiter, Counts(server.workers), limits)
-        run_until_stopped(_serve(work), stopping=stopping)
+        run_until_stopped(_serve(work, admins, address), stopping=stopping)
     log.info("stopped")
 
 
-def limit_connections(per_address: int, files: int, stalled_s: float = STALLED_S) -> Limits:
-    """What a process that may open so many files allows. One address has no more than half of it: it is not to keep the
-    others out."""
-    connections = files - min(_OWN_FILES, files // 2)
-    return Limits(connections, min(per_address, max(1, connections // 2)), stalled_s)
+async def _serve(work: Work, admins: socket.socket | None, admin_address: str) -> None:
+    address, workers = format_host_port(*work.listener.getsockname()[:2]), work.settings.server.workers
+    async with _answering(work) if workers == 1 else _working(work):
+        # The first answers do not wait for what this imports.
+        from lookout.app.admin import open_server_port
 
-
-async def _serve(work: Work) -> None:
-    settings = work.settings
-    registry = process_registry()
-    instruments = ServerInstruments(registry, work.counts, SystemClock())
-    routes = AdminRoutes(registry, instruments.readiness)
-    address = format_host_port(*work.listener.getsockname()[:2])
-    workers = settings.server.workers
-    async with (
-        open_admin_port("server", settings.admin, work.folder, routes),
-        _answering(work) if workers == 1 else _working(work),
-    ):
-        log.info("serving", address=address, workers=workers)
-        await asyncio.Event().wait()
+        async with open_server_port(admins, admin_address, work.settings.admin, work.counts):
+            log.info("serving", address=address, workers=workers)
+            await asyncio.Event().wait()
 
 
 @asynccontextmanager

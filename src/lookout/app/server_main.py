@@ -1,5 +1,6 @@
 """What a server's process runs; its first argument is the folder of the configuration."""
 
+import gc
 import os
 import signal
 import sys
@@ -13,7 +14,6 @@ from lookout.app.log import configure_log
 from lookout.app.process import WRONG_USE, end_with_parent, stopping_signals
 from lookout.app.server import serve
 from lookout.app.sockets import ListenError
-from lookout.base.admin_port import AdminError
 from lookout.config.server_settings import ServerSettings
 from lookout.store.protocol import StoreError
 
@@ -38,10 +38,11 @@ def _decode(settings: bytes) -> ServerSettings:
 
 
 def _serve(settings: ServerSettings, stopping: Iterable[signal.Signals]) -> NoReturn:
+    gc.enable()  # off while modules were imported, which are never garbage
     configure_log(settings.log)
     try:
         serve(settings, Path(sys.argv[1]), stopping)
-    except (AdminError, ListenError, StoreError) as error:
+    except (ListenError, StoreError) as error:
         sys.stderr.write(f"lookout: {error}\n")
         raise SystemExit(WRONG_USE) from None
     raise SystemExit(0)

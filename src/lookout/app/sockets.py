@@ -42,6 +42,14 @@ def open_listener(address: str) -> socket.socket:
         raise ListenError(f"{address}: {why or error}") from None
 
 
+def listen_for(key: str, address: str) -> socket.socket:
+    """The same for the address of a key, which the error names."""
+    try:
+        return open_listener(address)
+    except ListenError as error:
+        raise ListenError(f"{key}: {error}") from None
+
+
 @contextmanager
 def listening(address: str) -> Iterator[tuple[str, int]]:
     """Listen on it meanwhile, and answer nobody. Gives the numeric address and the port; port 0 is one that is free."""
@@ -77,10 +85,9 @@ def _is_free(address: str) -> bool:
 
 def check_free(key: str, address: str) -> tuple[str, int]:
     """The same for the address of a key, which the error names."""
-    try:
-        return bind_briefly(address)
-    except ListenError as error:
-        raise ListenError(f"{key}: {error}") from None
+    with listen_for(key, address) as listener:
+        bound_host, bound_port, *_ = listener.getsockname()
+        return bound_host, bound_port
 
 
 def a_free_port() -> int:

@@ -32,10 +32,6 @@ CONFIG_HEADER: Final = "Lookout-Config"  # the file that the caller means, perce
 _SECONDS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
 
-class AdminError(Exception):
-    """The address cannot be listened on; the text says which and why, in one sentence."""
-
-
 class Readiness(NamedTuple):
     """Whether the process does its work; ``age_s`` is how old the last of that is, None before there was any."""
 

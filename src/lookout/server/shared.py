@@ -3,7 +3,6 @@
 import mmap
 import os
 import secrets
-import tempfile
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,6 +10,8 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 from hashlib import blake2b
 from multiprocessing.reduction import DupFd
 from typing import Final, Literal, NamedTuple, Protocol, get_args
+
+from lookout.base.memory import nameless_file
 
 _NUMBER_BYTES: Final = 8
 _FORMAT: Final = "q"
@@ -75,14 +76,6 @@ class _SentFile(Protocol):
 
 def _received(file: _SentFile, size: int) -> SharedBytes:
     return SharedBytes(size, file.detach())
-
-
-def nameless_file() -> int:
-    """Memory, where the system can make a file of it."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("lookout")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
 
 
 class Limiter:
