@@ -13,7 +13,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 _LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/1\.([01])\r\n")
 _READ_BY_NAME: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"CONNECT"})
 _HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
-_AUTHORITY: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+_AUTHORITY: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?")
 _LONGEST_HOST: Final = 300  # a name has at most 255 characters; then the port
 # A coding and perhaps its weight, from 0 to 1 with at most three digits after the point. What is written in any other
@@ -138,6 +138,8 @@ def _join(headers: Mapping[str, list[str]], name: str) -> str | None:
 def _split_target(target: bytes) -> tuple[str, str]:
     """The path, percent-decoded, and the query of a target in any form."""
     authority = _AUTHORITY.match(target)
+    if authority and not authority[1]:
+        raise RefusedError
     path, _, query = target[authority.end() if authority else 0 :].partition(b"#")[0].partition(b"?")
     if authority and not path:
         path = b"/"  # RFC 9112, 3.2.2

@@ -24,6 +24,7 @@ from tests.wait import until_async
         pytest.param(b"G(T / HTTP/1.1\r\nHost: a\r\n\r\n", id="what is no method"),
         pytest.param(b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", id="another version"),
         pytest.param(b"GET /\r\n\r\n", id="no version"),
+        pytest.param(b"GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n", id="an address without a host"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", id="a folded line"),
         pytest.param(b"FOO / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", id="two framings"),
     ],
