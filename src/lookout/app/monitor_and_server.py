@@ -20,7 +20,7 @@ from lookout.base.unix_socket import is_unix
 from lookout.config.server_settings import ServerSettings
 from lookout.config.settings import Settings
 
-_TO_END_S: Final = 5.0
+_TO_END_S: Final = 8.0  # answers that were begun have five
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 

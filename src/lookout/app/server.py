@@ -99,15 +99,15 @@ async def _answering(work: Work) -> AsyncIterator[None]:
 async def _working(work: Work) -> AsyncIterator[None]:
     """Have workers answer meanwhile, and others in the place of those that die."""
     begun = [asyncio.Event() for _ in range(work.settings.server.workers)]
-    keeping = [asyncio.create_task(_keep_worker(work, event)) for event in begun]
-    try:
-        for event in begun:
-            await event.wait()
-        yield
-    finally:
-        for task in keeping:
-            task.cancel()
-        await asyncio.gather(*keeping, return_exceptions=True)
+    async with asyncio.TaskGroup() as group:
+        keeping = [group.create_task(_keep_worker(work, event)) for event in begun]
+        try:
+            for event in begun:
+                await event.wait()
+            yield
+        finally:
+            for task in keeping:
+                task.cancel()
 
 
 async def _keep_worker(work: Work, begun: asyncio.Event) -> None:

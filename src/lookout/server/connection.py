@@ -145,7 +145,7 @@ class HttpServer:
     async def _open_transport(self, connection: "Connection", accepted: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: connection, accepted)
-        except OSError:  # it is gone already
+        except (OSError, MemoryError):  # it is gone already, or there is no room for it
             accepted.close()
             self.forget(connection)
 
@@ -157,7 +157,7 @@ class HttpServer:
             if connection.is_stalled(self.now, self._limits.stalled_s):
                 self.application.note_closed("stalled")
         self.application.begin_second(f"date: {formatdate(usegmt=True)}\r\n".encode(), len(self._open))
-        self._timer = self._loop.call_later(min(1.0, self._limits.stalled_s / 5), self._look)
+        self._timer = self._loop.call_later(min(1 - time.time() % 1, self._limits.stalled_s / 5), self._look)
 
 
 class Connection(asyncio.Protocol):
@@ -372,4 +372,5 @@ class Connection(asyncio.Protocol):
         if self._body is not None:
             length, waiting = self._body
             if (len(self._unread) >= length or self._is_ended) and not waiting.done():
+                self._transport.pause_reading()
                 waiting.set_result(None)
