@@ -4,6 +4,7 @@ from typing import Final
 
 from tests.fuzz.config import CONFIG
 from tests.fuzz.crowds import CROWDS
+from tests.fuzz.cuts import CUTS
 from tests.fuzz.documents import DOCUMENTS
 from tests.fuzz.edge import EDGE
 from tests.fuzz.exhaustion import EXHAUSTION
@@ -17,6 +18,7 @@ from tests.fuzz.web import HTTP
 
 KINDS: Final[dict[str, Kind]] = {
     "http": HTTP,
+    "cuts": CUTS,
     "edge": EDGE,
     "crowds": CROWDS,
     "exhaustion": EXHAUSTION,

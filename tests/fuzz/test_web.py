@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.fuzz.crowds import CROWDS
+from tests.fuzz.cuts import CUTS
 from tests.fuzz.eavesdropper import Talk
 from tests.fuzz.edge import EDGE
 from tests.fuzz.exchange import Came, exchange
@@ -27,6 +28,13 @@ from tests.integration.served import HISTORY, LIVE
 @pytest.mark.clause("A2", "A3", "A4", "A5", "A6", "A7", "A8", "A11", "A15")
 def test_whatever_bytes_come_every_answer_is_asked_for_and_is_one_that_there_is() -> None:
     tried = fuzz("http", HTTP, 1, Until(cases=len(read_kept("http")) + 150), keep_failures=False)
+    assert tried.failures == ()
+    assert tried.outcomes > 20
+
+
+@pytest.mark.clause("A16")
+def test_bytes_that_come_in_pieces_are_answered_as_in_one() -> None:
+    tried = fuzz("cuts", CUTS, 1, Until(cases=3_000), keep_failures=False)
     assert tried.failures == ()
     assert tried.outcomes > 20
 

@@ -1,14 +1,45 @@
 """A monitor's admin port: asked for its address, and asked."""
 
+import asyncio
 import http.client
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 
-from lookout.base.admin_port import Readiness
+import uvloop
+
+from lookout.app.admin import answer_on
+from lookout.app.sockets import open_listener
+from lookout.base.admin_port import AdminRoutes, Readiness
 from tests.commands import said
 from tests.wait import until_async
+
+
+@contextmanager
+def open_port(address: str, routes: AdminRoutes, hosts: Sequence[str] = ()) -> Iterator[str]:
+    """An admin port meanwhile, in the event loop of a thread; its address."""
+    listener = open_listener(address)
+    told: Queue[str] = Queue()
+    loop = uvloop.new_event_loop()
+    ended = asyncio.Event()
+
+    async def answer() -> None:
+        async with answer_on(listener, address, routes, hosts) as bound:
+            told.put(bound)
+            await ended.wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        answering = pool.submit(loop.run_until_complete, answer())
+        try:
+            yield told.get(timeout=10)
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+            answering.result(20)
+            loop.close()
 
 
 def with_admin(config: str, address: str = "127.0.0.1:0") -> str:

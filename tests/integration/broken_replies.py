@@ -8,6 +8,7 @@ from typing import Final
 
 from lookout.base.instants import format_instant, parse_instant
 from lookout.documents.document import compress, etag
+from lookout.server.request import prefers_gzip
 from lookout.server.responder import respond
 from tests.integration.planted import Asked, Break, Sent, documents, resources
 from tests.integration.served import HISTORY, LIVE
@@ -96,7 +97,13 @@ def ignored(what: Callable[[str], bool]) -> Break:
 
     def breaks(asked: Asked, sent: Sent) -> None:
         if sent.http_code == 304 and asked.method == "GET" and what(asked.headers["if-none-match"]):
-            whole = respond(resources(*documents()), "GET", asked.path, None, asked.headers.get("accept-encoding"))
+            whole = respond(
+                resources(*documents()),
+                "GET",
+                asked.path,
+                None,
+                prefers_gzip=prefers_gzip(asked.headers.get("accept-encoding", "")),
+            )
             sent.http_code, sent.headers, sent.body = whole.http_code, list(whole.headers), whole.body
 
     return breaks
@@ -213,7 +220,7 @@ def gzip_for(accept: str | None) -> Break:
 
     def breaks(asked: Asked, sent: Sent) -> None:
         if is_document(asked, sent) and asked.headers.get("accept-encoding") == accept:
-            whole = respond(resources(*documents()), asked.method, asked.path, None, "gzip")
+            whole = respond(resources(*documents()), asked.method, asked.path, None, prefers_gzip=True)
             sent.headers, sent.body = list(whole.headers), whole.body
 
     return breaks

@@ -21,6 +21,7 @@ from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
 from lookout.server.own_routes import build_description_routes
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, Resource, endpoint
+from lookout.server.request import prefers_gzip
 from lookout.server.responder import respond
 from lookout.state.log import HeadRead, Started
 from tests.builders import BROADCASTERS, HOUR, INDEXER, MESSAGING, MINUTE, PPOI, SECOND, a_plan
@@ -153,7 +154,13 @@ def a_deployment(replies: Callable[[int], Resources], breaks: Break | None = Non
         with lock:
             deployment.counts[path] += 1
             number = deployment.counts.total()
-        reply = respond(replies(number), method, path, headers.get("if-none-match"), headers.get("accept-encoding"))
+        reply = respond(
+            replies(number),
+            method,
+            path,
+            headers.get("if-none-match"),
+            prefers_gzip=prefers_gzip(headers.get("accept-encoding", "")),
+        )
         sent = Sent(reply.http_code, list(reply.headers), b"" if method == "HEAD" else reply.body)
         if breaks is not None:
             breaks(Asked(method, path, query, headers), sent)

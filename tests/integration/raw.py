@@ -5,7 +5,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,12 +15,11 @@ from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import NOON
-from tests.commands import a_command, meanwhile, said
+from tests.commands import a_command, said
 from tests.integration.metrics import Samples, samples_in
 from tests.integration.served import LIVE, Server, a_free_port, wait_until_it_answers, write_config
 from tests.stores import once_free
 
-UVICORN: Final = Path(sys.executable).parent / "uvicorn"
 STOP_WITHIN_S: Final = 60.0
 OF_THE_SERVER: Final = {"date", "server", "connection"}  # what a server adds to an application's headers
 
@@ -86,10 +84,10 @@ class RawServer:
         return sum(line["event"] == event for line in self.log())
 
     def workers(self) -> list[int]:
-        """The processes that answer: those that the parent has spawned."""
+        """The processes that answer: those that the parent has spawned, or else itself."""
         found = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         pids = [int(pid) for file in found for pid in file.read_text().split()]
-        return [pid for pid in pids if is_a_worker(pid)]
+        return [pid for pid in pids if is_a_worker(pid)] or [self.process.pid]
 
 
 def is_a_worker(pid: int) -> bool:
@@ -154,26 +152,3 @@ def a_raw_server(
             assert not any(is_a_worker(pid) for pid in workers)
     assert "Traceback" not in said(folder)
     assert "panicked" not in said(folder)
-
-
-@contextmanager
-def a_server_under_uvicorn(folder: Path) -> Iterator[RawServer]:
-    """The same application in another server."""
-    port = a_free_port()
-    config = write_config(folder, port)
-    command: list[str | Path] = [
-        UVICORN,
-        "--factory",
-        "lookout.app.server:asgi",
-        "--port",
-        str(port),
-        "--log-level",
-        "critical",
-    ]
-    with meanwhile(folder, *command, LOOKOUT_CONFIG=str(config)) as process:
-        raw = RawServer(port, process, folder)
-        wait_until_it_answers(Server(raw.host, port), process, folder)
-        yield raw
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_WITHIN_S) in (0, -signal.SIGTERM)  # it ends in order, and then by the signal itself
-    assert said(folder) == ""

@@ -5,15 +5,19 @@ import json
 import resource
 import signal
 import socket
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
-from lookout.base.admin_port import AdminRoutes, open_port
+from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
@@ -21,7 +25,7 @@ from lookout.monitor.monitor import Monitor
 from lookout.store.protocol import StoreError
 from tests.builders import a_plan
 from tests.commands import TIME_S, a_command, lookout, said
-from tests.integration.admin import admin_address, always, ask, received, with_admin
+from tests.integration.admin import admin_address, always, ask, open_port, received, with_admin
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
@@ -202,6 +206,30 @@ def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str
         assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
     with pytest.raises(ConnectionRefusedError):
         ask(address, "GET", "/healthz")
+
+
+class SlowCollector(Collector):
+    """It is done when it is told."""
+
+    def __init__(self) -> None:
+        self.begun, self.told = threading.Event(), threading.Event()
+
+    def collect(self) -> Iterable[Metric]:
+        self.begun.set()
+        assert self.told.wait(30)
+        return ()
+
+
+def test_metrics_that_take_long_hold_up_nobody_else() -> None:
+    registry, slow = CollectorRegistry(auto_describe=False), SlowCollector()
+    registry.register(slow)
+    slow.begun.clear()
+    with open_port("127.0.0.1:0", AdminRoutes(registry, always)) as address, ThreadPoolExecutor(1) as pool:
+        scraped = pool.submit(ask, address, "GET", "/metrics")
+        assert slow.begun.wait(30)
+        assert ask(address, "GET", "/healthz")[0] == 200
+        slow.told.set()
+        assert scraped.result(30)[0] == 200
 
 
 def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(

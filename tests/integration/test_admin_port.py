@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminError, AdminRoutes, open_port
+from lookout.app.sockets import ListenError
+from lookout.base.admin_port import AdminRoutes
 from lookout.base.host_port import host_and_port
 from tests.commands import a_command, lookout, said
-from tests.integration.admin import always, ask, received
+from tests.integration.admin import always, ask, open_port, received
 from tests.wait import until
 
 DRIPPERS = 40
@@ -79,7 +80,7 @@ def test_it_is_asked_by_an_address_or_a_name_of_its_own(host: str | None, http_c
                 connection.sendall(f"{method} /healthz HTTP/1.1\r\n{named}\r\n".encode())
                 head, _, body = received(connection).partition(b"\r\n\r\n")
             expected = 405 if (method, http_code) == ("POST", 200) else http_code
-            assert head.startswith(b"HTTP/1.0 %d " % expected)
+            assert head.startswith(b"HTTP/1.1 %d " % expected)
             if http_code == 421 and method == "GET":
                 assert "admin.hosts" in json.loads(body)["error"]
 
@@ -131,16 +132,16 @@ def test_one_in_use_and_what_is_no_socket_are_left_alone_and_named(tmp_path: Pat
     path, file = tmp_path / "monitor.sock", tmp_path / "notes"
     file.write_text("precious")
     with open_port(f"unix:{path}", ROUTES):
-        with pytest.raises(AdminError) as taken, open_port(f"unix:{path}", ROUTES):
+        with pytest.raises(ListenError) as taken, open_port(f"unix:{path}", ROUTES):
             pass
         assert str(taken.value) == f"unix:{path}: Address already in use"
         assert healthy(path)
-    with pytest.raises(AdminError) as other, open_port(f"unix:{file}", ROUTES):
+    with pytest.raises(ListenError) as other, open_port(f"unix:{file}", ROUTES):
         pass
     assert str(other.value) == f"unix:{file}: there is a file that is no socket"
     assert file.read_text() == "precious"
     long = tmp_path / ("x" * 120)
-    with pytest.raises(AdminError, match="too long"), open_port(f"unix:{long}", ROUTES):
+    with pytest.raises(ListenError, match="too long"), open_port(f"unix:{long}", ROUTES):
         pass
 
 

@@ -58,7 +58,6 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawSe
         pytest.param(a_request("GET", LIVE + "?x=1"), id="a query string"),
         pytest.param(a_request("GET", "/api/v1/protocol/%6Civene%73s?x"), id="a percent-encoded path"),
         pytest.param(a_request("GET", LIVE, "Range: bytes=0-9"), id="a part"),
-        pytest.param(a_request("POST", LIVE, "Content-Length: 5") + b"hello", id="a method with a body"),
         pytest.param(a_request("DELETE", HISTORY), id="another method"),
         pytest.param(a_request("PURGE", LIVE), id="a method of caches"),
         pytest.param(a_request("GET", HISTORY), id="no history yet"),

@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,22 +121,17 @@ def test_if_none_match_in_every_form(both: tuple[Edge, RawServer], case: Any) ->
         pytest.param('"a, "TAG", "b"', 304, id="a tag that is not closed before it"),
         pytest.param('*, "TAG"', 304, id="a star in a list"),
         pytest.param('*, "a"', 200, id="a star is no tag"),
-        pytest.param(",".join(f'"{n:016x}"' for n in range(2_000)) + ',"TAG"', 304, id="the last of two thousand"),
-        pytest.param("," * 30_000 + '"TAG"', 304, id="after many commas"),
-        pytest.param('"' + "a" * 60_000 + '", "TAG"', 304, id="after a long one"),
-        pytest.param('"\xff", W/"TAG"', None, id="beside one that is not ASCII"),
+        pytest.param(",".join(f'"{n:016x}"' for n in range(1_500)) + ',"TAG"', 304, id="the last of many"),
+        pytest.param("," * 25_000 + '"TAG"', 304, id="after many commas"),
+        pytest.param('"' + "a" * 25_000 + '", "TAG"', 304, id="after a long one"),
+        pytest.param('"\xff", W/"TAG"', 304, id="beside one that is not ASCII"),
     ],
 )
-def test_malformed_lists_are_read_as_by_the_server(
-    both: tuple[Edge, RawServer], written: str, http_code: int | None
-) -> None:
+def test_malformed_lists_are_read_as_by_the_server(both: tuple[Edge, RawServer], written: str, http_code: int) -> None:
     tag = both[1].ask().ours["etag"]
     ours, theirs = sent_to_both(both, a_request("GET", LIVE, f"If-None-Match: {written.replace('TAG', tag[1:-1])}"))
-    if http_code is None:  # Granian leaves out lines that are not ASCII
-        assert ours.http_code == 304
-    else:
-        assert ours.http_code == http_code
-        assert are_alike(ours, theirs)
+    assert ours.http_code == http_code
+    assert are_alike(ours, theirs)
 
 
 @pytest.mark.clause("A4", "A5")
@@ -227,8 +223,8 @@ def test_there_is_one_copy_for_each_form_and_the_server_hears_of_that_form_alone
           for rest in ("", "?y", "/", LIVE, f"{LIVE}?y#z", "/nowhere", ":80" + LIVE)),
         pytest.param("http:///", id="no host in an address"),
         pytest.param(f"{LIVE}?|{{}}\\^`", id="odd characters in a query"),
-        pytest.param(f"{LIVE}?" + "a" * 60_000, id="a long query"),
-        pytest.param("/" + "%41" * 20_000, id="a long path"),
+        pytest.param(f"{LIVE}?" + "a" * 25_000, id="a long query"),
+        pytest.param("/" + "%41" * 8_000, id="a long path"),
         pytest.param(f"{LIVE}\xff", id="a byte that is not ASCII"),
     ],
 )  # fmt: skip
@@ -238,7 +234,7 @@ def test_a_target_in_any_form_is_understood_as_by_the_server(
 ) -> None:
     ours, theirs = sent_to_both(both, a_request(method, target))
     assert ours.http_code == theirs.http_code
-    if ours.http_code != 400:  # which Granian answers without a word
+    if ours.http_code != 400:  # for which each has its own words
         assert are_alike(ours, theirs)
 
 
@@ -269,14 +265,14 @@ def test_no_host_or_two_or_one_that_is_none_is_a_bad_request(both: tuple[Edge, R
     "headers",
     [
         pytest.param([f"X-{number}: 1" for number in range(98)], id="a hundred with Host and Connection"),
-        pytest.param(["X-Long: " + "a" * 400_000], id="a long one"),
-        pytest.param([f"X-{number}: " + "a" * 4_000 for number in range(95)], id="many long ones"),
-        pytest.param(["Cookie: " + "a" * 60_000, "Origin: https://a.example"], id="a long cookie"),
-        pytest.param(["Accept-Encoding: " + "gzip;q=0.5," * 10_000], id="many codings"),
-        pytest.param(["Origin: " + "a" * 380_000], id="a long Origin"),
-        pytest.param(["If-None-Match: " + "x" * 380_000], id="a long If-None-Match"),
-        pytest.param(2 * ["If-None-Match: " + '"abc", ' * 27_000], id="two lines of tags"),
-        pytest.param(2 * ["X-Forwarded-For: " + "a" * 190_000], id="two lines of who asked"),
+        pytest.param(["X-Long: " + "a" * 31_000], id="a long one"),
+        pytest.param([f"X-{number}: " + "a" * 300 for number in range(95)], id="many long ones"),
+        pytest.param(["Cookie: " + "a" * 30_000, "Origin: https://a.example"], id="a long cookie"),
+        pytest.param(["Accept-Encoding: " + "gzip;q=0.5," * 2_800], id="many codings"),
+        pytest.param(["Origin: " + "a" * 31_000], id="a long Origin"),
+        pytest.param(["If-None-Match: " + "x" * 31_000], id="a long If-None-Match"),
+        pytest.param(2 * ["If-None-Match: " + '"abc", ' * 2_200], id="two lines of tags"),
+        pytest.param(2 * ["X-Forwarded-For: " + "a" * 15_400], id="two lines of who asked"),
     ],
 )
 def test_as_many_headers_and_as_long_ones_pass_as_the_server_takes(
@@ -328,6 +324,29 @@ def test_a_reader_that_does_not_read_is_dropped(tmp_path: Path) -> None:
 
             until(is_dropped, "it is dropped", 10)
         assert edge.ask().http_code == 200
+
+
+@pytest.mark.clause("A16")
+@pytest.mark.parametrize("path", [LIVE, "/nowhere"])
+def test_bodies_that_never_come_take_no_threads_from_others(tmp_path: Path, path: str) -> None:
+    """As with the threads that are shipped, but fewer."""
+    with (
+        an_origin() as origin,
+        an_edge(tmp_path, origin.port, thread_pools="1", thread_pool_max="200") as edge,
+        ExitStack() as opened,
+    ):
+        origin.script = says("live", cache_control=LONG)
+        edge.ask()
+        senders = [opened.enter_context(socket.create_connection(("127.0.0.1", edge.port), 10)) for _ in range(300)]
+        for number, sender in enumerate(senders):
+            framing = ("Content-Length: 1000", "Transfer-Encoding: chunked")[number % 2]
+            sender.sendall(a_request("POST", path, framing, close=False))
+        began = time.monotonic()
+        assert edge.ask("GET", LIVE, peer="127.0.0.2").body == b"live"
+        assert time.monotonic() - began < 5
+        answers = [parsed(whole(sender)) for sender in senders]
+        assert {answer.http_code for answer in answers} == {413}
+        assert edge.ask("POST", LIVE, "Content-Length: 0").http_code == 200, "an empty body is none"
 
 
 @pytest.mark.clause("A6", "A8", "E3")
@@ -437,11 +456,11 @@ def test_the_copy_that_is_given_to_others_is_a_whole_one_of_the_same_path_and_fo
 @pytest.mark.clause("E3", "E4")
 def test_an_origin_that_is_too_long_takes_the_copy_from_nobody(edge: Edge, origin: Origin) -> None:
     origin.script = says("live", cache_control=LONG)
-    for length in (10, 300_000, 380_000):
+    for length in (10, 600, 31_000):
         assert edge.ask("GET", LIVE, "Origin: " + "a" * length).body == b"live"
     origin.die()
     assert edge.ask("GET", LIVE, "Origin: https://new.example").body == b"live"
-    edge.ask("GET", LIVE, *2 * ["X-Forwarded-For: " + "a" * 190_000])
+    edge.ask("GET", LIVE, *2 * ["X-Forwarded-For: " + "a" * 15_400])
     assert edge.ask("GET", LIVE).body == b"live"
 
 
@@ -463,7 +482,7 @@ def test_who_takes_gzip_gets_the_plain_copy_if_the_server_fails_and_there_is_no_
 @pytest.mark.long
 @pytest.mark.clause("E2", "E6")
 def test_what_a_stranger_says_of_who_asked_is_not_read_however_long_it_is(tmp_path: Path) -> None:
-    forwarded = "X-Forwarded-For: " + "1, " * 126_000
+    forwarded = "X-Forwarded-For: " + "1, " * 10_300
     with (
         an_origin() as origin,
         an_edge(tmp_path, origin.port, limit=2, trusted=("10.0.0.1",), minute_s=3600) as edge,

@@ -1,6 +1,5 @@
 """Mistakes that people make at a prompt: each is answered with a sentence, and ends the command."""
 
-import os
 import re
 import socket
 import subprocess
@@ -13,7 +12,6 @@ import pytest
 
 from lookout.app.sockets import is_conflict
 from tests.commands import LOOKOUT, lookout, lookout_here
-from tests.integration.raw import UVICORN
 from tests.integration.served import a_free_port, has_ipv6
 
 TIME_S: Final = 60
@@ -194,19 +192,6 @@ def test_one_address_is_known_however_it_is_written(one: str, other: str) -> Non
     assert is_conflict(f"{one}:{port}", f"{other}:{port}")
 
 
-def test_another_server_says_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [UVICORN, "--factory", "lookout.app.server:asgi"],
-        cwd=tmp_path,
-        env={**os.environ, "LOOKOUT_CONFIG": "nowhere.toml"},
-        capture_output=True,
-        text=True,
-        timeout=TIME_S,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (2, "lookout: nowhere.toml: cannot be read: No such file or directory\n")
-
-
 def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text('[store]\nurl = "sqlite:nowhere/x.db"\n')
     ran = lookout(tmp_path, "monitor", "-c", "lookout.toml")
@@ -215,3 +200,12 @@ def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: P
     assert ran.stderr.splitlines()[-1] == (
         f"lookout: {folder}/x.db: there is no folder {folder}; make it first, or change store.url"
     )
+
+
+@pytest.mark.clause("A16")
+def test_it_is_doubted_that_one_address_is_to_have_all_connections(tmp_path: Path) -> None:
+    for of_address, doubts in ((1_000_000, 1), (100, 0)):
+        (tmp_path / "lookout.toml").write_text(f"[server]\nconnections_per_address = {of_address}\nworkers = 2\n")
+        code, said, complained = invoke(tmp_path, "check-config")
+        assert (code, said) == (0, "ok\n")
+        assert complained.count("lets one address have 2000000 connections, 1000000 to each worker") == doubts

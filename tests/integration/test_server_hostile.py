@@ -1,5 +1,6 @@
 """Clients that a server has to outlive: senders of garbage, the slow, and the many."""
 
+import json
 import resource
 import socket
 import time
@@ -10,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.integration.raw import RawServer, a_raw_server, a_request, store
+from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store
 from tests.integration.served import HISTORY, LIVE
 
 LARGE: Final = b'{"history":"' + b"c" * 500_000 + b'"}'
@@ -59,12 +60,20 @@ def lines(*text: str) -> bytes:
         pytest.param(lines("PRI * HTTP/2.0", "", "SM"), id="a client that insists on HTTP/2"),
     ],
 )
-def test_what_is_no_request_gets_a_bare_refusal_or_none(server: RawServer, raw: bytes) -> None:
-    said = server.exchange(raw)
-    if said:
-        head, _, body = said.partition(b"\r\n\r\n")
-        assert head.split(b" ")[1] in (b"400", b"414", b"431")
-        assert body == b""
+@pytest.mark.clause("A6", "A8")
+def test_what_is_no_request_is_refused_like_an_error_of_the_api(server: RawServer, raw: bytes) -> None:
+    answer = parsed(server.exchange(raw))
+    assert answer.http_code == (431 if len(raw) > 32_768 else 400)
+    assert dict(answer.headers)["connection"] == "close"
+    assert answer.ours == {
+        "access-control-allow-origin": "*",
+        "access-control-expose-headers": "ETag",
+        "cache-control": "no-store",
+        "content-length": str(len(answer.body)),
+        "content-type": "application/json; charset=utf-8",
+        "x-content-type-options": "nosniff",
+    }
+    assert list(json.loads(answer.body)) == ["error"]
     assert_it_lives(server)
 
 

@@ -26,6 +26,7 @@ FAILS: Final = "the store cannot be read; serving what was read last"
 NOTHING_READ: Final = "the store cannot be read; answering 503"
 WORKS: Final = "the store can be read again"
 TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
+LARGE: Final = b'{"history":"' + b"c" * 20_000_000 + b'"}'  # more than the system keeps for a reader
 OFTEN: Final = "history_unreadable_s = 8\n"  # the store is then read at least every two seconds
 
 
@@ -188,12 +189,16 @@ def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, end: str) 
     assert [line["event"] for line in server.log()][-1] == "stopped"
 
 
-@pytest.mark.long
-def test_a_reader_in_the_middle_of_a_request_makes_the_end_no_trouble(tmp_path: Path) -> None:
-    with a_raw_server(filled(tmp_path)) as server, server.connect() as half:
+def test_the_end_waits_for_answers_that_were_begun_but_not_for_ever(tmp_path: Path) -> None:
+    store(tmp_path, live=b'{"live":1}', history=LARGE)
+    with a_raw_server(tmp_path) as server, server.connect() as half, server.connect() as slow, server.connect() as deaf:
         half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")
-        assert answers(server)  # so that the half request has been read as well
+        for begun in (slow, deaf):
+            begun.sendall(a_request("GET", HISTORY, close=False))
+            assert begun.recv(10) == b"HTTP/1.1 2"
         server.process.send_signal(signal.SIGTERM)
+        assert half.recv(10) == b"", "what was not asked to the end is not waited for"
+        assert b"".join(iter(lambda: slow.recv(65_536), b"")).endswith(LARGE)
         assert server.process.wait(STOP_WITHIN_S) == 0
     end = [(line["event"], line["level"]) for line in server.log()][-2:]
     assert end == [("requests that were not finished were cut off", "info"), ("stopped", "info")]

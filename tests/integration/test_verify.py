@@ -10,6 +10,7 @@ import pytest
 
 from lookout.base.instants import format_instant, parse_instant, parse_second
 from lookout.documents.document import compress, etag
+from lookout.server.request import prefers_gzip
 from lookout.server.responder import respond
 from lookout.verify.documents import unpack_gzip
 from lookout.verify.verdict import find_doubts, verify_visit
@@ -286,9 +287,9 @@ def a_cdn(asked: Asked, sent: Sent) -> None:
 
 def an_nginx_cache(asked: Asked, sent: Sent) -> None:
     """proxy_cache as it behaves: it obeys Range, knows the ETag of one form, and says no more than its name."""
-    accept = asked.headers.get("accept-encoding")
+    accept = asked.headers.get("accept-encoding", "")
     if asked.path in (LIVE, HISTORY) and asked.method in ("GET", "HEAD"):
-        kept = respond(resources(*documents()), asked.method, asked.path, None, accept)
+        kept = respond(resources(*documents()), asked.method, asked.path, None, prefers_gzip=prefers_gzip(accept))
         tag = dict(kept.headers)["etag"]
         if (
             sent.http_code == 304

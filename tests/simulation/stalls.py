@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lookout.server.guard import STALLED_S
+from lookout.server.connection import STALLED_S
 from tests.integration.guarded import connect_from
 from tests.integration.raw import RawServer, a_raw_server, a_request, store
 from tests.integration.served import HISTORY

@@ -14,8 +14,8 @@ from lookout.core.model import Reason, Status
 from lookout.core.services import SERVICES
 from lookout.documents.reports import build_schemas
 from lookout.documents.routes import paths
-from lookout.server.counts import CODES
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
+from lookout.server.shared import CODES
 from tools.examples import build_history_example, build_live_example, build_note_example
 from tools.openapi import describe_api
 

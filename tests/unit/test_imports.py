@@ -14,6 +14,7 @@ import pytest
         pytest.param("lookout.cli.check_config", "aiohttp", id="who judges a configuration asks nobody"),
         pytest.param("lookout.app.server_main", "cryptography", id="a server checks no signatures"),
         pytest.param("lookout.app.server_main", "rich", id="a server draws nothing"),
+        pytest.param("lookout.app.server_main", "prometheus_client", id="the first answer waits for no metrics"),
         pytest.param("lookout.app.monitor", "rich", id="nor does a monitor"),
     ],
 )

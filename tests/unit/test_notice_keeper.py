@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.app.notices import END_PATH, NoticeDesk
-from lookout.base.admin_port import AdminReply, AdminRoutes, open_port
+from lookout.base.admin_port import AdminReply, AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.base.host_port import host_and_port
 from lookout.base.pieces import Pieces
@@ -25,7 +25,7 @@ from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.notices import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, a_plan
-from tests.integration.admin import always
+from tests.integration.admin import always, open_port
 from tests.unit.running_monitor import (
     NO_SESSION,
     FastClock,
@@ -184,11 +184,11 @@ def test_a_change_is_posted_with_its_header_and_never_by_a_browser() -> None:
         assert post(address, "/notices", b"x" * 65_537, Lookout_Change="1") == (413, {"error": "may have 65536 bytes"})
         with socket.create_connection(host_and_port(address), timeout=30) as connection:
             connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\n\r\n")
-            assert connection.recv(100).startswith(b"HTTP/1.0 411 ")
+            assert connection.recv(100).startswith(b"HTTP/1.1 411 ")
         with socket.create_connection(host_and_port(address), timeout=30) as connection:
             connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\nContent-Length: 9\r\n\r\n{}")
             connection.shutdown(socket.SHUT_WR)
-            assert connection.recv(100).startswith(b"HTTP/1.0 400 ")
+            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
         assert changed == []
         assert post(address, "/notices", b"{}", Lookout_Change="1", Lookout_Config="a") == (200, [])
         assert changed == [(b"{}", "a")]

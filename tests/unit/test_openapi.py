@@ -22,7 +22,6 @@ from lookout.server.own_routes import build_description_routes, build_embed_rout
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
-    NO_CALLER,
     NO_HISTORY,
     NO_HOST,
     NO_LIVE,
@@ -89,13 +88,12 @@ def exchanges() -> Iterator[Exchange]:
             for method in METHODS:
                 described_at = method.lower() if method in ("GET", "HEAD", "OPTIONS") else "get"
                 for if_none_match in (None, "*", '"another"', resource.plain.etag or '"none"'):
-                    for accept_encoding in (None, "gzip"):
-                        reply = respond(resources, method, path, if_none_match, accept_encoding)
+                    for prefers_gzip in (False, True):
+                        reply = respond(resources, method, path, if_none_match, prefers_gzip=prefers_gzip)
                         yield Exchange(described_path(path), method, described_at, reply)
     for path in {*map(described_path, LOADED)}:
         for described_at in DESCRIBED_METHODS:
-            for refused in (NO_CALLER, NO_HOST):
-                yield Exchange(path, described_at.upper(), described_at, refused)
+            yield Exchange(path, described_at.upper(), described_at, NO_HOST)
             for seconds in (1, 60):
                 yield Exchange(path, described_at.upper(), described_at, too_many_requests(seconds))
     for path in LOADED:

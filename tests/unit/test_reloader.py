@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
-from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
+from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness
 from lookout.base.clock import SystemClock
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
@@ -48,6 +48,7 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import DAY, HOUR, NOON
+from tests.integration.admin import open_port
 
 CHAINS = (
     ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),

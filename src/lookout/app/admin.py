@@ -1,16 +1,42 @@
-"""The admin ports of the monitor and of the server."""
+"""The admin ports of the monitor and of the server: the same HTTP server as the public one, with other routes."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
-from typing import Literal
+from typing import Final
 
 from prometheus_client import disable_created_metrics
 
-from lookout.base.admin_port import AdminError, AdminRoutes, open_port
+from lookout.app.sockets import listen_for
+from lookout.base.admin_port import (
+    CHANGE_HEADER,
+    CONFIG_HEADER,
+    RELOAD_HEADER,
+    AdminReply,
+    AdminRoutes,
+    answer_request,
+    error_reply,
+    may_be_asked_by,
+    process_registry,
+    refuse_method,
+)
+from lookout.base.clock import SystemClock
+from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.logger import get_logger
-from lookout.base.unix_socket import resolve
+from lookout.base.threads import DaemonThread
+from lookout.base.unix_socket import is_unix, path_of, resolve
 from lookout.config.tables import AdminTable
+from lookout.server.callers import Callers
+from lookout.server.connection import Connection, HttpServer, Limits
+from lookout.server.metrics import ServerInstruments
+from lookout.server.request import Request
+from lookout.server.shared import Closed, Counts
+
+_LIMITS: Final = Limits(connections=16, stalled_s=5.0)
+_MOST_BYTES: Final = 65_536  # of what is sent to be changed
 
 # They would be a second series for each counter, and nobody asks for them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -18,19 +44,134 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 log = get_logger("admin")
 
 
-@contextmanager
-def open_admin_port(
-    key: Literal["monitor", "server"], settings: AdminTable, folder: Path, routes: AdminRoutes
-) -> Iterator[None]:
-    """Answer on the address of this key meanwhile, unless it is "" for none. A path is relative to ``folder``."""
-    address = resolve(settings.monitor if key == "monitor" else settings.server, folder)
-    if address == "":
+def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[None]:
+    """Answer on the monitor's admin port meanwhile. A path is relative to ``folder``. ListenError if it cannot be
+    listened on."""
+    address = resolve(settings.monitor, folder)
+    return open_admin_port(listen_for("admin.monitor", address) if address else None, address, settings.hosts, routes)
+
+
+def open_server_port(
+    listener: socket.socket | None, address: str, settings: AdminTable, counts: Counts
+) -> AbstractAsyncContextManager[None]:
+    """Answer on the server's admin port meanwhile."""
+    registry = process_registry()
+    instruments = ServerInstruments(registry, counts, SystemClock())
+    return open_admin_port(listener, address, settings.hosts, AdminRoutes(registry, instruments.readiness))
+
+
+@asynccontextmanager
+async def open_admin_port(
+    listener: socket.socket | None, address: str, hosts: Iterable[str], routes: AdminRoutes
+) -> AsyncIterator[None]:
+    """Answer there meanwhile, unless there is no such port."""
+    if listener is None:
         yield
         return
-    with ExitStack() as opened:
-        try:
-            bound = opened.enter_context(open_port(address, routes, settings.hosts))
-        except AdminError as error:
-            raise AdminError(f"admin.{key}: {error}") from error
+    async with answer_on(listener, address, routes, hosts) as bound:
         log.info("admin port", address=bound)
         yield
+
+
+@asynccontextmanager
+async def answer_on(
+    listener: socket.socket, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()
+) -> AsyncIterator[str]:
+    """Answer there meanwhile. Gives the address with its port. ``hosts`` are the names that the port may be asked by,
+    besides its own."""
+    if is_unix(address):  # no page in a browser gets there
+        names, bound = None, address
+    else:
+        names = frozenset(host.lower() for host in (*hosts, host_and_port(address)[0], socket.gethostname()))
+        bound = format_host_port(*listener.getsockname()[:2])
+    async with HttpServer(listener, _AdminPort(routes, names), _LIMITS, Callers(())):
+        try:
+            yield bound
+        finally:
+            if is_unix(address):  # while it listens: the next one's file is never taken for ours
+                Path(path_of(address)).unlink(missing_ok=True)  # noqa: ASYNC240  a short call, once
+
+
+class _AdminPort:
+    """Answers each request in a thread of its own: nothing of it holds up the event loop."""
+
+    def __init__(self, routes: AdminRoutes, hosts: frozenset[str] | None) -> None:
+        self._routes = routes
+        self._hosts = hosts  # None: any
+        self._answers: set[asyncio.Task[None]] = set()
+
+    def answer(self, request: Request, connection: Connection) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(request, connection))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    def refuse(self, http_code: int) -> bytes:
+        return _encode(error_reply(HTTPStatus(http_code), HTTPStatus(http_code).phrase))
+
+    def note_closed(self, reason: Closed) -> None:
+        """Nobody counts them."""
+
+    def begin_second(self, date: bytes, connections: int) -> None:
+        """Nor is it told when."""
+
+    async def _answer(self, request: Request, connection: Connection) -> None:
+        try:
+            reply = await self._reply(request, connection)
+        except RuntimeError:  # the system gives no thread
+            connection.abort()
+        except Exception:
+            log.exception("an answer died of a bug")
+            connection.abort()
+        else:
+            connection.reply(_encode(reply, with_body=request.method != "HEAD"))
+
+    async def _reply(self, request: Request, connection: Connection) -> AdminReply:
+        path, routes = request.path, self._routes
+        hosts = self._hosts
+        if hosts is not None and not all(may_be_asked_by(host, hosts) for host in request.headers.get("host", ())):
+            # Whose name leads here need not be whose port it is: a page's own name could be pointed at it.
+            why = "not asked by a name of its own; admin.hosts can add names"
+            return error_reply(HTTPStatus.MISDIRECTED_REQUEST, why)
+        if request.method in ("GET", "HEAD"):
+            return await _in_a_thread(lambda: answer_request(path, request.query, routes))
+        reload = routes.reload if path == "/reload" else None
+        if request.method != "POST" or (reload is None and path not in routes.changes):
+            return refuse_method(path, routes)
+        header = CHANGE_HEADER if reload is None else RELOAD_HEADER
+        if request.join(header.lower()) != "1" or "origin" in request.headers:
+            # A page in a browser on this machine could send it, but not with this header, nor without that one.
+            return error_reply(HTTPStatus.FORBIDDEN, f"needs the header {header}: 1, and is not for browsers")
+        meant = request.join(CONFIG_HEADER.lower())
+        if reload is not None:
+            return await _in_a_thread(lambda: reload(meant))
+        body = await _read_body(request, connection)
+        return body if isinstance(body, AdminReply) else await _in_a_thread(lambda: routes.changes[path](body, meant))
+
+
+async def _in_a_thread(make: Callable[[], AdminReply]) -> AdminReply:
+    with DaemonThread("admin") as thread:
+        return await thread.call(make)
+
+
+async def _read_body(request: Request, connection: Connection) -> bytes | AdminReply:
+    """What was sent, or why it is not read."""
+    length = request.join("content-length") or ""
+    if not length.isdigit():
+        return error_reply(HTTPStatus.LENGTH_REQUIRED, "needs a Content-Length")
+    if len(length) > 9 or int(length) > _MOST_BYTES:
+        return error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"may have {_MOST_BYTES} bytes")
+    body = await connection.read_body(int(length))
+    return body if len(body) == int(length) else error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
+
+
+def _encode(reply: AdminReply, *, with_body: bool = True) -> bytes:
+    lines = (
+        f"HTTP/1.1 {reply.http_code:d} {HTTPStatus(reply.http_code).phrase}",
+        f"Content-Type: {reply.content_type}",
+        f"Content-Length: {len(reply.body)}",
+        "Cache-Control: no-store",
+        *([f"Allow: {', '.join(reply.allow)}"] if reply.allow else []),
+        "Connection: close",
+        "\r\n",
+    )
+    return "\r\n".join(lines).encode() + (reply.body if with_body else b"")

@@ -16,9 +16,6 @@ from lookout.public.feeds.picture import Names
 from lookout.public.page import html
 from lookout.public.page.embed import encode_embed
 from lookout.server.callers import Callers
-from lookout.server.counts import OwnCounts
-from lookout.server.front import Front
-from lookout.server.limiter import Limiter
 from lookout.server.own_routes import (
     build_about_route,
     build_asset_routes,
@@ -28,13 +25,17 @@ from lookout.server.own_routes import (
 )
 from lookout.server.poller import Poller
 from lookout.server.replies import Resource, TimedReplies, make_timed_replies
+from lookout.server.responder import Responder
+from lookout.server.shared import Limiter, OwnCounts
 from lookout.server.site import Site
 from lookout.store.kinds import kind_of
 
 log = get_logger("server")
 
 
-def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
+def build_responder(
+    settings: ServerSettings, folder: Path, callers: Callers, limiter: Limiter | None, counts: OwnCounts
+) -> Responder:
     clock = SystemClock()
     assets = build_asset_routes(html.assets())
     poller = Poller(
@@ -44,7 +45,7 @@ def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None,
         build_site(settings.protocol, settings.description, assets),
         partial(_build_described_site, settings.protocol, settings.description, assets),
     )
-    return Front(poller, Callers(settings.server.trusted_proxies), limiter, counts, clock)
+    return Responder(poller, callers, limiter, counts, clock)
 
 
 def build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:

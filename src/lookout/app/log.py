@@ -2,24 +2,13 @@
 
 import logging
 import os
-import re
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
-from lookout.base.logger import get_logger, structlog
+from lookout.base.logger import structlog
 from lookout.config.tables import LogTable
 
 _STANDARD_ERROR: Final = 2
-_CUT_OFF: Final = re.compile(r"Killing worker-\d+ after it refused to gracefully stop")
-
-# For libraries that log by the standard library.
-LIBRARIES: Final[dict[str, Any]] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "handlers": {"lookout": {"class": "lookout.app.log.Forwarding"}},
-    "loggers": {"_granian": {"handlers": ["lookout"], "propagate": False}},
-    "root": {"handlers": ["lookout"], "level": "WARNING"},
-}
 
 
 def configure_log(settings: LogTable) -> None:
@@ -48,13 +37,3 @@ class _Lines:
             os.write(_STANDARD_ERROR, f"{line}\n".encode(errors="replace"))
 
     debug = info = warning = error = critical = exception = msg
-
-
-class Forwarding(logging.Handler):
-    """A library's lines, among ours and in their form."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if _CUT_OFF.match(record.getMessage()):  # a reader's doing, in words that sound like a fault
-            get_logger("server").info("requests that were not finished were cut off")
-            return
-        get_logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info)

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-from lookout.app.admin import open_admin_port
+from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import allow_many_connections
 from lookout.app.record import Record
@@ -48,7 +48,7 @@ class RecordedMonitor:
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
     relative to ``folder``. With a reloader, whose settings these are, it uses the settings in force. StoreError if the
-    store cannot be used at the start, AdminError if the admin port cannot, RecordTakenError if another process records
+    store cannot be used at the start, ListenError if the admin port cannot, RecordTakenError if another process records
     to the same file."""
     allow_many_connections()
     reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
@@ -81,7 +81,7 @@ async def monitor_into(
     routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries))
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
-        with open_admin_port("monitor", settings.admin, folder, routes):
+        async with open_monitor_port(settings.admin, folder, routes):
             if not has_stood_by:
                 await record.prepare(settings.monitor)
             if reloader is not None:

@@ -14,14 +14,13 @@ from lookout.app.monitor import monitor
 from lookout.app.process import WRONG_USE
 from lookout.app.reloader import Reloader
 from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
-from lookout.app.sockets import check_free, is_conflict
-from lookout.base.admin_port import AdminError
+from lookout.app.sockets import ListenError, check_free, is_conflict
 from lookout.base.logger import get_logger
 from lookout.base.unix_socket import is_unix
 from lookout.config.server_settings import ServerSettings
 from lookout.config.settings import Settings
 
-_TO_END_S: Final = 5.0
+_TO_END_S: Final = 8.0  # answers that were begun have five
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 
@@ -40,7 +39,7 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
     """Both, until this is cancelled, the monitor ends or the server cannot be run. Paths in the settings are relative
     to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from. With a
     reloader, whose settings these are, the monitor uses those in force, and so does a server started later.
-    AdminError or ListenError, before anything is probed or stored, if an address cannot be listened on."""
+    ListenError, before anything is probed or stored, if an address cannot be listened on."""
     _check_addresses(settings)
     monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
     in_force = settings.for_server if reloader is None else reloader.for_server
@@ -70,7 +69,7 @@ def _check_addresses(settings: Settings) -> None:
             check_free(key, address)
     for (other, taken), (key, address) in combinations(listened.items(), 2):
         if taken == address if is_unix(taken) or is_unix(address) else is_conflict(taken, address):
-            raise AdminError(f"{key}: has to be another address than {other}: lookout run listens on both")
+            raise ListenError(f"{key}: has to be another address than {other}: lookout run listens on both")
 
 
 async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) -> None:

@@ -7,7 +7,7 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final, TypeVar
 
 import uvloop
@@ -16,6 +16,7 @@ WRONG_USE: Final = 2  # the exit code for what only another command line or conf
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
 _MANY_FILES: Final = 1_000_000
+_OWN_FILES: Final = 64  # of a server; about 30 are in use, and the store may need some when everything else is taken
 
 T = TypeVar("T")
 
@@ -25,16 +26,20 @@ def block_sighup() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
 
 
-def run_until_stopped(work: Coroutine[Any, Any, None], reload: Callable[[], None] | None = None) -> None:
-    """Run until it is done, or until a signal asks it to end. SIGHUP is no such signal if there is something to reload,
-    which it asks for then."""
+def run_until_stopped(
+    work: Coroutine[Any, Any, None],
+    reload: Callable[[], None] | None = None,
+    stopping: Iterable[signal.Signals] | None = None,
+) -> None:
+    """Run until it is done, or until a signal asks it to end: one of ``stopping_signals``, unless others are given.
+    SIGHUP is no such signal if there is something to reload, which it asks for then."""
 
     async def guarded() -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("this runs inside a task")
         loop = asyncio.get_running_loop()
-        for name in stopping_signals():
+        for name in stopping_signals() if stopping is None else stopping:
             loop.add_signal_handler(name, task.cancel)
         if reload is not None:
             loop.add_signal_handler(signal.SIGHUP, reload)
@@ -59,12 +64,18 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
-def allow_many_connections() -> int:
+def allow_many_connections() -> None:
     """Each source and each reader has one of its own; the usual soft limit of 1024 files is for programs that use
-    select. How many files may be open now."""
+    select."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
+
+
+def count_acceptable_connections() -> int:
+    """How many a process accepts that allows many, of the files that it may open."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
+    return files - min(_OWN_FILES, files // 2)
 
 
 def end_with_parent() -> None:

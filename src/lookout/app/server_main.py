@@ -1,9 +1,10 @@
 """What a server's process runs; its first argument is the folder of the configuration."""
 
+import gc
 import os
 import signal
 import sys
-from collections.abc import Container
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,7 +14,6 @@ from lookout.app.log import configure_log
 from lookout.app.process import WRONG_USE, end_with_parent, stopping_signals
 from lookout.app.server import serve
 from lookout.app.sockets import ListenError
-from lookout.base.admin_port import AdminError
 from lookout.config.server_settings import ServerSettings
 from lookout.store.protocol import StoreError
 
@@ -37,11 +37,12 @@ def _decode(settings: bytes) -> ServerSettings:
     return msgspec.json.decode(settings, type=ServerSettings)
 
 
-def _serve(settings: ServerSettings, stopping: Container[signal.Signals]) -> NoReturn:
+def _serve(settings: ServerSettings, stopping: Iterable[signal.Signals]) -> NoReturn:
+    gc.enable()  # off while modules were imported, which are never garbage
     configure_log(settings.log)
     try:
         serve(settings, Path(sys.argv[1]), stopping)
-    except (AdminError, ListenError, StoreError) as error:
+    except (ListenError, StoreError) as error:
         sys.stderr.write(f"lookout: {error}\n")
         raise SystemExit(WRONG_USE) from None
     raise SystemExit(0)

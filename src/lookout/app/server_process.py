@@ -14,20 +14,23 @@ from typing import Final, NoReturn
 import msgspec
 
 from lookout.base.environment import pick_ordinary
+from lookout.base.memory import nameless_file
 from lookout.config.server_settings import ServerSettings
-from lookout.server.shared_memory import nameless_file
 from lookout.store.kinds import kind_of
 
 # A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it
 # before it reads anything, and so do those that it starts.
 BESIDE_MONITOR: Final = """\
-import signal
+import gc, signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
+gc.disable()
 from lookout.app.server_main import serve_beside_monitor
 serve_beside_monitor()
 """
 _ALONE: Final = """\
 try:
+    import gc
+    gc.disable()
     from lookout.app.server_main import serve_alone
     serve_alone()
 except KeyboardInterrupt:

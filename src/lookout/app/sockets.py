@@ -5,38 +5,61 @@ import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from lookout.base.host_port import host_and_port
+from lookout.base.unix_socket import bind, is_unix, path_of
+
+_BACKLOG: Final = 4_096
 
 
 class ListenError(Exception):
     """The address cannot be listened on; the text says which and why."""
 
 
+def open_listener(address: str) -> socket.socket:
+    """A socket that listens on ``HOST:PORT``, where port 0 is one that is free, or on ``unix:PATH``."""
+    try:
+        if is_unix(address):
+            listener = socket.socket(socket.AF_UNIX)
+            try:
+                bind(listener, path_of(address))
+                listener.listen(_BACKLOG)
+            except OSError:
+                listener.close()
+                raise
+            return listener
+        host, port = host_and_port(address)
+        family, _, _, _, numeric = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        # An IPv6 address without a network listens for IPv4 too.
+        dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(numeric[:2], family=family, backlog=_BACKLOG, dualstack_ipv6=dual)
+    except (socket.gaierror, UnicodeError):
+        raise ListenError(f"{address}: there is no such host") from None
+    except OSError as error:
+        # The system's words alone: the library adds the address to them.
+        why = error.strerror if is_unix(address) or error.errno is None else os.strerror(error.errno)
+        raise ListenError(f"{address}: {why or error}") from None
+
+
+def listen_for(key: str, address: str) -> socket.socket:
+    """The same for the address of a key, which the error names."""
+    try:
+        return open_listener(address)
+    except ListenError as error:
+        raise ListenError(f"{key}: {error}") from None
+
+
 @contextmanager
 def listening(address: str) -> Iterator[tuple[str, int]]:
     """Listen on it meanwhile, and answer nobody. Gives the numeric address and the port; port 0 is one that is free."""
-    host, port = host_and_port(address)
-    try:
-        family, _, _, _, numeric = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except (socket.gaierror, UnicodeError):
-        raise ListenError(f"{address}: there is no such host") from None
-    try:
-        # An IPv6 address without a network listens for IPv4 too, as it will for the server.
-        dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        listener = socket.create_server(numeric[:2], family=family, dualstack_ipv6=dual)
-    except OSError as error:
-        # The system's words alone: the library adds the address to them.
-        why = os.strerror(error.errno) if error.errno is not None else str(error)
-        raise ListenError(f"{address}: {why}") from None
-    with listener:
+    with open_listener(address) as listener:
         bound_host, bound_port, *_ = listener.getsockname()
         yield bound_host, bound_port
 
 
 def bind_briefly(address: str) -> tuple[str, int]:
-    """The numeric address and the port, after a look that nobody listens there: workers share their port, and would
-    share it with another server's workers as well."""
+    """The numeric address and the port, after a look that nobody listens there."""
     with listening(address) as bound:
         return bound
 
@@ -62,10 +85,9 @@ def _is_free(address: str) -> bool:
 
 def check_free(key: str, address: str) -> tuple[str, int]:
     """The same for the address of a key, which the error names."""
-    try:
-        return bind_briefly(address)
-    except ListenError as error:
-        raise ListenError(f"{key}: {error}") from None
+    with listen_for(key, address) as listener:
+        bound_host, bound_port, *_ = listener.getsockname()
+        return bound_host, bound_port
 
 
 def a_free_port() -> int:

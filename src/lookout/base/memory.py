@@ -1,7 +1,9 @@
-"""Who may read the memory of a process."""
+"""Memory of a process that others may not read, and memory that it passes on."""
 
 import ctypes
+import os
 import sys
+import tempfile
 from typing import Final
 
 _PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
@@ -12,3 +14,11 @@ def hide_memory() -> None:
     this one, and the system from writing them to a file when it crashes. What this one starts is not hidden."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def nameless_file() -> int:
+    """Memory, where the system can make a file of it."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("lookout")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

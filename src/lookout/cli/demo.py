@@ -16,7 +16,6 @@ from lookout.app.log import configure_log
 from lookout.app.monitor_and_server import ServerEndedError
 from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
-from lookout.base.admin_port import AdminError
 from lookout.base.host_port import format_host_port
 from lookout.cli.arguments import fail, listen_option
 from lookout.documents.routes import paths
@@ -64,7 +63,7 @@ def demo(listen: str, seed: int) -> None:
             run_until_stopped(run_demo(folder, built, ready))
         except ServerEndedError as ended:
             raise SystemExit(ended.exit_code) from None
-        except (AdminError, ListenError, StoreError, OSError) as error:
+        except (ListenError, StoreError, OSError) as error:
             fail(f"the demo cannot continue: {error}")
 
 

@@ -9,7 +9,6 @@ from lookout.app.process import block_sighup, run_until_stopped
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloader, log_warnings
 from lookout.app.sockets import ListenError
-from lookout.base.admin_port import AdminError
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import StateError
 from lookout.cli.arguments import fail, settings_of
@@ -27,5 +26,5 @@ def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coro
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
         run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.request)
-    except (AdminError, ListenError, RecordTakenError, StateError, StoreError) as error:
+    except (ListenError, RecordTakenError, StateError, StoreError) as error:
         fail(str(error))

@@ -13,10 +13,10 @@ sub vcl_recv {
             return (synth(400));
         }
         # Some send the whole address; Varnish has dealt with http and a path alone. The server calls all else that is
-        # neither a path nor an asterisk nor a host malformed.
+        # neither a path nor an asterisk nor the host of a CONNECT malformed.
         if (req.url ~ "^[A-Za-z][A-Za-z0-9+.-]*+://[^/?#]") {
             set req.url = regsub(req.url, "^[A-Za-z][A-Za-z0-9+.-]*+://[^/?#]++/?", "/");
-        } elseif (req.url !~ "^/" && req.url ~ "[/?#%]") {
+        } elseif (req.url !~ "^[/*]" && (req.method != "CONNECT" || req.url ~ "[/?#%]")) {
             return (synth(400));
         }
         set req.url = regsub(req.url, "[?#].*$", "");

@@ -17,15 +17,14 @@ _RETRY_S: Final = 30
 _CODINGS: Final = {"other": r"\*", "gzip": "gzip", "identity": "identity"}
 _MOST: Final = 10**9  # requests in a minute; Varnish reads no number of more than 15 digits
 
-# Of varnishd itself. The server takes 100 headers and some 400 kB of them: here they are kept for as long as an answer
-# takes, and once more to ask the server.
+# Of varnishd itself. The server takes heads of 32 KiB. A workspace holds one, and copies of the parts that are changed.
 _PARAMETERS: Final = {
     "http_gzip_support": "off",  # the server has both forms; Varnish would take a weak tag for its own
     "http_max_hdr": "128",  # five of them are the first line, and some are added here
-    "http_req_hdr_len": "408k",
-    "http_req_size": "408k",
-    "workspace_client": "2048k",
-    "workspace_backend": "1024k",
+    "http_req_hdr_len": "31k",
+    "http_req_size": "31k",
+    "workspace_client": "256k",
+    "workspace_backend": "128k",
     "idle_send_timeout": "30",  # a reader that does not read (A16)
     "send_timeout": "30",
     "timeout_idle": "30",  # one that does not ask, or not to the end

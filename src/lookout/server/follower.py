@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from lookout.base.logger import get_logger
-from lookout.server.front import Front
+from lookout.server.responder import Responder
 
 _LOOK_EVERY_S: Final = 0.125
 _FIRST_LOOK_S: Final = 2.0
@@ -18,13 +18,13 @@ class Follower:
     """Looks at the store eight times a second, from ``start`` to ``stop``. A second thread looks at the time, since the
     first may hang with its store."""
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
+    def __init__(self, responder: Responder) -> None:
+        self._responder = responder
         self._stopped = threading.Event()
         self._looked = threading.Event()
         self._threads = [
             threading.Thread(target=self._repeat, args=(name, work), name=f"look at {name}", daemon=True)
-            for name, work in (("the store", self._look), ("the time", front.check_time))
+            for name, work in (("the store", self._look), ("the time", responder.check_time))
         ]
 
     def start(self) -> None:
@@ -41,7 +41,7 @@ class Follower:
 
     def _look(self) -> None:
         try:
-            self._front.look()
+            self._responder.look()
         finally:
             self._looked.set()
 

@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
-from lookout.server.counts import Counts
+from lookout.server.shared import Counts
 
 
 class ServerInstruments(Collector):

@@ -1,6 +1,8 @@
 """Every reply there is, ready to be sent: made once per publication, never per request."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 import msgspec
@@ -21,13 +23,29 @@ _SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
 _VARY: Final = ("vary", "Accept-Encoding")
 
 
-class Reply(NamedTuple):
-    """A code, headers in the two forms that servers want, and a body, which a HEAD request is not sent."""
+@dataclass(slots=True)
+class Reply:
+    """A code, headers, and a body, which a HEAD request is not sent."""
 
     http_code: int
-    headers: list[tuple[str, str]]
-    raw_headers: list[tuple[bytes, bytes]]
+    headers: Headers
     body: bytes
+    _date: bytes = field(default=b"", compare=False, repr=False)
+    _encoded: dict[tuple[bool, bool], bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    def encode(self, date: bytes, *, with_body: bool, keeps_open: bool) -> bytes:
+        """As it is sent, with this line for its date: made once for each."""
+        if date is not self._date:
+            self._date = date
+            self._encoded.clear()
+        found = self._encoded.get((with_body, keeps_open))
+        if found is None:
+            head = f"HTTP/1.1 {self.http_code} {HTTPStatus(self.http_code).phrase}\r\n".encode()
+            lines = "".join(f"{name}: {text}\r\n" for name, text in self.headers).encode()
+            last = b"\r\n" if keeps_open else b"connection: close\r\n\r\n"
+            found = b"".join((head, date, lines, last, self.body if with_body else b""))
+            self._encoded[with_body, keeps_open] = found
+        return found
 
 
 class Form(NamedTuple):
@@ -85,7 +103,7 @@ class ReplyTable(Mapping[str, Resource]):
 def make_reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
     if http_code not in (204, 304):  # those have no content, and so neither a length nor a type of it
         headers = (*headers, ("content-length", str(len(body))), ("x-content-type-options", "nosniff"))
-    return Reply(http_code, list(headers), [(name.encode(), text.encode()) for name, text in headers], body)
+    return Reply(http_code, headers, body)
 
 
 PREFLIGHT: Final = make_reply(204, PREFLIGHT_HEADERS)
@@ -101,7 +119,11 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
-NO_CALLER: Final = api_error(400, "X-Forwarded-For is not ASCII")
+# To what is no request.
+REFUSALS: Final = {
+    400: api_error(400, "this is no request of HTTP/1.1"),
+    431: api_error(431, "the head of a request may have 32 KiB"),
+}
 NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
 
 # The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).

@@ -1,18 +1,25 @@
-"""From a request to its reply: a pure function of the replies there are."""
+"""From a request to its reply: a pure function of the replies there are, and what counts around it."""
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
-from lookout.server.conditional import matches
-from lookout.server.negotiation import prefers_gzip
-from lookout.server.replies import NOT_FOUND, Form, Reply, Resource
+from lookout.base.clock import Clock
+from lookout.server.callers import Callers, Peer
+from lookout.server.connection import Connection
+from lookout.server.poller import Poller
+from lookout.server.replies import NO_HOST, NOT_FOUND, REFUSALS, Form, Reply, Resource, too_many_requests
+from lookout.server.request import Request
+from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts, OwnLimiter
+
+_OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
+_FILES: Final = "/assets/"  # the page's files alone count each by itself: a single view asks for all of them
+# A tag with the comma or the end of the list after it; tags may hold commas, but no quotation mark.
+_TAG: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[^"]*")(?=[ \t]*(?:,|\Z))')
 
 
 def respond(
-    resources: Mapping[str, Resource],
-    method: str,
-    path: str,
-    if_none_match: str | None,
-    accept_encoding: str | None = None,
+    resources: Mapping[str, Resource], method: str, path: str, if_none_match: str | None, *, prefers_gzip: bool = False
 ) -> Reply:
     """The reply to a request. ``path`` is without its query, which changes nothing (A1); methods are as they were
     written, since they have no other case."""
@@ -21,7 +28,7 @@ def respond(
         return NOT_FOUND
     if method in ("GET", "HEAD"):
         chosen, other = resource.plain, resource.gzip
-        if other is not None and accept_encoding is not None and prefers_gzip(accept_encoding):
+        if other is not None and prefers_gzip:
             chosen, other = other, chosen
         if if_none_match is None:
             return chosen.found
@@ -34,3 +41,90 @@ def _unchanged(if_none_match: str, form: Form | None) -> Reply | None:
     if form is None or form.not_modified is None:
         return None
     return form.not_modified if matches(if_none_match, form.etag) else None
+
+
+def matches(if_none_match: str, etag: str) -> bool:
+    """Whether the header names this ETag, by RFC 9110 (A5), weakly compared: ``W/`` makes no difference. ``*`` names
+    every one."""
+    if if_none_match == etag:
+        return True
+    return etag in _TAG.findall(if_none_match) if etag in if_none_match else if_none_match.strip(" \t") == "*"
+
+
+class Responder:
+    """Answers requests in one process, counts them, and refuses callers that ask too often (E2)."""
+
+    def __init__(
+        self, poller: Poller, callers: Callers, limiter: Limiter | None, counts: OwnCounts, clock: Clock
+    ) -> None:
+        self.poller = poller
+        self._callers = callers
+        self._limiter = None if limiter is None else limiter.attach()
+        self._counts = counts
+        self._clock = clock
+        self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
+        self._store_errors = 0
+        self._date = b""
+
+    def answer(self, request: Request, connection: Connection) -> bytes:
+        reply = self.reply(request, connection.peer)
+        return reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
+
+    def refuse(self, http_code: int) -> bytes:
+        return REFUSALS[http_code].encode(self._date, with_body=True, keeps_open=False)
+
+    def note_closed(self, reason: Closed) -> None:
+        self._counts.count_closed(reason)
+
+    def begin_second(self, date: bytes, connections: int) -> None:
+        self._date = date
+        self._counts.set_open(connections)
+
+    def reply(self, request: Request, peer: Peer) -> Reply:
+        """The reply, after the request was counted."""
+        path = request.path
+        reply = None if self._limiter is None else self._find_refusal(self._limiter, request, peer)
+        if reply is None:
+            reply = NO_HOST
+            if request.names_one_host:
+                resources, tags = self.poller.resources, request.if_none_match
+                reply = respond(resources, request.method, path, tags, prefers_gzip=request.prefers_gzip)
+        self._counts.count(self._route.get(path, "other"), reply.http_code)
+        return reply
+
+    def _find_refusal(self, limiter: OwnLimiter, request: Request, peer: Peer) -> Reply | None:
+        """What a caller that asks too often gets, None if it does not."""
+        counted = request.path if request.path in self._route else self._group(request.path)
+        if counted is None:
+            return None
+        banned_ms = limiter.count_request(self._locate(limiter, counted, request, peer), self._clock.elapsed_ms())
+        return too_many_requests(-(-banned_ms // 1000)) if banned_ms else None
+
+    def _locate(self, limiter: OwnLimiter, path: str, request: Request, peer: Peer) -> CallerOnPath:
+        caller = peer.caller
+        forwarded = request.join("x-forwarded-for") if caller.is_trusted else None
+        if forwarded is not None:
+            return limiter.locate_caller(path, self._callers.follow(caller, forwarded).network)
+        located = peer.located.get(path)
+        if located is None:
+            located = peer.located[path] = limiter.locate_caller(path, caller.network)
+        return located
+
+    def _group(self, path: str) -> str | None:
+        """What a route of the operator's own counts as; None if it is none."""
+        if path not in self.poller.resources:
+            return None
+        return path if path.startswith(_FILES) else _OWN
+
+    def look(self) -> None:
+        """Follow the store; it may keep this waiting."""
+        self.poller.look()
+        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)
+
+    def check_time(self) -> None:
+        """Notice a store that keeps the other look waiting, and show the other processes that this one is there."""
+        self.poller.check_time()
+        errors = self.poller.store_errors  # read once: the other look may be adding to it
+        self._counts.count_store_errors(errors - self._store_errors)
+        self._store_errors = errors
+        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)

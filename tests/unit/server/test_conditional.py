@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.server.conditional import matches
+from lookout.server.responder import matches
 
 ETAG: Final = '"0123456789abcdef"'
 

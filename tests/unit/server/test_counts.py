@@ -13,20 +13,22 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.admin_port import Readiness, process_registry
 from lookout.documents.routes import paths
-from lookout.server.callers import Callers
-from lookout.server.counts import Counts, OwnCounts
-from lookout.server.front import Front
-from lookout.server.limiter import Limiter
+from lookout.server.callers import Callers, Peer
 from lookout.server.metrics import ServerInstruments
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller
 from lookout.server.replies import NO_TIMED_REPLIES, Reply, TimedReplies
+from lookout.server.request import parse_head
+from lookout.server.responder import Responder
+from lookout.server.shared import Counts, Limiter, OwnCounts
 from lookout.server.site import Site
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
+from tests.integration.raw import a_request
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
+CALLERS: Final = Callers(("10.0.0.0/8",))
 SPAWN: Final = multiprocessing.get_context("spawn")
 
 
@@ -142,43 +144,36 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
     assert ServerInstruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
-class SentHeaders(dict[str, str]):
-    """Each on a line of its own."""
-
-    def get_all(self, name: str) -> list[str]:
-        return [self[name]] if name in self else []
+def ask(responder: Responder, method: str, path: str, peer: str = "1.1.1.1", *headers: str) -> Reply:
+    return responder.reply(parse_head(a_request(method, path, *headers)), Peer(CALLERS.look_up(peer)))
 
 
 @pytest.mark.clause("E2", "E6")
-def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> None:
+def test_it_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
     poller = a_poller(store, clock)
-    front = Front(poller, Callers(("10.0.0.0/8",)), Limiter(3, 60_000), counts.attach(), clock)
-    front.look()
+    responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
+    responder.look()
     live, history = poller.site.paths
 
-    def answer(method: str, path: str, peer: str = "1.1.1.1:5", forwarded: str | None = None) -> Reply:
-        headers = {"host": "lookout"} | ({"if-none-match": "*"} if method == "GET" else {})
-        headers |= {} if forwarded is None else {"x-forwarded-for": forwarded}
-        return front.answer(method, path, "1.1", peer, SentHeaders(headers))
+    def code(method: str, path: str, peer: str = "1.1.1.1", forwarded: str = "") -> int:
+        headers = ["If-None-Match: *"] * (method == "GET") + [f"X-Forwarded-For: {forwarded}"] * bool(forwarded)
+        return ask(responder, method, path, peer, *headers).http_code
 
-    def ask(method: str, path: str, peer: str = "1.1.1.1:5", forwarded: str | None = None) -> int:
-        return answer(method, path, peer, forwarded).http_code
-
-    assert [ask(method, live) for method in ("GET", "HEAD", "OPTIONS", "HEAD", "POST")] == [304, 200, 204, 429, 429]
-    assert ask("HEAD", history) == 503, "the other path counts for itself"
-    assert [ask("GET", "/elsewhere") for _ in range(5)] == [404] * 5, "other paths have no limit"
-    assert ask("HEAD", live, "2.2.2.2:5") == 200, "another caller"
-    assert ask("HEAD", live, "1.1.1.1:9", "3.3.3.3") == 429, "a stranger's header is not believed"
-    assert ask("HEAD", live, "10.1.1.1:9", "1.1.1.1") == 429, "a trusted proxy's is"
-    assert ask("HEAD", live, "10.1.1.1:9", "3.3.3.3") == 200
+    assert [code(method, live) for method in ("GET", "HEAD", "OPTIONS", "HEAD", "POST")] == [304, 200, 204, 429, 429]
+    assert code("HEAD", history) == 503, "the other path counts for itself"
+    assert [code("GET", "/elsewhere") for _ in range(5)] == [404] * 5, "other paths have no limit"
+    assert code("HEAD", live, "2.2.2.2") == 200, "another caller"
+    assert code("HEAD", live, "1.1.1.1", "3.3.3.3") == 429, "a stranger's header is not believed"
+    assert code("HEAD", live, "10.1.1.1", "1.1.1.1") == 429, "a trusted proxy's is"
+    assert code("HEAD", live, "10.1.1.1", "3.3.3.3") == 200
     clock.elapsed += 59_001
-    assert dict(answer("HEAD", live).headers)["retry-after"] == "1", (
+    assert dict(ask(responder, "HEAD", live).headers)["retry-after"] == "1", (
         "seconds are rounded up: who waits for them is let in"
     )
     clock.elapsed += 999
-    assert ask("HEAD", live) == 200
+    assert code("HEAD", live) == 200
     counted = {key: number for key, number in counts.summarize(clock.elapsed).requests.items() if number}
     assert counted == {
         ("live", 200): 4,
@@ -202,34 +197,36 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
         return NO_TIMED_REPLIES._replace(ready={"/": build_status_page(b"")})
 
     poller = a_poller(store, clock, others=own, feeds=feeds)
-    front = Front(poller, Callers(()), Limiter(3, 60_000), counts.attach(), clock)
-    front.look()
+    responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
+    responder.look()
 
-    def ask(method: str, path: str, peer: str = "1.1.1.1:5") -> int:
-        return front.answer(method, path, "1.1", peer, SentHeaders({"host": "lookout"})).http_code
+    def code(method: str, path: str, peer: str = "1.1.1.1") -> int:
+        return ask(responder, method, path, peer).http_code
 
     asked = (("GET", "/"), ("HEAD", "/openapi.json"), ("OPTIONS", "/schemas/history.json"), ("GET", "/"))
-    assert [ask(*each) for each in asked] == [200, 200, 204, 429]
-    assert ask("POST", "/schemas/liveness.json") == 429
-    assert ask("GET", "/nowhere") == 404
-    assert ask("GET", "/", "2.2.2.2:5") == 200
-    assert [ask("GET", poller.site.paths[0]) for _ in range(4)] == [200, 200, 200, 429], "an endpoint counts for itself"
-    assert [ask("GET", "/assets/a.js") for _ in range(4)] == [200, 200, 200, 429], "and so does a file of the page"
-    assert ask("GET", "/assets/b.js") == 200
+    assert [code(*each) for each in asked] == [200, 200, 204, 429]
+    assert code("POST", "/schemas/liveness.json") == 429
+    assert code("GET", "/nowhere") == 404
+    assert code("GET", "/", "2.2.2.2") == 200
+    assert [code("GET", poller.site.paths[0]) for _ in range(4)] == [200, 200, 200, 429], (
+        "an endpoint counts for itself"
+    )
+    assert [code("GET", "/assets/a.js") for _ in range(4)] == [200, 200, 200, 429], "and so does a file of the page"
+    assert code("GET", "/assets/b.js") == 200
     assert counts.summarize(clock.elapsed).requests["other", 429] == 3
 
 
-def test_the_store_errors_of_a_front_are_counted_once_each() -> None:
+def test_the_store_errors_are_counted_once_each() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
-    front = Front(a_poller(store, clock), Callers(()), None, counts.attach(), clock)
+    responder = Responder(a_poller(store, clock), CALLERS, None, counts.attach(), clock)
     store.unreadable = {"changed", "live", "history"}
     for _ in range(3):
-        front.look()
-        front.check_time()
+        responder.look()
+        responder.check_time()
     assert counts.summarize(clock.elapsed).store_errors == 3
     store.unreadable = set()
-    front.look()
-    front.check_time()
+    responder.look()
+    responder.check_time()
     assert counts.summarize(clock.elapsed).store_errors == 3
 
 
@@ -247,9 +244,9 @@ class FailsWhileAsked(Poller):
 def test_an_error_that_the_store_meets_while_errors_are_counted_is_counted_too() -> None:
     clock, counts = SetClock(), Counts(1)
     poller = FailsWhileAsked(FakeReader(), clock, 300_000, Site(paths("protocol")))
-    front = Front(poller, Callers(()), None, counts.attach(), clock)
+    responder = Responder(poller, CALLERS, None, counts.attach(), clock)
     for _ in range(3):
-        front.check_time()
+        responder.check_time()
         assert counts.summarize(clock.elapsed).store_errors == poller.met
 
 

@@ -12,11 +12,10 @@ from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.routes import paths
 from lookout.server.callers import Callers
-from lookout.server.counts import Counts
 from lookout.server.follower import Follower
-from lookout.server.front import Front
 from lookout.server.poller import Poller
-from lookout.server.responder import respond
+from lookout.server.responder import Responder, respond
+from lookout.server.shared import Counts
 from lookout.server.site import Site
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import NOON, SECOND
@@ -35,8 +34,8 @@ class BrokenPoller(Poller):
 def test_a_bug_does_not_end_a_look_and_is_logged_with_what_was_looked_at() -> None:
     clock = SetClock()
     poller = BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol")))
-    front = Front(poller, Callers(()), None, Counts(1).attach(), clock)
-    follower = Follower(front)
+    responder = Responder(poller, Callers(()), None, Counts(1).attach(), clock)
+    follower = Follower(responder)
     with capture_logs() as log:
         follower.start()
         until(lambda: min(map(looks(log).count, ("the store", "the time"))) >= 2, "each look died twice")
@@ -75,7 +74,7 @@ def test_a_history_is_given_up_while_the_thread_that_reads_the_store_is_stuck_af
 
     reader = StuckReader(path)
     poller = Poller(reader, clock, 300 * SECOND, Site(paths("protocol")))
-    follower = Follower(Front(poller, Callers(()), None, Counts(1).attach(), clock))
+    follower = Follower(Responder(poller, Callers(()), None, Counts(1).attach(), clock))
     follower.start()
     assert reader.is_stuck.wait(10)
     assert codes() == [200, 200]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookout.server.hosts import is_one_host
+from lookout.server.request import is_one_host
 from tests.header_cases import BAD_HOSTS, GOOD_HOSTS
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.server.limiter import CallerOnPath, Limiter, OwnLimiter
+from lookout.server.shared import CallerOnPath, Limiter, OwnLimiter
 
 LIMIT: Final = 120
 BAN_MS: Final = 60_000
@@ -192,9 +192,9 @@ def ask_for_ever(limiter: Limiter, asking: Event) -> None:
 
 
 def hold(limiter: Limiter, holding: Event) -> None:
-    with limiter.table.locked(0):
-        holding.set()
-        signal.pause()
+    limiter.table.lock(0)
+    holding.set()
+    signal.pause()
 
 
 @pytest.mark.parametrize("deed", [ask_for_ever, hold], ids=["while it counts", "while it holds the lock"])

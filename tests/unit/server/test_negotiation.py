@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.server.negotiation import prefers_gzip
+from lookout.server.request import prefers_gzip
 from tests.header_cases import ACCEPT_ENCODINGS
 
 

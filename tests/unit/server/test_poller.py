@@ -271,7 +271,7 @@ def test_a_damaged_document_is_not_served() -> None:
 
 def gzip_of(followed: Followed, path: str) -> bytes | None:
     """What who understands gzip is sent, if that is gzip."""
-    reply = respond(followed.poller.resources, "GET", path, None, "gzip")
+    reply = respond(followed.poller.resources, "GET", path, None, prefers_gzip=True)
     assert (reply.http_code, dict(reply.headers)["etag"]) == (200, etag(reply.body))
     return reply.body if ("content-encoding", "gzip") in reply.headers else None
 
@@ -375,5 +375,5 @@ def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
     store.publish("live", b"live 1")
     poller.look()
     poller.check_time()
-    assert respond(poller.resources, "GET", poller.site.paths[0], None, "gzip").body == compress(b"live 1")
+    assert respond(poller.resources, "GET", poller.site.paths[0], None, prefers_gzip=True).body == compress(b"live 1")
     assert ages[-1] == 1_000

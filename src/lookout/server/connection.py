@@ -1,0 +1,376 @@
+"""A connection of HTTP/1.1, and the server that accepts them: bytes in, bytes out."""
+
+import asyncio
+import re
+import socket
+import time
+from collections import Counter
+from contextlib import suppress
+from email.utils import formatdate
+from struct import Struct
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+from lookout.base.deadline import ends_within
+from lookout.base.logger import get_logger
+from lookout.server.callers import Caller, Callers, Peer
+from lookout.server.request import RefusedError, Request, is_hopeless, parse_head
+from lookout.server.shared import Closed
+
+STALLED_S: Final = 30.0
+_END: Final = b"\r\n\r\n"
+_EMPTY_LINES: Final = re.compile(rb"(?:\r\n)+")
+_MOST_HEAD: Final = 32_768
+_AT_ONCE: Final = 16  # requests of one connection, and connections that are accepted: then others have their turn
+_KEPT_HEADS: Final = 1_024
+_LINGER_S: Final = 1.0  # and up to a second more, until the next look
+_MOST_DISCARDED: Final = 65_536
+_STOP_S: Final = 5.0
+_NO_FILES_S: Final = 0.2
+_FULL: Final = 262_144  # bytes of answers that wait to be sent, all of which are shared with other connections
+_RESET: Final = Struct("=ii").pack(1, 0)
+# What a connection may have on its way, so that many that are not served or do not read take little of the kernel; and
+# so that it soon shows whether a slow reader reads.
+_BUFFERS: Final = {socket.SO_RCVBUF: 16_384, socket.SO_SNDBUF: 262_144}
+
+log = get_logger("server")
+
+
+class Limits(NamedTuple):
+    """What one process allows its connections: how many, how many of one network (0: any number), and how long without
+    progress."""
+
+    connections: int
+    per_network: int = 0
+    stalled_s: float = STALLED_S
+
+
+class Application(Protocol):
+    """What answers."""
+
+    def answer(self, request: Request, connection: "Connection", /) -> bytes | None:
+        """The whole answer, or None if it will be given to the connection's ``reply``."""
+
+    def refuse(self, http_code: int, /) -> bytes:
+        """The answer to what is no request: 400, or 431 if its head is too long."""
+
+    def note_closed(self, reason: Closed, /) -> None:
+        """A connection was closed so that others are let in."""
+
+    def begin_second(self, date: bytes, connections: int, /) -> None:
+        """Called about every second, with the line of a head that says so, and how many connections are open."""
+
+
+class HttpServer:
+    """Accepts the connections of a listening socket, between ``async with`` and its end."""
+
+    def __init__(self, listener: socket.socket, application: Application, limits: Limits, callers: Callers) -> None:
+        self.application = application
+        self.heads: dict[bytes, Request] = {}  # of the last second (A14)
+        self.now = time.monotonic()
+        self._listener = listener
+        self._limits = limits
+        self._callers = callers
+        self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._of_network: Counter[bytes] = Counter()
+        self._all_closed = asyncio.Event()
+        self._retry: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        for buffer, size in _BUFFERS.items():
+            self._listener.setsockopt(socket.SOL_SOCKET, buffer, size)
+        self._listener.setblocking(False)
+        self._look()
+        self._begin_to_accept()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Answers that were begun have some seconds more."""
+        self._loop.remove_reader(self._listener)
+        self._timer.cancel()
+        if self._retry is not None:
+            self._retry.cancel()
+        self._listener.close()
+        self._all_closed.clear()
+        for connection in tuple(self._open):
+            connection.finish()
+        if self._open and not await ends_within(self._all_closed.wait(), _STOP_S):
+            log.info("requests that were not finished were cut off")
+        for connection in tuple(self._open):
+            connection.abort()
+
+    def parse(self, head: bytes) -> Request:
+        request = self.heads.get(head)
+        if request is None:
+            request = parse_head(head)
+            if request.may_be_kept and len(self.heads) < _KEPT_HEADS:
+                self.heads[head] = request
+        return request
+
+    def forget(self, connection: "Connection") -> None:
+        if self._open.pop(connection, None) is not None:
+            network = connection.peer.caller.network
+            self._of_network[network] -= 1
+            if not self._of_network[network]:
+                del self._of_network[network]
+        if not self._open:
+            self._all_closed.set()
+
+    def _begin_to_accept(self) -> None:
+        self._loop.add_reader(self._listener, self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                accepted, address = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except (OSError, MemoryError):  # asking again at once would take all of a processor
+                self._loop.remove_reader(self._listener)
+                self._retry = self._loop.call_later(_NO_FILES_S, self._begin_to_accept)
+                return
+            caller = self._callers.look_up(address[0] if address else "")
+            if self._admits(caller):
+                connection = Connection(self, caller)
+                self._of_network[caller.network] += 1
+                self._open[connection] = self._loop.create_task(self._open_transport(connection, accepted))
+            else:
+                accepted.close()
+                self.application.note_closed("crowded")
+
+    def _admits(self, caller: Caller) -> bool:
+        share = 0 if caller.is_trusted else self._limits.per_network
+        return len(self._open) < self._limits.connections and not 0 < share <= self._of_network[caller.network]
+
+    async def _open_transport(self, connection: "Connection", accepted: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: connection, accepted)
+        except (OSError, MemoryError):  # it is gone already, or there is no room for it
+            accepted.close()
+            self.forget(connection)
+
+    def _look(self) -> None:
+        """What is done every second."""
+        self.now = time.monotonic()
+        self.heads.clear()
+        for connection in tuple(self._open):
+            if connection.is_stalled(self.now, self._limits.stalled_s):
+                self.application.note_closed("stalled")
+        self.application.begin_second(f"date: {formatdate(usegmt=True)}\r\n".encode(), len(self._open))
+        self._timer = self._loop.call_later(min(1 - time.time() % 1, self._limits.stalled_s / 5), self._look)
+
+
+class Connection(asyncio.Protocol):
+    """Requests of one connection, answered in their order."""
+
+    __slots__ = (
+        "_body",
+        "_discarded",
+        "_heard_at",
+        "_is_busy",
+        "_is_ended",
+        "_is_full",
+        "_is_last",
+        "_moved_at",
+        "_searched",
+        "_server",
+        "_taken",
+        "_transport",
+        "_unread",
+        "_written",
+        "peer",
+    )
+
+    def __init__(self, server: HttpServer, caller: Caller) -> None:
+        self.peer = Peer(caller)
+        self._server = server
+        self._transport: Any = None  # asyncio's, once there is one
+        self._unread = b""
+        self._searched = 0  # bytes of it in which no head ends
+        self._heard_at = self._moved_at = server.now  # when a head began; when an answer was taken, or there was none
+        self._written = self._taken = 0  # bytes of answers
+        self._is_full = False  # the other end does not read as fast as it asks
+        self._is_busy = False  # the application has not answered yet
+        self._is_ended = False  # the other end sends no more
+        self._is_last = False  # nothing more is answered
+        self._discarded = 0
+        self._body: tuple[int, asyncio.Future[None]] | None = None
+
+    # ---- What the event loop calls
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        transport.set_write_buffer_limits(_FULL)
+        if self._is_last:  # the server has ended meanwhile
+            self._transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_last:
+            self._discarded += len(data)
+            if self._discarded > _MOST_DISCARDED:
+                self._transport.close()
+            return
+        if not self._unread:
+            request = self._server.heads.get(data)
+            if request is not None and not (self._is_busy or self._is_full):  # the usual case: one head, known
+                self._respond(request)
+                return
+            self._heard_at = self._server.now
+        self._unread += data
+        if self._is_busy:
+            self._offer_body()
+        else:
+            self._proceed()
+
+    def eof_received(self) -> bool:
+        """Whether the transport stays open: what was asked before is answered first."""
+        self._is_ended = True
+        self._offer_body()
+        self._proceed()
+        return not self._is_last
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        if self._is_last:
+            self._transport.resume_reading()
+        self._proceed()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._is_ended = self._is_last = True
+        self._offer_body()
+        self._server.forget(self)
+
+    # ---- What the application calls
+
+    def reply(self, wire: bytes) -> None:
+        """Send the answer that was waited for, and nothing after it."""
+        self._is_busy = False
+        self._heard_at = self._server.now
+        if not self._is_last:
+            self._write(wire)
+            self._end()
+
+    async def read_body(self, length: int) -> bytes:
+        """So many bytes that follow the head, or fewer if no more come."""
+        self._body = (length, asyncio.get_running_loop().create_future())
+        self._transport.resume_reading()
+        self._offer_body()
+        await self._body[1]
+        self._body = None
+        return self._unread[:length]
+
+    # ---- What the server calls
+
+    def is_stalled(self, now: float, stalled_s: float) -> bool:
+        """Whether nothing moved for too long, and so this connection was closed in the middle of something."""
+        if self._transport is None or (self._is_busy and self._body is None):
+            self._moved_at = now
+            return False
+        left = self._transport.get_write_buffer_size()
+        if self._written - left != self._taken:
+            self._taken = self._written - left
+            self._moved_at = now
+        # With answers left to read, asking for more of them is no progress.
+        since = self._moved_at if left else max(self._moved_at, self._heard_at)
+        if now - since < (_LINGER_S if self._is_last and not left else stalled_s):
+            return False
+        self.abort()
+        return bool(left or (self._unread and not self._is_last))
+
+    def finish(self) -> None:
+        """Send what was begun, and close."""
+        self._is_last = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once. Bytes that nobody reads are not kept for later."""
+        if self._transport is not None:
+            if self._transport.get_write_buffer_size():
+                with suppress(OSError):
+                    self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._transport.abort()
+
+    # ---- From bytes to answers
+
+    def _proceed(self) -> None:
+        """Answer what has arrived, as far as the other end reads the answers."""
+        if self._is_last:
+            return
+        for _ in range(_AT_ONCE):
+            if self._is_full or self._is_busy:
+                return
+            try:
+                head = self._take_head()
+                request = None if head is None else self._server.parse(head)
+            except RefusedError as refused:
+                self._write(self._server.application.refuse(refused.http_code))
+                self._end()
+                return
+            if request is None:
+                if self._is_ended:
+                    self.finish()
+                else:
+                    self._transport.resume_reading()
+                return
+            self._respond(request)
+            if not request.keeps_open:
+                return
+        self._transport.pause_reading()
+        asyncio.get_running_loop().call_soon(self._proceed)
+
+    def _take_head(self) -> bytes | None:
+        """The next whole head; None if there is none yet."""
+        unread = self._unread
+        if empty := _EMPTY_LINES.match(unread):
+            unread = unread[empty.end() :]
+        end = unread.find(_END, max(0, self._searched - 3), _MOST_HEAD)
+        if end >= 0:
+            self._unread = unread[end + 4 :]
+            self._searched = 0
+            self._heard_at = self._server.now
+            return unread[: end + 4]
+        self._unread = unread
+        if is_hopeless(unread, max(0, self._searched - 1), _MOST_HEAD):
+            raise RefusedError(400)
+        if len(unread) >= _MOST_HEAD:
+            raise RefusedError(431)
+        self._searched = len(unread)
+        return None
+
+    def _respond(self, request: Request) -> None:
+        wire = self._server.application.answer(request, self)
+        if wire is None:
+            self._is_busy = True
+            self._transport.pause_reading()
+            return
+        self._write(wire)
+        if not request.keeps_open:
+            self._end()
+
+    def _write(self, wire: bytes) -> None:
+        self._written += len(wire)
+        self._transport.write(wire)
+
+    def _end(self) -> None:
+        """Close after what was written. Closed with bytes unread, the other end would be told of a reset, and could
+        lose the answer: so what it still sends is read for a moment."""
+        self._is_last = True
+        self._unread = b""
+        if self._is_ended:
+            self._transport.close()
+            return
+        self._transport.write_eof()
+        if not self._is_full:
+            self._transport.resume_reading()
+
+    def _offer_body(self) -> None:
+        if self._body is not None:
+            length, waiting = self._body
+            if (len(self._unread) >= length or self._is_ended) and not waiting.done():
+                self._transport.pause_reading()
+                waiting.set_result(None)

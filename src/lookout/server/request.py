@@ -1,0 +1,175 @@
+"""The head of a request: from its bytes to what an answer depends on, as a pure function."""
+
+import re
+from collections.abc import Mapping, Sequence
+from ipaddress import AddressValueError, IPv6Address
+from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+# A method may be any token (A2), of which llhttp knows some; it reads all others as PUT. It would also take two spaces,
+# and versions that are not spoken here.
+_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/1\.([01])\r\n")
+_READ_BY_NAME: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"CONNECT"})
+_HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
+_AUTHORITY: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+_HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?")
+_LONGEST_HOST: Final = 300  # a name has at most 255 characters; then the port
+# A coding and perhaps its weight, from 0 to 1 with at most three digits after the point. What is written in any other
+# way says nothing.
+_CODING: Final = re.compile(
+    r"[ \t]*([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?[ \t]*", re.ASCII
+)
+_LONGEST_CODINGS: Final = 256  # ten times what browsers send; reading more costs more than it can save
+# A head with any other header may say who its sender is, and is not kept (A14).
+_SAYS_NOTHING_OF_ITS_SENDER: Final = frozenset(
+    (
+        *("accept", "accept-encoding", "accept-language", "cache-control", "connection", "dnt", "host"),
+        *("if-none-match", "origin", "pragma", "priority", "referer", "upgrade-insecure-requests", "user-agent"),
+        *("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform", "sec-gpc"),
+        *("sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user"),
+    )
+)
+_LONGEST_KEPT: Final = 1_024
+
+
+class RefusedError(Exception):
+    """These bytes are not the head of a request, or too long for one; the code is the answer's."""
+
+    def __init__(self, http_code: int = 400) -> None:
+        super().__init__(http_code)
+        self.http_code = http_code
+
+
+class Request(NamedTuple):
+    """``path`` is percent-decoded and without the query. ``headers`` are lines by name, in lower case. ``keeps_open``
+    says whether another request may follow: not after a body, which nobody reads. ``may_be_kept`` says whether the head
+    is short and names nobody."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, list[str]]
+    names_one_host: bool
+    prefers_gzip: bool
+    if_none_match: str | None
+    keeps_open: bool
+    may_be_kept: bool
+
+    def join(self, name: str) -> str | None:
+        """A header that may stand on several lines."""
+        return _join(self.headers, name)
+
+
+def is_hopeless(begun: bytes, searched: int, end: int) -> bool:
+    """Whether these bytes can never become a head: there is a line that ends with LF alone, or what is no text."""
+    return _HOPELESS.search(begun, searched, end) is not None
+
+
+def parse_head(head: bytes) -> Request:
+    """The request of a head, which ends with its only empty line; RefusedError if llhttp refuses it, or does not end it
+    there."""
+    line = _LINE.match(head)
+    if line is None or is_hopeless(head, 0, len(head)):
+        raise RefusedError
+    method, minor = line.groups()
+    seen = _Seen()
+    parser = HttpRequestParser(seen)
+    try:
+        parser.feed_data(memoryview(head)[:-1] if method in _READ_BY_NAME else b"PUT" + head[line.end(1) : -1])
+        if seen.is_ended:
+            raise RefusedError
+        parser.feed_data(head[-1:])
+    except HttpParserUpgrade:  # which nobody is offered here
+        pass
+    except HttpParserError:
+        raise RefusedError from None
+    if not seen.is_ended:
+        raise RefusedError
+    return _digest(method.decode(), minor == b"1", seen, len(head), is_upgrade=parser.should_upgrade())
+
+
+class _Seen:
+    """What llhttp finds in a head."""
+
+    def __init__(self) -> None:
+        self.target = b""
+        self.headers: dict[str, list[str]] = {}
+        self.is_ended = False
+
+    def on_url(self, piece: bytes) -> None:
+        self.target += piece
+
+    def on_header(self, name: bytes, text: bytes) -> None:
+        self.headers.setdefault(name.decode("latin-1").lower(), []).append(text.decode("latin-1").strip(" \t"))
+
+    def on_headers_complete(self) -> None:
+        self.is_ended = True
+
+
+def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bool) -> Request:
+    headers = seen.headers
+    path, query = _split_target(seen.target)
+    hosts = headers.get("host", ())
+    names_one_host = is_one_host(hosts) or not (is_1_1 or hosts)  # before 1.1 there need be none
+    has_body = "transfer-encoding" in headers or any(length.strip("0") for length in headers.get("content-length", ()))
+    has_more = has_body or "expect" in headers or is_upgrade
+    wants_close = "close" in (_join(headers, "connection") or "").lower()
+    return Request(
+        method,
+        path,
+        query,
+        headers,
+        names_one_host,
+        prefers_gzip(_join(headers, "accept-encoding") or ""),
+        _join(headers, "if-none-match"),
+        # After a wrong Host it is not known whose the next answer would be.
+        is_1_1 and names_one_host and not has_more and not wants_close,
+        size <= _LONGEST_KEPT and headers.keys() <= _SAYS_NOTHING_OF_ITS_SENDER,
+    )
+
+
+def _join(headers: Mapping[str, list[str]], name: str) -> str | None:
+    lines = headers.get(name)
+    return ", ".join(lines) if lines else None
+
+
+def _split_target(target: bytes) -> tuple[str, str]:
+    """The path, percent-decoded, and the query of a target in any form."""
+    authority = _AUTHORITY.match(target)
+    if authority and not authority[1]:
+        raise RefusedError
+    path, _, query = target[authority.end() if authority else 0 :].partition(b"#")[0].partition(b"?")
+    if authority and not path:
+        path = b"/"  # RFC 9112, 3.2.2
+    return unquote_to_bytes(path).decode("utf-8", "replace"), query.decode("latin-1")
+
+
+def is_one_host(lines: Sequence[str]) -> bool:
+    """Whether these lines name one host, by RFC 9112 and RFC 3986."""
+    named = _HOST.fullmatch(lines[0]) if len(lines) == 1 and len(lines[0]) <= _LONGEST_HOST else None
+    if named is None or named[1] is None:
+        return named is not None
+    try:
+        IPv6Address(named[1])
+    except AddressValueError:
+        return False
+    return True
+
+
+def prefers_gzip(accept_encoding: str) -> bool:
+    """Whether to answer with gzip rather than plain, by RFC 9110 (A15). A client that refuses both gets the plain
+    answer."""
+    if not 0 < len(accept_encoding) <= _LONGEST_CODINGS:
+        return False
+    weights: dict[str, float] = {}
+    for element in accept_encoding.lower().split(","):
+        if coding := _CODING.fullmatch(element):
+            name, weight = coding.groups(default="1")
+            name = "gzip" if name == "x-gzip" else name
+            # Of a coding that is there twice the lower weight counts: all clients can read the plain form.
+            weights[name] = min(float(weight), weights.get(name, 1.0))
+    others = weights.get("*", 0.0)
+    gzip = weights.get("gzip", others)
+    return gzip > 0 and gzip >= weights.get("identity", others)

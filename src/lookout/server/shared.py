@@ -1,0 +1,236 @@
+"""What the processes of a server share: the rate limit's table, and what each of them counts."""
+
+import mmap
+import os
+import secrets
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+from hashlib import blake2b
+from multiprocessing.reduction import DupFd
+from typing import Final, Literal, NamedTuple, Protocol, get_args
+
+from lookout.base.memory import nameless_file
+
+_NUMBER_BYTES: Final = 8
+_FORMAT: Final = "q"
+
+MINUTE_MS: Final = 60_000
+_WAYS: Final = 8  # entries among which a caller's one is looked for
+# The numbers of an entry: whose it is, when its minute or its ban ends, and how many requests passed in the minute; one
+# more than the limit means a ban.
+_NAME, _UNTIL_MS, _PASSED = range(3)
+_ENTRY: Final = 3
+_SET: Final = _WAYS * _ENTRY
+
+CODES: Final = (200, 204, 304, 400, 404, 405, 429, 503)
+ENDPOINTS: Final = ("live", "history")
+ROUTES: Final = (*ENDPOINTS, "other")
+Closed = Literal["stalled", "crowded"]  # why a connection was closed
+CLOSED: Final[tuple[Closed, ...]] = get_args(Closed)
+_CELL: Final = {(route, code): r * len(CODES) + c for r, route in enumerate(ROUTES) for c, code in enumerate(CODES)}
+_SEEN_MS, _GENERATED_AT, _STORE_ERRORS, _OPEN = range(len(_CELL), len(_CELL) + 4)
+_CLOSED: Final = {reason: _OPEN + 1 + number for number, reason in enumerate(CLOSED)}
+_CELLS: Final = len(_CELL) + 4 + len(_CLOSED)
+# A process that has not been seen for so long is none any more; what it counted still counts.
+_GONE_MS: Final = 5_000
+
+
+class SharedBytes:
+    """A block of zeros without a name. Passed to a process that is being started, it is the same block there."""
+
+    def __init__(self, size: int, file: int | None = None) -> None:
+        if file is None:
+            file = nameless_file()
+            os.ftruncate(file, size)
+        self._file = file
+        self.size = size
+        mapped = mmap.mmap(file, size)
+        self.view = memoryview(mapped)
+        # With the last view of it: a process that has one also keeps the places that were taken.
+        weakref.finalize(mapped, os.close, file).atexit = False
+
+    def lock(self, place: int) -> None:
+        """Keep other processes, not threads, from this place until ``unlock``. A process that dies lets go of it."""
+        lockf(self._file, LOCK_EX, 1, place)
+
+    def unlock(self, place: int) -> None:
+        lockf(self._file, LOCK_UN, 1, place)
+
+    def take_place(self, places: int) -> int:
+        """Hold the first of so many places that no other process holds, until this one ends."""
+        for place in range(places):
+            with suppress(OSError):
+                lockf(self._file, LOCK_EX | LOCK_NB, 1, place)
+                return place
+        raise RuntimeError("there are more processes than places in their shared memory")
+
+    def __reduce__(self) -> tuple[Callable[..., "SharedBytes"], tuple[object, ...]]:
+        return _received, (DupFd(self._file), self.size)
+
+
+class _SentFile(Protocol):
+    def detach(self) -> int: ...
+
+
+def _received(file: _SentFile, size: int) -> SharedBytes:
+    return SharedBytes(size, file.detach())
+
+
+class Limiter:
+    """The rate limit: how often one caller may ask for one path (E2). A table of fixed size, for all processes.
+
+    An entry is looked for in a set of eight that its hash chooses. If they are all taken, the one that ends first goes.
+    The hash has a secret key, so that nobody can aim at another caller's set. No address is in the table.
+    """
+
+    def __init__(self, limit: int, ban_ms: int, sets: int = 8_192, processes: int = 1) -> None:
+        self.limit = limit
+        self.ban_ms = ban_ms
+        self.sets = sets
+        self.key = secrets.token_bytes(16)
+        self.table = SharedBytes(sets * _SET * _NUMBER_BYTES)
+        self._processes = processes
+
+    def attach(self) -> "OwnLimiter":
+        """What counts in this process."""
+        return OwnLimiter(self) if self._processes == 1 else _LockingLimiter(self)
+
+
+class CallerOnPath:
+    """For whom requests count, and where."""
+
+    __slots__ = ("entry", "first", "name")
+
+    def __init__(self, name: int, first: int, entry: memoryview) -> None:
+        self.name = name
+        self.first = first  # place of its set in the table
+        self.entry = entry  # where it was last; another caller may have it now
+
+
+class OwnLimiter:
+    """Counts in one process, while there is no other."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limit = limiter.limit
+        self._ban_ms = limiter.ban_ms
+        self._sets = limiter.sets
+        self._key = limiter.key
+        self._table = limiter.table
+        self._numbers = limiter.table.view.cast(_FORMAT)
+
+    def locate_caller(self, path: str, caller: bytes) -> CallerOnPath:
+        digest = blake2b(caller + path.encode(errors="replace"), digest_size=16, key=self._key).digest()
+        name = int.from_bytes(digest[:8], "little", signed=True)
+        first = int.from_bytes(digest[8:], "little") % self._sets * _SET
+        return CallerOnPath(name, first, self._entry(first))
+
+    def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
+        """Count a request: 0 if it passes, or how much longer the caller is banned."""
+        entry = caller.entry
+        if entry[_NAME] != caller.name:
+            entry = self._find(caller)
+        left_ms = entry[_UNTIL_MS] - now_ms
+        if left_ms <= 0:  # the minute or the ban is over: this is the first request of a new minute
+            entry[_PASSED] = 1
+            entry[_UNTIL_MS] = now_ms + MINUTE_MS
+            return 0
+        passed = entry[_PASSED]
+        if passed > self._limit:
+            return left_ms  # asking on does not prolong the ban
+        entry[_PASSED] = passed + 1
+        if passed < self._limit:
+            return 0
+        entry[_UNTIL_MS] = now_ms + self._ban_ms
+        return self._ban_ms
+
+    def _find(self, caller: CallerOnPath) -> memoryview:
+        """This caller's entry, which may have to be taken from another."""
+        first, after = caller.first, caller.first + _SET
+        names = self._numbers[first + _NAME : after : _ENTRY].tolist()
+        if caller.name in names:
+            caller.entry = self._entry(first + names.index(caller.name) * _ENTRY)
+        else:
+            ends = self._numbers[first + _UNTIL_MS : after : _ENTRY].tolist()  # 0 if nobody had it yet
+            caller.entry = self._entry(first + ends.index(min(ends)) * _ENTRY)
+            caller.entry[_UNTIL_MS] = 0
+            caller.entry[_NAME] = caller.name  # last: if this process dies here, nobody inherits a ban
+        return caller.entry
+
+    def _entry(self, place: int) -> memoryview:
+        return self._numbers[place : place + _ENTRY]
+
+
+class _LockingLimiter(OwnLimiter):
+    """Counts in one of several processes."""
+
+    def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
+        self._table.lock(caller.first)
+        try:
+            return super().count_request(caller, now_ms)
+        finally:
+            self._table.unlock(caller.first)
+
+
+class Totals(NamedTuple):
+    """What all processes counted, those that are gone included."""
+
+    requests: dict[tuple[str, int], int]  # by route and code
+    store_errors: int
+    generated_at: tuple[int | None, ...]  # of the live report that each present process serves
+    connections: int  # of present processes
+    closed: dict[Closed, int]
+
+
+class Counts:
+    """A row of numbers for each process; each writes only its own."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self._rows = 2 * processes  # while one is being replaced there are two
+        self._memory = SharedBytes(self._rows * _CELLS * _NUMBER_BYTES)
+
+    def attach(self) -> "OwnCounts":
+        """A row for this process, for as long as it lives."""
+        return OwnCounts(self._row(self._memory.take_place(self._rows)))
+
+    def summarize(self, now_ms: int) -> Totals:
+        rows = [self._row(number) for number in range(self._rows)]
+        present = [row for row in rows if row[_SEEN_MS] and now_ms - row[_SEEN_MS] < _GONE_MS]
+        return Totals(
+            {key: sum(row[cell] for row in rows) for key, cell in _CELL.items()},
+            sum(row[_STORE_ERRORS] for row in rows),
+            tuple(row[_GENERATED_AT] or None for row in present),
+            sum(row[_OPEN] for row in present),
+            {reason: sum(row[cell] for row in rows) for reason, cell in _CLOSED.items()},
+        )
+
+    def _row(self, number: int) -> memoryview:
+        begin = number * _CELLS * _NUMBER_BYTES
+        return self._memory.view[begin : begin + _CELLS * _NUMBER_BYTES].cast(_FORMAT)
+
+
+class OwnCounts:
+    """The row of one process."""
+
+    def __init__(self, row: memoryview) -> None:
+        self._row = row
+
+    def count(self, route: str, http_code: int) -> None:
+        self._row[_CELL[route, http_code]] += 1
+
+    def mark_present(self, now_ms: int, generated_at: int | None) -> None:
+        """This process is there at this instant, and serves a live report of that one."""
+        self._row[_SEEN_MS] = now_ms
+        self._row[_GENERATED_AT] = generated_at or 0
+
+    def count_store_errors(self, store_errors: int) -> None:
+        """So many more looks at the store failed. For one thread alone: of two that add at once, one would be lost."""
+        self._row[_STORE_ERRORS] += store_errors
+
+    def count_closed(self, reason: Closed) -> None:
+        self._row[_CLOSED[reason]] += 1
+
+    def set_open(self, connections: int) -> None:
+        self._row[_OPEN] = connections
