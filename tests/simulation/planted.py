@@ -9,24 +9,18 @@ from lookout.alerts.outbox import Attempt
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.pieces import Pieces
 from lookout.base.threads import Caller
-from lookout.config.settings import Settings
 from lookout.core.heads import Reading
 from lookout.core.history import HistoryView
 from lookout.core.ledger import State
 from lookout.core.model import Check, Failed, Observation, Row
-from lookout.core.plan import Limits, Plan
+from lookout.core.plan import Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
 from lookout.monitor.alerts import NO_CAUSES, Alerts
-from lookout.monitor.comparer import Comparer
 from lookout.monitor.journal import Journal
 from lookout.monitor.publisher import Publisher
-from lookout.monitor.recorder import Recorder
 from lookout.monitor.resources import Resources
-from lookout.monitor.sources import Built
 from lookout.monitor.timeline import Step, Timeline
-from lookout.monitor.watcher import Watcher
-from lookout.protocols.source import Endpoint, Source
 from lookout.server.forms import Forms
 from lookout.server.mirror import Mirror, MirrorEvent, Read, ReadFailed
 from lookout.server.poller import Poller
@@ -83,37 +77,13 @@ class PublishesTwice(Publisher):
 class StopsWhenOvertaken(Publisher):
     """A store that is lost is taken for a request to stop."""
 
-    def apply_settings(self, settings: Settings) -> None:
-        super().apply_settings(settings)
-        self._whole = asyncio.current_task()
-
     async def run(self) -> None:
         try:
             await super().run()
         except LostStoreError:
-            if self._whole is not None:
-                self._whole.cancel()
+            whole = next(task for task in asyncio.all_tasks() if task.get_name() == "monitor")
+            whole.cancel()
             raise
-
-
-class DoesNotReload(Journal):
-    """Other settings are used from the next start on."""
-
-    def replan(self, plan: Plan, recorder: Recorder | None) -> None: ...
-
-
-class AsksOnAndOn(Watcher):
-    """What left the settings is asked all the same."""
-
-    def _cancel_tasks(self, *removed: Source | Endpoint | Comparer) -> None: ...
-
-
-class AsksAllAgain(Watcher):
-    """A reload is taken for a start."""
-
-    def replan(self, built: Built, limits: Limits, comparers: tuple[Comparer, ...] = ()) -> None:
-        super().replan(built, limits, comparers)
-        self.wake()
 
 
 class CountsItsAbsence(Alerts):
@@ -125,10 +95,11 @@ class CountsItsAbsence(Alerts):
 class KeepsWhoLeft(Alerts):
     """Episodes of checks and rules that left go on in silence."""
 
-    def apply_policy(self, policy: AlertPolicy) -> None:
+    def __init__(self, policy: AlertPolicy, stored: Mapping[str, bytes], resources: Resources) -> None:
+        super().__init__(policy, stored, resources)
         checks = frozenset(episode.check for episode in self._state.episodes)
         rules = tuple(replace(rule, checks=rule.checks | checks) for rule in policy.rules.rules)
-        super().apply_policy(replace(policy, rules=replace(policy.rules, rules=rules)))
+        self._policy = replace(policy, rules=replace(policy.rules, rules=rules))
 
 
 class TriesOnce(Alerts):

@@ -18,7 +18,7 @@ from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor
+from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built
@@ -33,7 +33,7 @@ from tests.builders import NOON
 FAILED = Failed("timeout")
 NO_SESSION = Session(cast("Any", None), 0)  # these sources need none
 
-Happening = Callable[[Monitor], None]
+Happening = Callable[[Succession], None]
 
 
 class FastLoop(asyncio.SelectorEventLoop):
@@ -212,6 +212,17 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
+def a_succession(
+    resources: Resources,
+    settings: Settings,
+    stored: Mapping[str, bytes] | None = None,
+    recorder: Recorder | None = None,
+) -> Succession:
+    """The monitors of one process, with these resources."""
+    build = lambda new, known, record: Monitor(new, known, resources, record)  # noqa: E731
+    return Succession(build, settings, stored or {}, recorder)
+
+
 def lived(
     seconds: float,
     plan: Plan,
@@ -228,7 +239,7 @@ def lived(
     stored: Mapping[str, bytes] | None = None,
     sent: list[str] | None = None,
 ) -> Kept:
-    """Let a monitor live for so long; what happens is called at its second with the monitor. It goes on from what is
+    """Let a monitor live for so long; what happens is called at its second with its succession. It goes on from what is
     ``stored``; the titles of its alerts are put into ``sent``."""
     writer = Kept()
     alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"})
@@ -244,11 +255,11 @@ def lived(
 
     async def live() -> None:
         settings = given_settings(plan, sources, endpoints, alerts=alerts)
-        monitor = Monitor(settings, stored or {}, resources, cast("Recorder | None", record))
-        task = asyncio.create_task(monitor.run())
+        succession = a_succession(resources, settings, stored or {}, cast("Recorder | None", record))
+        task = asyncio.create_task(succession.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())
-            happening(monitor)
+            happening(succession)
         await asyncio.sleep(seconds - asyncio.get_running_loop().time())
         assert not task.done(), task.exception()
         task.cancel()
@@ -262,13 +273,17 @@ def lived(
 def reloading(
     plan: Plan, sources: Sequence[Source], endpoints: Sequence[Endpoint], record: Record | None = None
 ) -> Happening:
-    return lambda monitor: monitor.apply_settings(
-        given_settings(plan, sources, endpoints), cast("Recorder | None", record)
-    )
+    settings = given_settings(plan, sources, endpoints)
+
+    def reload(succession: Succession) -> None:
+        under_way.add(asyncio.create_task(succession.replace(settings, cast("Recorder | None", record))))
+
+    under_way: set[asyncio.Task[None]] = set()
+    return reload
 
 
 def setting(clock: FastClock, by_ms: int) -> Happening:
-    def set_clock(_monitor: Monitor) -> None:
+    def set_clock(_succession: Succession) -> None:
         clock.ahead_ms += by_ms
 
     return set_clock

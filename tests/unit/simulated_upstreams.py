@@ -21,14 +21,14 @@ from lookout.demo.sim.server import UPSTREAMS
 from lookout.demo.sim.upstreams import Upstreams, launch_world
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor
+from lookout.monitor.monitor import Succession
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.resources import Resources
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from tests.builders import NOON
-from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record
+from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record, a_succession
 
 _Parsed = TypeVar("_Parsed")
 BASE = "http://simulated"
@@ -127,7 +127,7 @@ class Stored:
 class Life:
     """A monitor that lives, and the world that it lives in."""
 
-    monitor: Monitor
+    succession: Succession
     place: Place
     clock: FastClock
     store: Stored
@@ -147,8 +147,8 @@ class Life:
             await asyncio.sleep(1)
         return (self.clock.elapsed_ms() - began_ms) / 1000
 
-    def reload(self, config: str) -> None:
-        self.monitor.apply_settings(settings_of(self.folder, config), self.recorder)
+    async def reload(self, config: str) -> None:
+        await self.succession.replace(settings_of(self.folder, config), self.recorder)
 
     def gauge(self, name: str, service: str = "indexer") -> float | None:
         return self.registry.get_sample_value(f"lookout_coverage_{name}", {"service": service, "chain": "1"})
@@ -191,9 +191,9 @@ def live(
             open_thread=lambda _: nullcontext(InLine()),
         )
         recorder = cast("Recorder | None", record)
-        monitor = Monitor(settings_of(folder, config), store.load(), resources, recorder)
-        life = Life(monitor, place, clock, store, registry, instruments, folder, recorder)
-        task = asyncio.create_task(monitor.run())
+        succession = a_succession(resources, settings_of(folder, config), store.load(), recorder)
+        life = Life(succession, place, clock, store, registry, instruments, folder, recorder)
+        task = asyncio.create_task(succession.run())
         await asyncio.sleep(1)  # the first publication
         await story(life)
         assert not task.done(), task.exception()

@@ -481,16 +481,17 @@ def test_a_quiet_night_stores_nothing_and_a_bad_one_the_time_that_was_seen_and_t
     assert [name for name in night.store if night.store[name] != before[name]] == ["alerts"]
 
 
-async def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
+async def test_other_rules_and_targets_apply_after_a_reload_and_messages_wait_for_targets_that_stay() -> None:
     night = Night(first_rest_ms=HOUR)
     night.refusing = set(TARGETS.values())
     async with night.alerts.sending(night.ask):
         night.publish("unavailable")
         await until(lambda: retried(night, "ops") == retried(night, "chat") == 1)
-        night.alerts.apply_policy(a_policy({"ops": "another address"}))
+    night = Night(a_policy({"ops": "another address", "new": "b"}), stored=night.store)
+    assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
         await until(lambda: night.sent == [("another address", BEGAN)])
-        assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
-        night.alerts.apply_policy(a_policy({"ops": "another address", "new": "b"}))
         night.publish("current")
         await until(lambda: night.sent[1:] == [("another address", ENDED)])
         night.publish("unavailable")

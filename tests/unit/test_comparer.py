@@ -156,7 +156,7 @@ def test_what_was_found_survives_a_restart_and_leaves_with_the_table(tmp_path: P
         life.place.order("squid/1", "hole", blocks=200)  # it reaches back to the same blocks
         await life.wait(MINUTE)
         assert life.store.status() == INCOMPLETE
-        life.reload(a_config(first_block=None))
+        await life.reload(a_config(first_block=None))
         await life.until(lambda: life.store.status() == SYNCED, 2 * MINUTE)
         assert "coverage/indexer/1" not in life.store.pieces
         asked = len(life.requests())
@@ -186,7 +186,7 @@ def test_a_list_of_another_subject_starts_from_scratch(change: tuple[str, str], 
     async def story(life: Life) -> None:
         life.place.order("squid/1", "hole", blocks=30)
         await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
-        life.reload(config.replace(*change))
+        await life.reload(config.replace(*change))
         await life.wait(5)
         assert (life.gauge("missing") == 0) == is_other
         await life.wait(MINUTE)

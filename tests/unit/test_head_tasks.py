@@ -246,34 +246,13 @@ def test_without_any_agreement_a_position_waits_as_long_as_a_probe_may_last(
 
 
 @pytest.mark.clause("M8", "M12")
-def test_a_reload_of_the_endpoints_makes_no_position_wait() -> None:
-    """The last head still counts while the new ones are waited for."""
-    plan, record, indexer = a_plan(), Record(), Asked(INDEXER, Blocks(95))
-    silent = [Read(1, TIMEOUT, takes_s=TIMEOUT_S) for _ in range(2)]
+def test_a_reload_asks_everything_again_and_a_position_waits_for_the_first_head() -> None:
+    record, indexer, endpoint = Record(), Asked(INDEXER, Blocks(95)), Read(1, 105, takes_s=4)
     writer = lived(
-        40, plan, [indexer], [Read(1, 105)], (33.0, reloading(plan, [indexer], silent, record)), record=record
+        40, a_plan(), [indexer], [endpoint], (20.0, reloading(a_plan(), [indexer], [endpoint], record)), record=record
     )
-    assert judged(record, INDEXER) == [2_500, 35_000]
+    assert judged(record, INDEXER)[-1] == endpoint.ended[-1] == 25_250
     row = rows_of(writer.written[-1][1]["live"].body)["indexer", 1]
-    assert (row["status"], row["metrics"]) == ("current", {"position": 95, "head": 100})
-
-
-@pytest.mark.clause("M8", "M12")
-@pytest.mark.parametrize(
-    "was_there",
-    [pytest.param(False, id="a chain that is new"), pytest.param(True, id="a chain that left and is back")],
-)
-def test_a_reload_that_adds_a_chain_makes_its_positions_wait_for_its_first_head(*, was_there: bool) -> None:
-    narrow, wide, record = a_plan(), a_plan(chains=(1, 137)), Record()
-    here, there = (Asked(check, Blocks(95)) for check in (INDEXER, POLYGON))
-    ours, theirs = Read(1, 105), Read(137, 105, takes_s=6)
-    leave = reloading(narrow, [here], [ours], record)
-    add = reloading(wide, [here, there], [ours, theirs], record)
-    first = (wide, [here, there], [ours, theirs]) if was_there else (narrow, [here], [ours])
-    writer = lived(40, *first, (20.0, leave), (33.0, add), record=record)
-    assert judged(record, POLYGON)[-1] == theirs.ended[-1] == 39_750
-    assert judged(record, INDEXER) == [2_500, 35_000]
-    row = rows_of(next(written["live"].body for at, written in writer.written if at >= 39_750))["indexer", 137]
     assert (row["status"], row["metrics"]) == ("current", {"position": 95, "head": 100})
 
 
@@ -282,14 +261,6 @@ AT_MOST_MS = LAUNCH.jitter_ms + LAUNCH.probe_timeout_ms + SECOND
 
 def silent() -> list[Read]:
     return [Read(1, TIMEOUT, takes_s=TIMEOUT_S) for _ in range(2)]
-
-
-@pytest.mark.clause("M12")
-def test_a_reload_of_the_endpoints_prolongs_no_wait_for_the_first_head() -> None:
-    plan, record, indexer = a_plan(), Record(), Asked(INDEXER, Blocks(95))
-    reload = reloading(plan, [indexer], silent(), record)
-    lived(40, plan, [indexer], silent(), (9.0, reload), record=record)
-    assert judged(record, INDEXER)[0] <= AT_MOST_MS
 
 
 @pytest.mark.clause("M12")

@@ -20,7 +20,7 @@ from lookout.base.host_port import host_and_port
 from lookout.base.pieces import Pieces
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.monitor import Monitor
+from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.notices import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
@@ -32,6 +32,7 @@ from tests.unit.running_monitor import (
     FastLoop,
     InLine,
     KeptInMemory,
+    a_succession,
     given_settings,
     lived,
     running,
@@ -130,8 +131,8 @@ def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
 def test_a_note_is_published_at_once_and_leaves_when_it_is_over_without_waiting_for_a_history() -> None:
     tasks = []
 
-    def add(monitor: Monitor) -> None:
-        tasks.append(asyncio.ensure_future(monitor.notices.add(replace(NOTE, for_="60s"))))
+    def add(succession: Succession) -> None:
+        tasks.append(asyncio.ensure_future(succession.monitor.notices.add(replace(NOTE, for_="60s"))))
 
     plan = a_plan(limits=replace(LAUNCH, heartbeat_ms=10_000))
     written = lived(120, plan, [], [], (15, add)).written
@@ -146,13 +147,16 @@ def test_a_note_is_published_at_once_and_leaves_when_it_is_over_without_waiting_
 
 async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
     writer = Switched()
-    monitor = Monitor(given_settings(a_plan(chains=(1, 56))), {}, some_resources(writer, SystemClock()))
-    async with running(monitor.run()):
-        added = await monitor.notices.add(replace(NOTE, services=("indexer",)))
-        monitor.apply_settings(given_settings(a_plan()), None)
-        assert monitor.notices.list_valid(added.added_at) == (added,)
+    succession = a_succession(some_resources(writer, SystemClock()), given_settings(a_plan(chains=(1, 56))))
+    async with running(succession.run()):
+        before = succession.monitor.notices
+        added = await before.add(replace(NOTE, services=("indexer",)))
+        await succession.replace(given_settings(a_plan()), None)
+        assert succession.monitor.notices.list_valid(added.added_at) == (added,)
         with pytest.raises(NoticeError, match="there is no service 'squid'"):
-            await monitor.notices.add(replace(NOTE, services=("squid",)))
+            await succession.monitor.notices.add(replace(NOTE, services=("squid",)))
+        with pytest.raises(NotStoredError, match="the monitor ended"):  # asked of the one that was replaced
+            await before.add(NOTE)
 
 
 def post(address: str, path: str, body: bytes, **headers: str) -> tuple[int, Any]:
@@ -199,15 +203,15 @@ async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_ch
     routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
     lacking = "this monitor does not have the store, and so no notes and silences: it is starting or ending"
     nothing = {"error": f"{lacking}; try again"}
-    monitor = a_monitor(Switched())
+    succession = a_succession(some_resources(Switched(), SystemClock()), given_settings(a_plan()))
     with open_port("127.0.0.1:0", routes) as address:
 
         async def ask(body: bytes, path: str = "/notices") -> tuple[int, Any]:
             return await asyncio.to_thread(post, address, path, body, Lookout_Change="1")
 
         assert await ask(b"{}") == (503, nothing)
-        async with running(monitor.run()):
-            with desk.attached(monitor.notices):
+        async with running(succession.run()):
+            with desk.attached(succession):
                 http_code, refused = await ask(b'{"kind":"rumour"}')
                 assert (http_code, refused["error"][:16]) == (400, "cannot be read: ")
                 assert await ask(b'{"kind":"note"}') == (422, {"problems": ["text: missing; a note says something"]})

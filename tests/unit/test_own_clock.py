@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from lookout.core.heads import Reading
 from lookout.core.model import Failed, Members, Peers
 from lookout.core.own_clock import OwnClock, describe_clock_error
-from lookout.monitor.monitor import Monitor
+from lookout.monitor.monitor import Succession
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from tests.builders import BROADCASTERS, DAY, HOUR, MESSAGING, MINUTE, SECOND, a_plan
@@ -116,7 +116,7 @@ def test_by_a_clock_that_is_ahead_no_broadcaster_is_called_silent_and_the_operat
     [pytest.param(12, 0, id="longer than a probe may last"), pytest.param(1, 3, id="for a moment")],
 )
 def test_what_a_probe_found_while_the_monitor_itself_stood_still_is_no_observation(still_s: int, failures: int) -> None:
-    def stand_still(_monitor: Monitor) -> None:
+    def stand_still(_succession: Succession) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, FastLoop)
         loop._jumped_s += still_s  # as after SIGSTOP: the time has passed, and all timers are due
@@ -130,7 +130,7 @@ def test_what_a_probe_found_while_the_monitor_itself_stood_still_is_no_observati
 
 @pytest.mark.clause("M17", "M8")
 def test_a_head_that_was_read_while_the_monitor_stood_still_is_none() -> None:
-    def stand_still(_monitor: Monitor) -> None:
+    def stand_still(_succession: Succession) -> None:
         cast("FastLoop", asyncio.get_running_loop())._jumped_s += 12
 
     endpoint, record = Read(takes_s=4), Record()

@@ -15,6 +15,7 @@ from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.episodes import News
 from lookout.core.heads import Reading
+from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, MissingList, Nothing, Observation, Responding
 from lookout.core.services import SERVICES
 from lookout.documents.reports import documents_of
@@ -217,10 +218,10 @@ def test_a_service_that_is_called_chain_is_not_taken_for_a_chain(tmp_path: Path)
 def test_its_rows_leave_with_a_reload_and_return_with_their_past(settings: Settings, tmp_path: Path) -> None:
     ledger = replayed(settings, a_life((FIRST, Blocks(999)))).ledger
     ledger.publish(NOON + 2 * MINUTE)
-    ledger.replan(settings_of(CHAINS, tmp_path).plan())
+    ledger = Ledger(settings_of(CHAINS, tmp_path).plan(), ledger.state())
     ledger.publish(NOON + 3 * MINUTE)
     assert FIRST not in rows_in(documents_of(ledger)["live"].body)
-    ledger.replan(settings.plan())
+    ledger = Ledger(settings.plan(), ledger.state())
     ledger.publish(NOON + 6 * MINUTE)
     assert rows_in(documents_of(ledger)["live"].body)[FIRST]["reason"] == "no-observation"
     assert rows_in(documents_of(ledger)["history"].body, "rows")[FIRST]["buckets"] == "c?"

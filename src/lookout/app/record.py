@@ -2,8 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -24,59 +23,38 @@ class Record:
         self.recorder: Recorder | None = None
         self._folder = folder
         self._file_at = file_at
-        self._prepared: Recorder | None = None
-        self._is_closed = False
 
-    async def prepare(self, settings: MonitorTable) -> None:
-        """Open the file of these settings, for ``change`` to use. RecordTakenError if another process records to it. A
-        disk that hangs is not waited for: that is the recorder's part."""
-        recorder = self._of(settings)
-        if recorder is None or recorder is self.recorder:
-            return
-        self._prepared = recorder
-        is_taken = await _is_taken(recorder)
-        if is_taken or self._is_closed:
-            self._end_prepared()
-        if is_taken:
+    async def open(self, settings: MonitorTable) -> Recorder | None:
+        """The recorder for these settings: the one in use, if it has that file already. RecordTakenError if another
+        process records to it. A disk that hangs is not waited for: that is the recorder's part."""
+        recorder = self.find(settings)
+        if recorder is not None and recorder is not self.recorder and await _is_taken(recorder):
+            recorder.end()
             what = "another process records to it; give each monitor a file of its own"
             raise RecordTakenError(f"monitor.record: {recorder.path}: {what}")
+        return recorder
 
-    @contextmanager
-    def change(self, settings: MonitorTable) -> Iterator[Recorder | None]:
-        """Record by these settings from now on. The recorder before may be given its last inside the block; it is not
-        waited for."""
-        before, self.recorder = self.recorder, self._of(settings)
-        if self._prepared is self.recorder:
-            self._prepared = None
-        self._end_prepared()
-        yield self.recorder
-        if before is not None and before is not self.recorder:
+    def find(self, settings: MonitorTable) -> Recorder | None:
+        """The recorder for these settings, whoever else may have its file."""
+        if not settings.record:
+            return None
+        path, max_bytes = self._folder / settings.record, settings.record_max_mb * 1_000_000
+        used = self.recorder
+        if used is not None and (used.path == path or used.real_path == os.path.realpath(path)):
+            used.apply_settings(path, max_bytes)
+            return used
+        return Recorder(self._file_at(path, max_bytes))
+
+    def use(self, recorder: Recorder | None) -> None:
+        """Record with this one from now on. The one before has been given its last event, and is not waited for."""
+        before, self.recorder = self.recorder, recorder
+        if before is not None and before is not recorder:
             before.end()
 
     def close(self) -> None:
         """Wait for what was recorded to be written, and let others have the file."""
-        self._is_closed = True
-        self._end_prepared()
         if self.recorder is not None:
             self.recorder.close()
-
-    def _of(self, settings: MonitorTable) -> Recorder | None:
-        """The recorder that has the file already, or another one."""
-        if not settings.record:
-            return None
-        path = self._folder / settings.record
-        real_path = os.path.realpath(path)
-        max_bytes = settings.record_max_mb * 1_000_000
-        for known in (self.recorder, self._prepared):
-            if known is not None and (known.path == path or known.real_path == real_path):
-                known.apply_settings(path, max_bytes)
-                return known
-        return Recorder(self._file_at(path, max_bytes))
-
-    def _end_prepared(self) -> None:
-        prepared, self._prepared = self._prepared, None
-        if prepared is not None:
-            prepared.end()
 
 
 async def _is_taken(recorder: Recorder) -> bool:

@@ -19,6 +19,7 @@ from lookout.app.record import RecordTakenError
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
+from lookout.base.pieces import StateError
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.server_settings import ServerSettings
@@ -58,15 +59,12 @@ class ReloadableMonitor(Protocol):
 
     instruments: Instruments
 
-    async def prepare(self, new: Settings, /) -> None:
-        """RecordTakenError if it cannot use these settings."""
-
-    def apply_settings(self, new: Settings, /) -> None: ...
+    async def replace(self, new: Settings, /) -> None:
+        """Go on with these settings. RecordTakenError or StateError if that cannot be: then nothing changes."""
 
 
 class Reloader:
-    """The settings in force, the file that they come from, and what uses them: the monitor and the server that run. It
-    is one class, since a reload changes all of this together."""
+    """The settings in force, the file that they come from, and what uses them: the monitor and the server that run."""
 
     def __init__(self, path: Path, settings: Settings, clock: Clock) -> None:
         self.settings = settings
@@ -139,7 +137,7 @@ class Reloader:
                 new = await self._read()
                 self._check_buckets(new)
                 self._check_that_something_is_watched(new)
-                await self._prepare_monitor(new)
+                reloaded = await self._apply(new)
             except ConfigError as error:
                 reloaded = Reloaded(str(self.path), "refused", tuple(error.messages))
                 for problem in reloaded.problems:
@@ -148,8 +146,6 @@ class Reloader:
                 log.exception("a reload died of a bug")
                 what = f"{self.path}: cannot be used because of a bug ({type(error).__name__}); the log has more"
                 reloaded = Reloaded(str(self.path), "refused", (what,))
-            else:
-                reloaded = self._apply(new)
             self._last_outcome = reloaded.outcome
             if self._monitor is not None:
                 self._monitor.instruments.count_reload(reloaded.outcome)
@@ -174,20 +170,16 @@ class Reloader:
         if self.settings.sources_by_check() and not new.sources_by_check():
             raise ConfigError(self.path, ["names nothing to watch; restart the monitor if that is meant"])
 
-    async def _prepare_monitor(self, new: Settings) -> None:
-        try:
-            if self._monitor is not None:
-                await self._monitor.prepare(new)
-        except RecordTakenError as taken:
-            raise ConfigError(self.path, [str(taken)]) from None
-
-    def _apply(self, new: Settings) -> Reloaded:
+    async def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
         in_force = replace(
             new, **{each.name: getattr(old, each.name) for each in fields(Settings) if each.encode_name not in _APPLIED}
         )
         if self._monitor is not None:
-            self._monitor.apply_settings(in_force)
+            try:
+                await self._monitor.replace(in_force)
+            except (RecordTakenError, StateError) as error:
+                raise ConfigError(self.path, [str(error)]) from None
         self.settings, self.loaded_at = in_force, self._clock.now()
         if self._monitor is not None:
             self._monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=True)

@@ -46,27 +46,9 @@ class Ledger:
         self._history = History(plan.span, state.history)
         self._last_answer_at = state.last_answer_at
         self._rows: dict[Check, Row] = {}  # as published last
-        self._left: dict[Check, CheckState] = {}
         self._heads = {
             chain_id: Heads(block_time, state.heads.get(chain_id, ())) for chain_id, block_time in plan.chains.items()
         }
-        self._follow(plan, state.checks)
-        self._gone = [check for check in self._history.checks if check not in self._changed]
-
-    def replan(self, plan: Plan) -> None:
-        """Go on under another plan. What is watched under both is as it was; what left leaves with the next
-        publication, and only its buckets are kept (H15), and when it last answered. ValueError if the buckets are to be
-        of another length."""
-        before = (*self._gone, *self._checks)
-        if plan.span != self._plan.span:
-            self._history = History(plan.span, self._history.state())
-        for chain_id, block_time in plan.chains.items():
-            self._heads.setdefault(chain_id, Heads(block_time)).block_time = block_time
-        self._heads = {chain_id: self._heads[chain_id] for chain_id in plan.chains}
-        self._follow(plan, {**self._left, **self._judged})
-        self._gone = [check for check in before if check not in self._changed and check in self._history.checks]
-
-    def _follow(self, plan: Plan, known: Mapping[Check, CheckState]) -> None:
         self._plan = plan
         self._checks = plan.checks()
         self._judged: dict[Check, CheckState] = {}  # of the monitored: the newest row, published or not yet
@@ -75,11 +57,14 @@ class Ledger:
             if check not in plan.monitored:
                 self._changed[check] = unmonitored(check)
                 continue
-            before = known.get(check) or CheckState(Memory(), unobserved(check))
+            before = state.checks.get(check) or CheckState(Memory(), unobserved(check))
             memory = move_to(before.memory, plan.addresses.get(check, ""))
             self._judged[check] = before if memory is before.memory else CheckState(memory, before.row)
             self._changed[check] = before.row
-        self._left = {check: left for check in known if check not in self._judged and (left := _leave(known[check]))}
+        # What was taken out leaves with the next publication: its buckets are kept (H15), and when it last answered.
+        self._gone = [check for check in self._history.checks if check not in self._changed]
+        others = (known for check, known in state.checks.items() if check not in self._judged)
+        self._left = {known.row.check: left for known in others if (left := _leave(known))}
 
     @property
     def published_at(self) -> int | None:

@@ -44,25 +44,14 @@ class Alerts:
         self._outbox = Outbox(kept.messages, kept.next_number, resources.first_rest_ms)
         self._resources = resources
         self._request_publication: Callable[[], None] = lambda: None
-        self._tasks: dict[str, asyncio.Task[None]] | None = None  # by target; None while nothing is sent
         self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
-        self.apply_policy(policy)
+        # Episodes are found again by their rules' keys, and messages by the names of their targets.
+        removed = self._outbox.keep_targets(policy.targets)
+        self._report_removed(removed, "dropped", "its target is not configured any more")
+        self._set_gauges()
         if kept.restored_at is not None:
             for target in policy.targets:
                 self._put(target, write_restored(kept.restored_at, policy.deployment))
-
-    def apply_policy(self, policy: AlertPolicy) -> None:
-        """Use these rules and targets from the next publication on. Episodes are found again by their rules' keys, and
-        messages by the names of their targets."""
-        self._policy = policy
-        removed = self._outbox.keep_targets(policy.targets)
-        self._report_removed(removed, "dropped", "its target is not configured any more")
-        if self._tasks is not None:
-            for target in self._tasks.keys() - policy.targets.keys():
-                self._tasks.pop(target).cancel()
-            self._start_tasks(self._tasks)
-        self._wake_tasks()
-        self._set_gauges()
 
     def restart(self) -> None:
         """The monitor starts, or its clock was set."""
@@ -127,20 +116,15 @@ class Alerts:
     async def sending(self, request_publication: Callable[[], None]) -> AsyncIterator[None]:
         """Send meanwhile. At the end, wait a little for what is being sent."""
         self._request_publication = request_publication
-        self._tasks = {}
-        self._start_tasks(self._tasks)
+        tasks = [
+            asyncio.create_task(self._keep_sending(target), name=f"alert {target}") for target in self._policy.targets
+        ]
         try:
             yield
         finally:
-            tasks, self._tasks = self._tasks.values(), None
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _start_tasks(self, tasks: dict[str, asyncio.Task[None]]) -> None:
-        for target in self._policy.targets:
-            if target not in tasks:
-                tasks[target] = asyncio.create_task(self._keep_sending(target), name=f"alert {target}")
 
     async def _keep_sending(self, target: str) -> None:
         """Send to a target until cancelled. If that fails, by a bug or because there is no thread, it is started again:
@@ -193,8 +177,10 @@ class Alerts:
             self._accept(attempt)
             return
         self._resources.instruments.count_alert_message(queued.target, "retried")
-        if policy is self._policy:  # otherwise its address may be another one now, which is tried at once
-            self._refuse(attempt)
+        self._refuse(attempt)
+
+    def _refuse(self, attempt: Attempt) -> None:
+        self._outbox.refuse(attempt, self._resources.clock.elapsed_ms())
 
     def _send(self, address: str, message: Message) -> None:
         """Send a message, in the target's thread."""
@@ -220,9 +206,6 @@ class Alerts:
         self._resources.instruments.count_alert_message(attempt.queued.target, "sent")
         log.info("a message was sent", target=attempt.queued.target, message=attempt.number)
         self._set_gauges()
-
-    def _refuse(self, attempt: Attempt) -> None:
-        self._outbox.refuse(attempt, self._resources.clock.elapsed_ms())
 
     def _put(self, target: str, message: Message) -> None:
         title, body, is_over, event = message

@@ -1,7 +1,7 @@
 """The last outcome of every source, RPC endpoint and comparison: ``/sources`` on the admin port (M16)."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
@@ -158,10 +158,9 @@ class Board:
         entries.sort(key=lambda each: [int(part) if part.isdecimal() else part for part in _NUMBER.split(each.name)])
         return tuple(_describe(each) for each in entries)
 
-    def keep_only(self, watched: Collection[EntryKey]) -> None:
-        """Forget the others: they were removed from the configuration."""
-        self._entries = {key: entry for key, entry in self._entries.items() if key in watched}
-        self._coverages = {key: note for key, note in self._coverages.items() if key in watched}
+    def clear(self) -> None:
+        """A monitor starts, or starts again with other settings: nothing was asked yet."""
+        self._entries, self._coverages = {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)

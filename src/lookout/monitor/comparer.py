@@ -1,6 +1,6 @@
 """Comparing one indexer's list with its chain, look after look, for as long as the monitor runs (S17 to S19)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -23,7 +23,7 @@ _MINUTE_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Comparer:
-    """Of one check. It is replaced when its settings change; what is known of the list is the journal's."""
+    """Of one check; what is known of the list is the journal's."""
 
     comparison: Comparison
     rules: Rules
@@ -71,20 +71,13 @@ class Comparer:
             instruments.count_coverage_request(chain_id, endpoint, has_failed=cause is not None)
 
 
-def build_comparers(
-    settings: Settings, built: Built, journal: Journal, resources: Resources, before: Sequence[Comparer] = ()
-) -> tuple[Comparer, ...]:
-    """One for each check that has the table. One whose settings are as before is the very same, and so is a chain's
-    budget."""
-    budgets = {each.comparison.chain_id: each.comparison.budget for each in before}
+def build_comparers(settings: Settings, built: Built, journal: Journal, resources: Resources) -> tuple[Comparer, ...]:
+    """One for each check that has the table."""
 
-    def make_budget(tables: Iterable[CompleteTable], chain_id: int) -> Budget:
-        budget = budgets.setdefault(chain_id, Budget(resources.clock, 0))
-        budget.every_ms = _MINUTE_MS / min(table.requests_per_minute for table in tables)
-        return budget
+    def make_budget(tables: Iterable[CompleteTable], _chain_id: int) -> Budget:
+        return Budget(resources.clock, _MINUTE_MS / min(table.requests_per_minute for table in tables))
 
-    made = (
+    return tuple(
         Comparer(each, resources.rules_of(each.list.table), journal, resources)
         for each in build_comparisons(settings, built, make_budget)
     )
-    return tuple(next((old for old in before if old == new), new) for new in made)

@@ -24,11 +24,10 @@ class FollowedChain:
         self,
         endpoints: Sequence[Endpoint],
         agreement: Agreement,
-        has_head: asyncio.Event,
         journal: Journal,
         resources: Resources,
     ) -> None:
-        self.has_head = has_head  # to compare with; it is set too if none came in time
+        self.has_head = asyncio.Event()  # to compare with; it is set too if none came in time
         self._chain_id = endpoints[0].chain_id
         self._names = [endpoint.name for endpoint in endpoints]
         self._agreement = agreement

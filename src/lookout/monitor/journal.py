@@ -9,7 +9,6 @@ from lookout.core.completeness.coverage import Coverage
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import NO_GAPS, Check, Found, Observation, Row
-from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.coverages import Coverages
 from lookout.monitor.recorder import Recorder
@@ -56,16 +55,6 @@ class Journal:
             by_ms = step.at - step.expected_at
             log.warning("the clock was set", by_s=by_ms / 1000)
             self._start(step.at, step.expected_at, max(0, by_ms))
-
-    def replan(self, plan: Plan, recorder: Recorder | None) -> None:
-        """Continue under another plan, and record with this recorder, which may be the same."""
-        self.ledger.replan(plan)
-        self.causes = {check: cause for check, cause in self.causes.items() if check in plan.monitored}
-        self.changed.set()
-        if recorder is not self._recorder:
-            self._record(Stopped(self.now()))
-            self._recorder = recorder
-            self._record_start(self.now())
 
     def observe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""

@@ -78,21 +78,13 @@ class Instruments(Collector):
     def describe_watched(
         self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], built: Built
     ) -> None:
-        """What is watched from now on. Of what left there is no series any more; what came begins at 0, so that a rate
-        sees the first of it. Causes are too many for that: there the rate of all failures sees the first."""
+        """What is watched from now on. Series begin at 0, so that a rate sees the first of what they count. Causes are
+        too many for that: there the rate of all failures sees the first."""
+        self.board.clear()
         self._chains = chains
         services = (*SERVICES, *own_services)
         self._answers = {service.name: service.answer for service in services}
         endpoints = {(str(each.chain_id), each.name) for each in built.endpoints}
-        rows = {(check.service, chain_label(check)) for source in built.sources for check in source.checks}
-        sources = {_source_labels(source.checks) for source in built.sources}
-        self._series.keep_only("lookout_probes_total", {(service.name,) for service in services}, 1)
-        self._series.keep_only("lookout_probe_failures_total", rows, 2)
-        self._series.keep_only("lookout_probe_duration_seconds", sources, 2)
-        self._series.keep_only("lookout_head_reads_total", {(chain,) for chain, _ in endpoints}, 1)
-        for name in ("reads_total", "failures_total", "read_duration_seconds"):
-            self._series.keep_only(f"lookout_endpoint_{name}", endpoints, 2)
-        self._series.keep_only("lookout_coverage_requests_total", endpoints, 2)
         self._declare(services)
         for chain, endpoint in endpoints:
             for outcome in get_args(HeadOutcome):

@@ -1,4 +1,4 @@
-"""The whole monitor: built once, run, and given other settings while it runs."""
+"""The whole monitor, and how it is restarted in place with other settings."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
-from lookout.config.tables import ChainTable, RpcEndpoint
+from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger, State
 from lookout.core.own_clock import describe_clock_error
 from lookout.core.plan import Plan
@@ -20,12 +20,11 @@ from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.resources import Resources
-from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.state.codec import decode_sightings, decode_state, encode_sightings
 from lookout.state.coverages import decode_coverages
+from lookout.state.differ import all_pieces
 from lookout.store.protocol import LostStoreError
 
 _LOOK_EVERY_S: Final = 0.5
@@ -48,8 +47,7 @@ REAL_PARTS: Final = Parts()
 
 
 class Monitor:
-    """Probes, judges, publishes and stores. It continues from what is stored, runs once, and may be given other
-    settings meanwhile."""
+    """Probes, judges, publishes and stores. It continues from what is stored, and runs once."""
 
     def __init__(
         self,
@@ -65,7 +63,6 @@ class Monitor:
         self._resources = resources
         ledger = _resume_ledger(plan, stored, parts.ledger)
         self._built = resources.build_sources(settings, decode_sightings(stored))
-        self._describe_watched()
         alerts = parts.alerts(settings.alert_policy(resources.config), stored, resources)
         timeline, coverages = parts.timeline(resources.clock), decode_coverages(stored)
         self._journal = parts.journal(ledger, timeline, alerts, recorder, coverages)
@@ -79,6 +76,8 @@ class Monitor:
         """Run until cancelled. LostStoreError if the store is another monitor's now."""
         plan, published_at = self._settings.plan(), self._journal.ledger.published_at
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
+        chains = self._settings.description().chains
+        self._resources.instruments.describe_watched(chains, plan.own_services, self._built)
         self._resources.instruments.count_tasks_of(asyncio.get_running_loop())
         self._journal.start()
         self._set_compared_lists()
@@ -97,25 +96,10 @@ class Monitor:
         if lost := publishing.result():
             raise lost
 
-    def apply_settings(self, new: Settings, recorder: Recorder | None) -> None:
-        """Continue with other settings, and record with this recorder. Store and buckets have to be the same."""
-        old, self._settings, plan = self._settings, new, new.plan()
-        self._built = rebuild_sources(self._built, old, new, self._resources.build_sources)
-        self._journal.replan(plan, recorder)
-        self.notices.apply_settings(new)
-        self._publisher.apply_settings(new)
-        self._describe_watched()
-        self._comparers = build_comparers(new, self._built, self._journal, self._resources, self._comparers)
-        self._set_compared_lists()
-        self._watcher.replan(self._built, plan.limits, self._comparers)
-        self._pinger.apply_settings(new)
-        policy = new.alert_policy(self._resources.config)
-        if policy != old.alert_policy(self._resources.config):
-            self._journal.alerts.apply_policy(policy)
-
-    def _describe_watched(self) -> None:
-        chains, own_services = self._settings.description().chains, self._settings.plan().own_services
-        self._resources.instruments.describe_watched(chains, own_services, self._built)
+    def pieces(self) -> Mapping[str, bytes]:
+        """What a monitor that goes on from here has to be given, whether or not it could be stored."""
+        kept = self._publisher.keep()
+        return {} if kept.state.history is None else all_pieces(*kept).put
 
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
         """Publish until the store is lost, which ends the others. That is no failure of the group: one that fails
@@ -162,38 +146,47 @@ class Monitor:
         return {**sightings, **self._journal.coverages.pieces()}
 
 
-def rebuild_sources(
-    built: Built,
-    old: Settings,
-    new: Settings,
-    build: Callable[[Settings, Mapping[str, SeenBroadcasters]], Built] = sources_of,
-) -> Built:
-    """The sources of other settings. A source whose own settings are as they were is the very same, and so are the
-    endpoints of such a chain. Broadcasters that were seen stay seen; a source that listens elsewhere now asks for all
-    of them again."""
-    before, was, asked = (
-        {source.checks: source for source in built.sources},
-        old.sources_by_check(),
-        new.sources_by_check(),
-    )
-    seen = seen_by(built.sources)
-    made = build(new, {service: SeenBroadcasters(each.sightings) for service, each in seen.items()})
-    sources = (
-        before[source.checks] if was.get(source.checks[0]) == asked[source.checks[0]] else source
-        for source in made.sources
-    )
-    followed = [_endpoints(chain) for chain in old.chains]
-    untouched = {chain.id for chain in new.chains if _endpoints(chain) in followed}
-    kept = {(endpoint.chain_id, endpoint.name): endpoint for endpoint in built.endpoints}
-    endpoints = (
-        kept[endpoint.chain_id, endpoint.name] if endpoint.chain_id in untouched else endpoint
-        for endpoint in made.endpoints
-    )
-    return Built(tuple(sources), tuple(endpoints))
+Build = Callable[[Settings, Mapping[str, bytes], Recorder | None], Monitor]
 
 
-def _endpoints(chain: ChainTable) -> tuple[int, str, tuple[RpcEndpoint, ...]]:
-    return chain.id, chain.name, chain.rpc
+class Succession:
+    """Runs a monitor and, after each reload, the next one, which goes on from what the last one knew. Probes under way
+    are dropped, and count as nothing."""
+
+    def __init__(
+        self, build: Build, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None
+    ) -> None:
+        """StateError if what is stored cannot be read."""
+        self.monitor = build(settings, stored, recorder)
+        self._build = build
+        self._next: asyncio.Future[Callable[[], Monitor]]  # while it runs
+        self._has_begun = asyncio.Event()
+
+    async def run(self) -> None:
+        """Run until cancelled. LostStoreError if the store is another monitor's now."""
+        try:
+            while True:
+                self._next = asyncio.get_running_loop().create_future()
+                running = asyncio.create_task(self.monitor.run(), name="monitor")
+                self._has_begun.set()
+                try:
+                    await asyncio.wait((running, self._next), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    running.cancel()
+                    await asyncio.gather(running, return_exceptions=True)
+                if not running.cancelled():
+                    running.result()
+                await asyncio.sleep(GATHER_MS / 1000)  # after the last publication (M5)
+                self.monitor = self._next.result()()
+        finally:
+            self._has_begun.set()  # a reload that waits uses its settings when there is a monitor again
+
+    async def replace(self, settings: Settings, recorder: Recorder | None) -> None:
+        """Let a monitor of these settings go on. If it cannot be built, nothing changes, and the error says why."""
+        self._build(settings, self.monitor.pieces(), recorder)
+        self._has_begun.clear()
+        self._next.set_result(lambda: self._build(settings, self.monitor.pieces(), recorder))
+        await self._has_begun.wait()
 
 
 def _resume_ledger(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, State | None], Ledger]) -> Ledger:

@@ -20,6 +20,13 @@ class NotStoredError(Exception):
     """What was declared is not in the store; the text says what that means."""
 
 
+class StoppedError(NotStoredError):
+    """The monitor ended, or lost its store, before this was stored."""
+
+    def __init__(self) -> None:
+        super().__init__("the monitor ended, or lost its store, before this was stored")
+
+
 class NoticeKeeper:
     """Declares and ends notices, and waits until that is stored. All calls but ``list_valid`` are made on the event
     loop."""
@@ -27,14 +34,11 @@ class NoticeKeeper:
     def __init__(self, settings: Settings, stored: Mapping[str, bytes], journal: Journal) -> None:
         """Go on with what is stored. StateError if it cannot be read."""
         self._notices = decode_notices(stored)
-        self._pieces = encode_notices(self._notices)
+        self.pieces = encode_notices(self._notices)  # all that is to be in the store
         self._journal = journal
         self._unstored: list[asyncio.Future[None]] = []  # who waits for what the next publication stores
         self._being_stored: list[asyncio.Future[None]] = []
-        self.apply_settings(settings)
-
-    def apply_settings(self, settings: Settings) -> None:
-        """Notices are declared about what these settings have; those that there are stay as they are."""
+        self._is_stopped = False
         plan, description = settings.plan(), settings.description()
         services = tuple(each.name for each in description.services)
         self._watched = Watched(services, {each.id: each.name for each in settings.chains}, frozenset(plan.checks()))
@@ -61,14 +65,13 @@ class NoticeKeeper:
     def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
         return self._notices.find_silenced(at, checks)
 
-    def take_pieces(self) -> dict[str, bytes]:
-        """All that is to be in the store, with the publication that is written next."""
+    def begin_write(self) -> None:
+        """The pieces are being written."""
         self._being_stored += self._unstored
         self._unstored = []
-        return self._pieces
 
     def mark_stored(self) -> None:
-        """What was taken last is stored."""
+        """What was being written is stored."""
         for waiting in self._being_stored:
             if not waiting.done():
                 waiting.set_result(None)
@@ -76,13 +79,16 @@ class NoticeKeeper:
 
     def stop(self) -> None:
         """Nothing is stored any more."""
+        self._is_stopped = True
         for waiting in (*self._being_stored, *self._unstored):
             if not waiting.done():
-                waiting.set_exception(NotStoredError("the monitor ended, or lost its store, before this was stored"))
+                waiting.set_exception(StoppedError())
 
     async def _change(self, make: Callable[[int], tuple[Notices, Notice]]) -> Notice:
+        if self._is_stopped:
+            raise StoppedError
         self._notices, changed = make(self._journal.now())
-        self._pieces = encode_notices(self._notices)
+        self.pieces = encode_notices(self._notices)
         stored = asyncio.get_running_loop().create_future()
         self._unstored.append(stored)
         self._journal.changed.set()

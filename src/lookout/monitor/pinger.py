@@ -5,7 +5,6 @@ ask anybody because it lacks something of its own: its rows age, and it could se
 """
 
 import asyncio
-from contextlib import suppress
 from typing import Final
 
 from lookout.base.logger import get_logger
@@ -30,31 +29,21 @@ class Pinger:
         self._settings = settings
         self._instruments = resources.instruments
         self._open_session = resources.open_session
-        self._changed = asyncio.Event()
         self._failing = False
 
-    def apply_settings(self, settings: Settings) -> None:
-        if (settings.ping, settings.policy) != (self._settings.ping, self._settings.policy):
-            self._changed.set()
-        self._settings = settings
-
     async def run(self) -> None:
-        """Ping, until cancelled."""
+        """Ping, until cancelled; end at once if there is nobody to ping."""
+        if not self._settings.ping.url:
+            return
         async with self._open_session(TIMEOUT_S) as session:
             while True:
                 began_s = asyncio.get_running_loop().time()
                 wait_s = await self._ping_if_alive(session)
-                with suppress(TimeoutError):
-                    # wait_for might swallow the end
-                    async with asyncio.timeout_at(None if wait_s is None else began_s + wait_s):
-                        await self._changed.wait()
-                self._changed.clear()
+                await asyncio.sleep(max(0, began_s + wait_s - asyncio.get_running_loop().time()))
 
-    async def _ping_if_alive(self, session: Session) -> float | None:
-        """Ping; how long to wait from the beginning of this to the next, None for as long as the settings are these."""
+    async def _ping_if_alive(self, session: Session) -> float:
+        """Ping; how long to wait from the beginning of this to the next."""
         ping, policy = self._settings.ping, self._settings.policy
-        if not ping.url:
-            return None
         alive = self._instruments.readiness(2 * policy.heartbeat_s)
         if not alive.ready or self._instruments.is_exhausted(EXHAUSTED_RECHECKS * policy.recheck_s):
             return _LOOK_EVERY_S

@@ -30,7 +30,7 @@ log = get_logger("monitor")
 
 class Publisher:
     """Publishes the ledger: gathered, when something changed, and as often as the heartbeat demands. It runs on the
-    event loop; only the writing has a thread of its own. What it needs of the settings is computed when they change."""
+    event loop; only the writing has a thread of its own."""
 
     def __init__(
         self,
@@ -46,13 +46,9 @@ class Publisher:
         self._resources = resources
         self._writer = PublicationWriter(resources.writer, resources.clock, resources.instruments)
         self._stored_about = b""
-        self.apply_settings(settings)
-
-    def apply_settings(self, settings: Settings) -> None:
-        """Both documents have the new plan, and the description is the new one, from the next publication on."""
         self._heartbeat_ms = _heartbeat_ms(settings.plan().limits)
         self._write_history_every_ms = round(settings.history.write_every_s * 1000)
-        self._history_due_ms = self._resources.clock.elapsed_ms()
+        self._history_due_ms = resources.clock.elapsed_ms()
         self._description = settings.description()
 
     async def run(self) -> None:
@@ -68,6 +64,11 @@ class Publisher:
             finally:
                 if self._journal.changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
                     await self._publish_the_last(thread)
+
+    def keep(self) -> Kept:
+        """All that a monitor after this one goes on from (M7)."""
+        others = {**self._sources_pieces(), **self._journal.alerts.pieces(), **self._notices.pieces}
+        return Kept(self._journal.ledger.state(), others)
 
     async def _publish_always(self, thread: Caller) -> None:
         while True:
@@ -107,8 +108,8 @@ class Publisher:
         about = self._describe(at)
         if with_history or about != self._stored_about:  # no note waits for the next history
             documents["about"] = Document(about, etag(about), at)
-        others = {**self._sources_pieces(), **self._journal.alerts.pieces(), **self._notices.take_pieces()}
-        kept = Kept(ledger.state(), others)
+        kept = self.keep()
+        self._notices.begin_write()
         began_ms = clock.elapsed_ms()
         try:
             is_stored = await self._writer.write(thread, documents, kept)

@@ -1,7 +1,5 @@
 """The counters and histograms of the monitor: which there are, and the series that each has."""
 
-from collections import defaultdict
-from collections.abc import Set
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -54,7 +52,7 @@ _BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
 
 
 class Series:
-    """Counts and measures. It knows which series there are, so that those of what left can be removed."""
+    """Counts and measures."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._counters = {
@@ -64,22 +62,12 @@ class Series:
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
             for name, (what, *labels) in _HISTOGRAMS.items()
         }
-        self._labels: dict[str, set[tuple[str, ...]]] = defaultdict(set)
 
     def count(self, name: str, *labels: str, by: int = 1) -> None:
         """Count one, or 0: then the series is there from the beginning, and a rate sees the first."""
         counter = self._counters[name]
-        self._labels[name].add(labels)
         (counter.labels(*labels) if labels else counter).inc(by)
 
     def durations(self, name: str, *labels: str) -> Histogram:
         histogram = self._histograms[name]
-        self._labels[name].add(labels)
         return histogram.labels(*labels) if labels else histogram
-
-    def keep_only(self, name: str, kept: Set[tuple[str, ...]], width: int) -> None:
-        """Remove the series whose first labels, so many of them, are none of these."""
-        metric = self._counters.get(name) or self._histograms[name]
-        for labels in [each for each in self._labels[name] if each[:width] not in kept]:
-            metric.remove(*labels)
-            self._labels[name].remove(labels)

@@ -1,7 +1,8 @@
 """Asking every source and endpoint, and comparing every list, each on its own (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,7 +25,6 @@ from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
-from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source, observe
 
 EXHAUSTED_RECHECKS: Final = 2  # for so many of its waits after a fault of its own the monitor counts as exhausted
@@ -49,99 +49,46 @@ class Watcher:
         self._limits = limits
         self._resources = resources
         self.own_clock = OwnClock()
-        # While it runs.
-        self._session: Session
-        self._group: asyncio.TaskGroup | None = None
-        self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of what is asked
+        self._woken = asyncio.Event()
         self._chains: dict[int, FollowedChain] = {}
         self._failing: set[tuple[int, str]] = set()  # endpoints, by chain and name
         self._exhausted = False  # the monitor lacks something of its own (M17)
 
     async def run(self) -> None:
         """Ask, until cancelled."""
-        session = self._resources.open_session(self._limits.probe_timeout_ms / 1000)
-        try:
-            async with session as opened, asyncio.TaskGroup() as self._group:
-                self._session = replace(opened, hear_date=self._hear_date)
-                try:
-                    self._begin(_by_chain(self._built))
-                    self._start_missing_tasks()
-                    await asyncio.Event().wait()  # there may be nobody to ask yet
-                finally:
-                    self._group = None  # a task that is started while the others end would not be cancelled
-        finally:
-            self._tasks.clear()
-            self._end(*self._chains)
+        async with self._resources.open_session(self._limits.probe_timeout_ms / 1000) as opened:
+            self._session = replace(opened, hear_date=self._hear_date)
+            while True:
+                self._woken.clear()
+                await self._ask_until_woken()
 
     def wake(self) -> None:
         """Ask everything again at once, spread over the jitter: the clock was set (M12). An answer that is awaited, or
         waits for a head, is of before."""
         self.own_clock.forget()
-        self._cancel_tasks(*self._built.sources, *self._built.endpoints, *self._comparers)
-        self._end(*self._chains)
-        self._begin(_by_chain(self._built))
-        self._start_missing_tasks()
+        self._woken.set()
 
-    def replan(self, built: Built, limits: Limits, comparers: tuple[Comparer, ...] = ()) -> None:
-        """Continue with these. A source that was there before is not touched: it is asked when it would have been. So
-        are a chain's endpoints, if all of them were there; a chain that has others starts from scratch, since they
-        agree together."""
-        before, followed = _by_chain(self._built), _by_chain(built)
-        same_age = limits.head_max_age_ms == self._limits.head_max_age_ms
-        untouched = {each for each in before if same_age and before[each] == followed.get(each)}
-        kept = {id(each) for each in built.sources} | {id(each) for chain in untouched for each in before[chain]}
-        kept |= {id(each) for each in comparers}
-        asked: tuple[Source | Endpoint | Comparer, ...] = (
-            *self._built.sources,
-            *self._built.endpoints,
-            *self._comparers,
-        )
-        self._cancel_tasks(*(each for each in asked if id(each) not in kept))
-        self._end(*before.keys() - followed.keys())
-        self._built, self._limits, self._comparers = built, limits, comparers
-        sources, endpoints = map(_source_key, built.sources), map(_endpoint_key, built.endpoints)
-        self._resources.instruments.board.keep_only({*sources, *endpoints, *map(_coverage_key, comparers)})
-        self._failing &= {(each.chain_id, each.name) for each in built.endpoints}
-        if self._group is not None:
-            self._session = replace(self._session, timeout_s=limits.probe_timeout_ms / 1000)
-            self._begin({each: endpoints for each, endpoints in followed.items() if each not in untouched})
-            self._start_missing_tasks()
-
-    def _start_missing_tasks(self) -> None:
-        for source in self._built.sources:
-            self._start_task(source, partial(self._watch, source), f"watch {source.name}")
-        for endpoints in _by_chain(self._built).values():
-            for number, endpoint in enumerate(endpoints):
-                self._start_task(endpoint, partial(self._follow, endpoint, number), f"follow {endpoint.name}")
-        for comparer in self._comparers:
-            self._start_task(comparer, partial(self._compare, comparer), f"compare {comparer.name}")
-
-    def _start_task(
-        self, asked: Source | Endpoint | Comparer, ask: Callable[[], Coroutine[None, None, NoReturn]], name: str
-    ) -> None:
-        if self._group is not None and id(asked) not in self._tasks:
-            self._tasks[id(asked)] = self._group.create_task(ask(), name=name)
-
-    def _cancel_tasks(self, *removed: Source | Endpoint | Comparer) -> None:
-        for asked in removed:
-            if task := self._tasks.pop(id(asked), None):
-                task.cancel()
-
-    def _begin(self, chains: Mapping[int, list[Endpoint]]) -> None:
-        """Let the endpoints of these chains agree from scratch. Positions wait for the first head of a chain alone: one
-        whose endpoints are others now has its last head."""
-        for chain_id, endpoints in chains.items():
-            before = self._chains.get(chain_id)
-            has_head = asyncio.Event() if before is None else before.has_head
-            self._end(chain_id)
+    async def _ask_until_woken(self) -> None:
+        by_chain: dict[int, list[Endpoint]] = defaultdict(list)
+        for endpoint in self._built.endpoints:
+            by_chain[endpoint.chain_id].append(endpoint)
+        for chain_id, endpoints in by_chain.items():
             agreement = Agreement(len(endpoints), self._limits.head_max_age_ms)
-            chain = FollowedChain(endpoints, agreement, has_head, self._journal, self._resources)
+            chain = self._chains[chain_id] = FollowedChain(endpoints, agreement, self._journal, self._resources)
             chain.wait_for_all(self._limits.probe_timeout_ms)
-            self._chains[chain_id] = chain
-
-    def _end(self, *chain_ids: int) -> None:
-        for chain_id in chain_ids:
-            if chain := self._chains.pop(chain_id, None):
+        numbered = (each for endpoints in by_chain.values() for each in enumerate(endpoints))
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    *(group.create_task(self._watch(source)) for source in self._built.sources),
+                    *(group.create_task(self._follow(endpoint, number)) for number, endpoint in numbered),
+                    *(group.create_task(self._compare(comparer)) for comparer in self._comparers),
+                ]
+                await self._woken.wait()
+                for task in tasks:
+                    task.cancel()
+        finally:
+            for chain in self._chains.values():
                 chain.end()
 
     async def _watch(self, source: Source) -> NoReturn:
@@ -283,10 +230,3 @@ def _endpoint_key(endpoint: Endpoint) -> EntryKey:
 
 def _coverage_key(comparer: Comparer) -> EntryKey:
     return EntryKey("coverage", comparer.name)
-
-
-def _by_chain(built: Built) -> dict[int, list[Endpoint]]:
-    by_chain: dict[int, list[Endpoint]] = {}
-    for endpoint in built.endpoints:
-        by_chain.setdefault(endpoint.chain_id, []).append(endpoint)
-    return by_chain

@@ -8,11 +8,10 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from lookout.core.model import Check
-from lookout.core.plan import Plan
+from lookout.config.settings import Settings
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
-from lookout.monitor.monitor import Monitor
+from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.monitor import Parts as MonitorParts
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.resources import Resources
@@ -26,8 +25,8 @@ from lookout.state.codec import decode_sightings
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process
-from tests.simulation.worlds.observed_parts import ObservedInstruments, ObservedLedger, VirtualThread
-from tests.simulation.worlds.scene import Ended, Life, Reloaded, Resumed, Scene
+from tests.simulation.worlds.observed_parts import ObservedInstruments, ObservedLedger, VirtualThread, forget_unwatched
+from tests.simulation.worlds.scene import Ended, Life, Resumed, Scene
 from tests.simulation.worlds.script import ORIGIN_AT
 from tests.simulation.worlds.settings import build_settings
 from tests.simulation.worlds.stores import Store, messages_in
@@ -154,18 +153,20 @@ class Machine:
                 life.apply_settings(build_settings(scene))
             stored = writer.load()
             life.publication = self._store.loaded()
-            life.memory = {} if life.publication is None else _forget_unwatched(life.publication.memory, life.plan)
+            life.memory = {} if life.publication is None else forget_unwatched(life.publication.memory, life.plan)
             scene.waiting = messages_in(stored)
             scene.emit(Resumed(life, stored))
-            monitor = self._a_monitor(writer, life, stored)
-            reloading = asyncio.create_task(self._accept_reloads(life, monitor))
-            await monitor.run()
+            succession = Succession(
+                lambda settings, known, _: self._a_monitor(writer, life, settings, known), life.settings, stored, None
+            )
+            reloading = asyncio.create_task(self._accept_reloads(life, succession))
+            await succession.run()
         finally:
             if reloading is not None:
                 reloading.cancel()
             await self._close(writer, life)
 
-    def _a_monitor(self, writer: Writer, life: Life, stored: Mapping[str, bytes]) -> Monitor:
+    def _a_monitor(self, writer: Writer, life: Life, settings: Settings, stored: Mapping[str, bytes]) -> Monitor:
         """The real one, of which a world sees through its ledger, its instruments, its senders and its threads."""
         scene, parts = self._scene, self._parts
         resources = Resources(
@@ -183,19 +184,16 @@ class Machine:
         )
         ledger = partial(parts.ledger, scene=scene, life=life)
         real_parts = MonitorParts(ledger, parts.timeline, parts.journal, parts.publisher, parts.watcher, parts.alerts)
-        return Monitor(life.settings, stored, resources, parts=real_parts)
+        return Monitor(settings, stored, resources, parts=real_parts)
 
-    async def _accept_reloads(self, life: Life, monitor: Monitor) -> None:
+    async def _accept_reloads(self, life: Life, succession: Succession) -> None:
         scene = self._scene
         while True:
             await life.reload.wait()
             life.reload.clear()
-            before = life.plan
-            life.apply_settings(build_settings(scene))
-            life.memory = _forget_unwatched(life.memory, life.plan)
-            monitor.apply_settings(life.settings, None)
+            life.next_settings, life.stopping = build_settings(scene), True
+            await succession.replace(life.next_settings, None)
             scene.note(f"{life.name} uses other settings")
-            scene.emit(Reloaded(life, before))
 
     async def _close(self, writer: Writer, life: Life) -> None:
         try:
@@ -203,16 +201,6 @@ class Machine:
                 await VirtualThread(self._scene, life).call(writer.close)
         except TimeoutError:
             self._scene.note(f"{life.name} could not close the store")
-
-
-def _forget_unwatched(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
-    """What is no longer watched is forgotten, but for a check's last success."""
-    watched = {*plan.monitored, *(("head", chain_id) for chain_id in plan.chains)}
-    return {
-        what: remembered if what in watched else remembered.leave()
-        for what, remembered in memory.items()
-        if what in watched or isinstance(what, Check)
-    }
 
 
 class _Sightings:

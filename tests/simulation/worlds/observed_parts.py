@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
@@ -17,7 +17,28 @@ from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import Lacking
 from lookout.public.about import ChainDescription
 from lookout.store.protocol import LostStoreError
-from tests.simulation.worlds.scene import Agreed, Judged, Life, Publication, Published, Scene, Seen, Started, Stored
+from tests.simulation.worlds.scene import (
+    Agreed,
+    Judged,
+    Life,
+    Publication,
+    Published,
+    Reloaded,
+    Scene,
+    Seen,
+    Started,
+    Stored,
+)
+
+
+def forget_unwatched(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
+    """What is no longer watched is forgotten, but for a check's last success."""
+    watched = {*plan.monitored, *(("head", chain_id) for chain_id in plan.chains)}
+    return {
+        what: remembered if what in watched else remembered.leave()
+        for what, remembered in memory.items()
+        if what in watched or isinstance(what, Check)
+    }
 
 
 class ObservedLedger(Ledger):
@@ -30,9 +51,20 @@ class ObservedLedger(Ledger):
 
     def start(self, at: int, last_at: int | None = None, step_ms: int = 0) -> None:
         super().start(at, last_at, step_ms)
+        self._adopt_next_settings()
         self._life.began_ms, self._life.is_new = self._scene.ms, True
         self._scene.note(f"{self._life.name} started at {at}")
         self._scene.emit(Started(self._life))
+
+    def _adopt_next_settings(self) -> None:
+        """The monitor of the settings that a reload brought begins."""
+        life, new = self._life, self._life.next_settings
+        if new is not None and self._plan == new.plan():
+            before = life.plan
+            life.next_settings, life.stopping = None, False
+            life.apply_settings(new)
+            life.memory = forget_unwatched(life.memory, life.plan)
+            self._scene.emit(Reloaded(life, before))
 
     def judge(self, seen: Observation) -> Row:
         row = super().judge(seen)

@@ -81,6 +81,7 @@ class Life:
         self.serial = serial
         self.apply_settings(settings)
         self.reload = asyncio.Event()  # is set when it is to read its settings again
+        self.next_settings: Settings | None = None  # until the monitor of before has stopped
         self.is_new = True  # until its first publication, also the first after its clock was set
         self.began_ms: int | None = None  # or when its clock was set last: everything was asked again then
         self.publication: Publication | None = None
