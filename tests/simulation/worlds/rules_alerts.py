@@ -16,8 +16,13 @@ _LONGEST_WAIT_MS: Final = 300_000
 _SLACK_MS: Final = 15_000  # to find out that the store is still ours, and to send
 
 
+def is_of_clock(message: s.Message) -> bool:
+    """Whether it is about the monitor's own clock, and no check (M17)."""
+    return "this machine's clock is" in message.title
+
+
 def checks_of(message: s.Message) -> set[Check]:
-    return {each.check for each in lines_of(message.body)}
+    return set() if is_of_clock(message) else {each.check for each in lines_of(message.body)}
 
 
 class _AboutMessages(Rule):
@@ -51,6 +56,8 @@ class _AboutMessages(Rule):
 
     def is_last_word(self, message: s.Message) -> bool:
         """Whether it ends something, and is the newest message to its target about that check."""
+        if is_of_clock(message):
+            return "right again" in message.title
         over = {each.check for each in lines_of(message.body) if each.kind in ("ended", "left")}
         return any(self._newest[message.target, check] == message for check in over)
 
@@ -81,7 +88,7 @@ class SendsWhatIsDue(_AboutMessages):
         super().written(event)
         due = self._due(event)
         for message in event.came:
-            if "this machine's clock is" in message.title:
+            if is_of_clock(message):
                 self._check_clock_message(event.life, message)
                 continue
             try:
