@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from lookout.base.clock import Clock
 from lookout.server.callers import Callers, Peer
-from lookout.server.connection import Connection
+from lookout.server.connection import KEPT_HEADS, Connection
 from lookout.server.poller import Poller
 from lookout.server.replies import NO_HOST, NOT_FOUND, REFUSALS, Form, Reply, Resource, too_many_requests
 from lookout.server.request import Request
@@ -104,7 +104,7 @@ class Responder:
             tags = request.if_none_match
             reply = respond(resources, request.method, request.path, tags, prefers_gzip=request.prefers_gzip)
         ready = self._encode(request, reply, resources)
-        if request.may_be_kept:
+        if request.may_be_kept and len(self._ready) < KEPT_HEADS:
             self._ready[request] = ready
         return ready
 
