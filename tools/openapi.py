@@ -46,10 +46,7 @@ _ABOUT: Final = (
 _LIVE_MISSING: Final = "This server has not loaded its first report yet. Ask again, less and less often."
 _HISTORY_MISSING: Final = "No history was written yet, or it could not be read for more than five minutes."
 _OTHER_PATH: Final = "Any path that is not listed here, and a row that is not there; from the gateway."
-_BAD_REQUEST: Final = (
-    "Host is missing, there twice, or the name of no host; or a proxy in front sent an X-Forwarded-For that is not"
-    " ASCII."
-)
+_BAD_REQUEST: Final = "The request is not valid HTTP/1.1, or Host is missing, there twice, or the name of no host."
 _OTHER_METHOD: Final = f"Any method but {ALLOWED_METHODS}."
 _NOUNS: Final = {"liveness": "the live report", "history": "the history"}
 _TAGS: Final = {

@@ -109,7 +109,7 @@ def _possible(server: Known, asked: Asked) -> set[Reply]:
     if tags == [b"*"]:
         return {server.replies["304", path]}
     tag = dict(server.replies["GET", path].headers)[b"etag"]
-    if any(each == b"*" or tag in each for each in tags):  # of several lines, the server sees those that are ASCII
+    if any(each == b"*" or tag in each for each in tags):  # it depends on the rest of the list
         possible.add(server.replies["304", path])
     return possible
 

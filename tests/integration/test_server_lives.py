@@ -192,6 +192,7 @@ def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, end: str) 
 def test_the_end_waits_for_answers_that_were_begun_but_not_for_ever(tmp_path: Path) -> None:
     store(tmp_path, live=b'{"live":1}', history=LARGE)
     with a_raw_server(tmp_path) as server, server.connect() as half, server.connect() as slow, server.connect() as deaf:
+        assert server.workers() == [server.process.pid], "a single worker is the server itself"
         half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")
         for begun in (slow, deaf):
             begun.sendall(a_request("GET", HISTORY, close=False))

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -117,8 +117,6 @@ class _AdminPort:
     async def _answer(self, request: Request, connection: Connection) -> None:
         try:
             reply = await self._reply(request, connection)
-        except RuntimeError:  # the system gives no thread
-            connection.abort()
         except Exception:
             log.exception("an answer died of a bug")
             connection.abort()
@@ -149,7 +147,11 @@ class _AdminPort:
 
 
 async def _in_a_thread(make: Callable[[], AdminReply]) -> AdminReply:
-    with DaemonThread("admin") as thread:
+    with ExitStack() as opened:
+        try:
+            thread = opened.enter_context(DaemonThread("admin"))
+        except (RuntimeError, MemoryError):
+            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the system gives no thread")
         return await thread.call(make)
 
 

@@ -14,7 +14,7 @@ from lookout.app.monitor import monitor
 from lookout.app.process import WRONG_USE
 from lookout.app.reloader import Reloader
 from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
-from lookout.app.sockets import ListenError, check_free, is_conflict
+from lookout.app.sockets import ListenError, is_conflict, listen_for
 from lookout.base.logger import get_logger
 from lookout.base.unix_socket import is_unix
 from lookout.config.server_settings import ServerSettings
@@ -66,7 +66,7 @@ def _check_addresses(settings: Settings) -> None:
     for key, address in listened.items():
         # Until the store is ours, the monitor that has it may listen where ours is to.
         if key != "admin.monitor" and not is_unix(address):
-            check_free(key, address)
+            listen_for(key, address).close()
     for (other, taken), (key, address) in combinations(listened.items(), 2):
         if taken == address if is_unix(taken) or is_unix(address) else is_conflict(taken, address):
             raise ListenError(f"{key}: has to be another address than {other}: lookout run listens on both")

@@ -3,8 +3,7 @@
 import os
 import secrets
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Final
 
 from lookout.base.host_port import host_and_port
@@ -50,44 +49,32 @@ def listen_for(key: str, address: str) -> socket.socket:
         raise ListenError(f"{key}: {error}") from None
 
 
-@contextmanager
-def listening(address: str) -> Iterator[tuple[str, int]]:
-    """Listen on it meanwhile, and answer nobody. Gives the numeric address and the port; port 0 is one that is free."""
-    with open_listener(address) as listener:
-        bound_host, bound_port, *_ = listener.getsockname()
-        yield bound_host, bound_port
-
-
 def bind_briefly(address: str) -> tuple[str, int]:
     """The numeric address and the port, after a look that nobody listens there."""
-    with listening(address) as bound:
-        return bound
+    with open_listener(address) as listener:
+        host, port, *_ = listener.getsockname()
+        return host, port
 
 
 def is_conflict(one: str, other: str) -> bool:
     """Whether it is we who could not listen on both, however they are written. Of an address that somebody else has
     nothing can be said."""
+    if not is_free(other):
+        return False
     try:
-        bind_briefly(other)
-        with listening(one):
-            return not _is_free(other)
+        with open_listener(one):
+            return not is_free(other)
     except ListenError:
         return False
 
 
-def _is_free(address: str) -> bool:
+def is_free(address: str) -> bool:
+    """Whether nobody listens there."""
     try:
         bind_briefly(address)
     except ListenError:
         return False
     return True
-
-
-def check_free(key: str, address: str) -> tuple[str, int]:
-    """The same for the address of a key, which the error names."""
-    with listen_for(key, address) as listener:
-        bound_host, bound_port, *_ = listener.getsockname()
-        return bound_host, bound_port
 
 
 def a_free_port() -> int:

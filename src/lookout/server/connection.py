@@ -21,7 +21,7 @@ _END: Final = b"\r\n\r\n"
 _EMPTY_LINES: Final = re.compile(rb"(?:\r\n)+")
 _MOST_HEAD: Final = 32_768
 _AT_ONCE: Final = 16  # requests of one connection, and connections that are accepted: then others have their turn
-_KEPT_HEADS: Final = 1_024
+KEPT_HEADS: Final = 1_024
 _LINGER_S: Final = 1.0  # and up to a second more, until the next look
 _MOST_DISCARDED: Final = 65_536
 _STOP_S: Final = 5.0
@@ -103,7 +103,7 @@ class HttpServer:
         request = self.heads.get(head)
         if request is None:
             request = parse_head(head)
-            if request.may_be_kept and len(self.heads) < _KEPT_HEADS:
+            if request.may_be_kept and len(self.heads) < KEPT_HEADS:
                 self.heads[head] = request
         return request
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -194,6 +195,7 @@ def make_timed_replies(made: FeedFiles) -> TimedReplies:
     return TimedReplies(ready, later, made.holds_ms)
 
 
+@lru_cache  # by seconds, of which there are few
 def too_many_requests(retry_after_s: int) -> Reply:
     """The edge's page for a caller that asks too often (E2); scripts of other origins cannot read it."""
     return make_reply(

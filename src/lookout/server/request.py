@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Address
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -42,7 +43,8 @@ class RefusedError(Exception):
         self.http_code = http_code
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
     """``path`` is percent-decoded and without the query. ``headers`` are lines by name, in lower case. ``keeps_open``
     says whether another request may follow: not after a body, which nobody reads. ``may_be_kept`` says whether the head
     is short and names nobody."""

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from lookout.base.clock import Clock
 from lookout.server.callers import Callers, Peer
-from lookout.server.connection import Connection
+from lookout.server.connection import KEPT_HEADS, Connection
 from lookout.server.poller import Poller
 from lookout.server.replies import NO_HOST, NOT_FOUND, REFUSALS, Form, Reply, Resource, too_many_requests
 from lookout.server.request import Request
@@ -51,6 +51,15 @@ def matches(if_none_match: str, etag: str) -> bool:
     return etag in _TAG.findall(if_none_match) if etag in if_none_match else if_none_match.strip(" \t") == "*"
 
 
+class _Ready(NamedTuple):
+    """What a request gets, as long as these are the replies there are."""
+
+    resources: Mapping[str, Resource]
+    route: str
+    http_code: int
+    wire: bytes
+
+
 class Responder:
     """Answers requests in one process, counts them, and refuses callers that ask too often (E2)."""
 
@@ -65,10 +74,18 @@ class Responder:
         self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
         self._store_errors = 0
         self._date = b""
+        self._ready: dict[Request, _Ready] = {}  # of this second, for heads that are kept as long
 
     def answer(self, request: Request, connection: Connection) -> bytes:
-        reply = self.reply(request, connection.peer)
-        return reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
+        refusal = None if self._limiter is None else self._find_refusal(self._limiter, request, connection.peer)
+        if refusal is None:
+            ready = self._ready.get(request)
+            if ready is None or ready.resources is not self.poller.resources:
+                ready = self._prepare(request)
+        else:
+            ready = self._encode(request, refusal, {})
+        self._counts.count(ready.route, ready.http_code)
+        return ready.wire
 
     def refuse(self, http_code: int) -> bytes:
         return REFUSALS[http_code].encode(self._date, with_body=True, keeps_open=False)
@@ -78,19 +95,22 @@ class Responder:
 
     def begin_second(self, date: bytes, connections: int) -> None:
         self._date = date
+        self._ready.clear()
         self._counts.set_open(connections)
 
-    def reply(self, request: Request, peer: Peer) -> Reply:
-        """The reply, after the request was counted."""
-        path = request.path
-        reply = None if self._limiter is None else self._find_refusal(self._limiter, request, peer)
-        if reply is None:
-            reply = NO_HOST
-            if request.names_one_host:
-                resources, tags = self.poller.resources, request.if_none_match
-                reply = respond(resources, request.method, path, tags, prefers_gzip=request.prefers_gzip)
-        self._counts.count(self._route.get(path, "other"), reply.http_code)
-        return reply
+    def _prepare(self, request: Request) -> _Ready:
+        reply, resources = NO_HOST, self.poller.resources
+        if request.names_one_host:
+            tags = request.if_none_match
+            reply = respond(resources, request.method, request.path, tags, prefers_gzip=request.prefers_gzip)
+        ready = self._encode(request, reply, resources)
+        if request.may_be_kept and len(self._ready) < KEPT_HEADS:
+            self._ready[request] = ready
+        return ready
+
+    def _encode(self, request: Request, reply: Reply, resources: Mapping[str, Resource]) -> _Ready:
+        wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
+        return _Ready(resources, self._route.get(request.path, "other"), reply.http_code, wire)
 
     def _find_refusal(self, limiter: OwnLimiter, request: Request, peer: Peer) -> Reply | None:
         """What a caller that asks too often gets, None if it does not."""

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import re
 import signal
+import socket
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
@@ -13,18 +14,19 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.admin_port import Readiness, process_registry
 from lookout.documents.routes import paths
-from lookout.server.callers import Callers, Peer
+from lookout.server.callers import Callers
+from lookout.server.connection import Connection, HttpServer, Limits
 from lookout.server.metrics import ServerInstruments
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller
-from lookout.server.replies import NO_TIMED_REPLIES, Reply, TimedReplies
+from lookout.server.replies import NO_TIMED_REPLIES, TimedReplies
 from lookout.server.request import parse_head
 from lookout.server.responder import Responder
 from lookout.server.shared import Counts, Limiter, OwnCounts
 from lookout.server.site import Site
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
-from tests.integration.raw import a_request
+from tests.integration.raw import Answer, a_request, parsed
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
@@ -144,8 +146,10 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
     assert ServerInstruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
-def ask(responder: Responder, method: str, path: str, peer: str = "1.1.1.1", *headers: str) -> Reply:
-    return responder.reply(parse_head(a_request(method, path, *headers)), Peer(CALLERS.look_up(peer)))
+def ask(responder: Responder, method: str, path: str, peer: str = "1.1.1.1", *headers: str) -> Answer:
+    with socket.socket() as nobody:
+        connection = Connection(HttpServer(nobody, responder, Limits(1), CALLERS), CALLERS.look_up(peer))
+    return parsed(responder.answer(parse_head(a_request(method, path, *headers)), connection))
 
 
 @pytest.mark.clause("E2", "E6")
