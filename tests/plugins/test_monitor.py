@@ -3,10 +3,15 @@
 from pathlib import Path
 from typing import Final
 
-from tests.commands import a_command, said
+from tests.commands import a_command, lookout, said
 from tests.integration.fast import a_config, a_world
-from tests.plugins.packages import install, path_with, with_parse
+from tests.plugins.packages import install, path_with, with_parse, with_request
 
+CHAIN: Final = """
+[[chains]]
+id = 1
+rpc = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"]
+"""
 SERVICE: Final = """
 [[services]]
 name = "tide"
@@ -31,3 +36,13 @@ async def test_a_plug_in_that_raises_fails_its_own_row_alone(tmp_path: Path) -> 
     assert text.count("a plug-in did something wrong") == 1
     assert "lookout_tidal.py" in text
     assert "hunter2" not in text
+
+
+def test_lookout_probe_shows_where_a_plug_in_raises_beside_its_result(tmp_path: Path) -> None:
+    install(tmp_path, with_request("raise ValueError('hunter' + str(2))"))
+    (tmp_path / "lookout.toml").write_text(CHAIN + SERVICE.format(base="http://127.0.0.1:4"))
+    probed = lookout(tmp_path, "probe", "-c", "lookout.toml", environment=path_with(tmp_path))
+    assert "lookout_tidal.py" not in probed.stdout
+    assert "plug_in: the plug-in of this kind did something wrong (raised ValueError)" in probed.stdout
+    assert "lookout_tidal.py" in probed.stderr
+    assert "hunter2" not in probed.stdout + probed.stderr
