@@ -95,7 +95,6 @@ def test_it_is_logged_once_when_it_begins_and_once_when_it_is_over_and_counted_e
         "threads": 0,
         "ports": 0,
         "buffers": 0,
-        "processes": 0,
         "clock": 0,
         "time": 0,
     }

@@ -12,6 +12,9 @@ finally:
     if _rich is None:
         del sys.modules["rich"]
 
+# A command prints its result on standard output, and a log line beside it.
+structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+
 __all__ = ["get_logger", "structlog"]
 
 get_logger = structlog.get_logger

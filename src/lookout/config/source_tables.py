@@ -12,7 +12,7 @@ from lookout.core.model import Blocks
 from lookout.core.services import Service
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.lists import CompleteTable, ListTable
-from lookout.protocols.plugins.source import PluginProtocol, guard_checks
+from lookout.protocols.plugins import PluginProtocol, guard_checks
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
 from lookout.protocols.tables import KindTable

@@ -1,7 +1,6 @@
 """Every protocol that sources can be configured with."""
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from lookout.base.registry import Registry
@@ -13,16 +12,13 @@ from lookout.protocols.http import HTTP
 from lookout.protocols.json_pointer import JSON
 from lookout.protocols.jsonrpc import JSONRPC
 from lookout.protocols.messaging import MESSAGING
-from lookout.protocols.plugins.entry_points import PluginError, find_usable, load_protocol
-from lookout.protocols.plugins.source import PluginProtocol
+from lookout.protocols.plugins import PluginError, PluginProtocol, load_protocol
 from lookout.protocols.ponder import PONDER
 from lookout.protocols.ppoi import PPOI
 from lookout.protocols.protocol import AnyProtocol, OwnTableProtocol, Protocol
 from lookout.protocols.squid import SQUID
 from lookout.protocols.subgraph import SUBGRAPH
 from lookout.protocols.tables import KindTable, SourceTable
-
-_TRIED_AT_ONCE: Final = 8  # plug-ins
 
 # The configuration names the services in the order of the protocols that give their answers.
 PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(
@@ -33,13 +29,12 @@ PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(
 def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
     """Declare the protocols of other packages that these kinds name; why one cannot be used, for each that cannot."""
     errors = {}
-    with ThreadPoolExecutor(_TRIED_AT_ONCE) as threads:  # or two that hang would take longer than a reload has
-        found = {kind: threads.submit(find_usable, kind) for kind in dict.fromkeys(kinds) if kind not in PROTOCOLS}
-    for kind, entry in found.items():
-        try:
-            PROTOCOLS.add(load_protocol(entry.result(), PROTOCOLS))
-        except PluginError as error:
-            errors[kind] = str(error)
+    for kind in dict.fromkeys(kinds):
+        if kind not in PROTOCOLS:
+            try:
+                PROTOCOLS.add(load_protocol(kind, PROTOCOLS))
+            except PluginError as error:
+                errors[kind] = str(error)
     return errors
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, get_args
 
-Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers", "processes", "clock", "time"]
+Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers", "clock", "time"]
 LACKING: Final[tuple[Lacking, ...]] = get_args(Lacking)
 _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "descriptors": "no file descriptor left",
@@ -10,7 +10,6 @@ _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "threads": "no thread left",
     "ports": "no local port left",
     "buffers": "no network buffer left",
-    "processes": "no turn for one more process of a plug-in",
     "clock": "its clock is wrong",
     "time": "the monitor stood still meanwhile",
 }

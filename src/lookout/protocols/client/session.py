@@ -6,7 +6,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -28,19 +28,16 @@ from lookout.protocols.client.turns import Turns
 
 _Parsed = TypeVar("_Parsed")
 
-# Processes of plug-ins that start at once: each takes a core for a moment, and none while it waits for an answer.
-MOST_STARTS: Final = 4
 _SHORT_BYTES: Final = 65_536  # parsed in a few milliseconds
 _PIECE_BYTES: Final = 65_536  # decompressed at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What all sources share: the HTTP client, how long a probe may last, and how many processes start at once."""
+    """What all sources share: the HTTP client, and how long a probe may last."""
 
     http: aiohttp.ClientSession
     timeout_s: float
-    starts: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_STARTS))
     hear_date: Callable[[str, str], None] = lambda _host, _date: None
     """Called with each answer's host and `Date` header."""
 

@@ -1,0 +1,244 @@
+"""Protocols of other packages: entry points in the group ``lookout.protocols``, of which the name is the ``kind`` and
+the value a ``Protocol``. The monitor calls their code as it calls its own, and trusts it with less: an exception, a
+value of another type or a text that may hold a secret is a failed probe with the cause ``plug_in``."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
+from traceback import format_tb
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from urllib.parse import unquote
+
+import msgspec
+from msgspec.structs import asdict, fields
+
+from lookout.base.logger import get_logger
+from lookout.base.problem import Problem, run_checks
+from lookout.base.setting_types import are_headers
+from lookout.base.url import find_url_mistake
+from lookout.core.causes import CAUSES, split_cause
+from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.exhaustion import own_fault
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import Request
+from lookout.protocols.protocol import AnyProtocol, Protocol
+from lookout.protocols.source import Now, Source
+from lookout.protocols.tables import KindTable
+
+if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
+    from lookout.protocols.client.session import Session
+
+GROUP: Final = "lookout.protocols"
+_LONGEST_DETAIL: Final = 80
+_FRAMES: Final = 10  # of a traceback that are logged: those where the error was raised
+# In a header, and after a = or a : of an address, a short word may be a secret. Elsewhere in the settings short words
+# are those that a detail may have in common with them.
+_SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
+_LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
+
+_Value = TypeVar("_Value")
+
+log = get_logger("monitor")
+
+
+class PluginError(Exception):
+    """No package provides a kind, or none that can be used. The text continues a sentence about the kind."""
+
+
+class PluginFailed(ProbeFailed):
+    """The plug-in itself did something wrong."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("plug_in", what)
+        self.what = what
+
+
+class PluginProtocol(Protocol[KindTable]):
+    """A protocol of another package."""
+
+    def sources(self, service: str, settings: KindTable, _seen: SeenBroadcasters) -> tuple[Source, ...]:
+        return (PluginSource(self, Check(service, settings.chain), settings),)
+
+
+class PluginSource:
+    """Asks for a plug-in, and logs once what the plug-in does wrong."""
+
+    def __init__(self, protocol: PluginProtocol, check: Check, settings: KindTable) -> None:
+        self.name = check.name
+        self.checks = (check,)
+        self._protocol = protocol
+        self._settings = settings
+        self._logged = ""
+
+    async def probe(self, session: "Session", _now: Now, /) -> Mapping[Check, Found]:
+        try:
+            body = await session.fetch(make_request(self._protocol, self._settings))
+            return {self.checks[0]: parse_answer(self._protocol, body, self._settings)}
+        except PluginFailed as failure:
+            self._log(failure)
+            raise
+
+    def _log(self, failure: PluginFailed) -> None:
+        """Log where it happened, without the error's text, which may hold a secret."""
+        where = "" if failure.__cause__ is None else "".join(format_tb(failure.__cause__.__traceback__, -_FRAMES))
+        if where + failure.what != self._logged:
+            self._logged = where + failure.what
+            log.error("a plug-in did something wrong", source=self.name, what=failure.what, traceback=where)
+
+
+def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
+    """What a plug-in asks for. The settings say how it is reached. ProbeFailed if the plug-in does something wrong."""
+    with _guarding(settings):
+        request = _checked(protocol.request(settings), Request)
+        if find_url_mistake(request.url) is not None:
+            raise PluginFailed("asks for no http:// or https:// address")
+        if not are_headers(request.access.headers):
+            raise PluginFailed("sends headers that HTTP does not allow")
+        access = AccessTable(headers=request.access.headers, ca_file=settings.ca_file, proxy=settings.proxy)
+        return replace(request, access=access)
+
+
+def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable) -> Found:
+    """What a plug-in found, if that is what it declares; otherwise ProbeFailed."""
+    with _guarding(settings):
+        match protocol.parse(body, settings):
+            case Nothing():
+                return Nothing()
+            case Failed(error):
+                raise ProbeFailed(error)
+            case found:
+                answer = _checked(found, protocol.answer)
+                if isinstance(answer, Members) and answer.responding > answer.monitored:
+                    raise PluginFailed("gave more responding members than monitored ones")
+                return answer
+
+
+@contextmanager
+def _guarding(settings: KindTable) -> Iterator[None]:
+    """ProbeFailed for whatever a plug-in raises, with a cause that can be shown."""
+    try:
+        yield
+    except PluginFailed:
+        raise
+    except ProbeFailed as failure:
+        cause, detail = split_cause(str(failure))
+        if cause not in CAUSES or not _can_be_shown(detail or "", settings):
+            what = "gave a reason that is not a known cause with a short detail in its own words"
+            raise PluginFailed(what) from failure
+        raise
+    except (Exception, SystemExit) as error:  # whatever it is, it is the plug-in's
+        raise own_fault(error) or PluginFailed(f"raised {type(error).__name__}") from error
+
+
+def _checked(value: object, declared: type[_Value]) -> _Value:
+    """The value, if it is of the declared type in all its parts: msgspec checks nothing when a value is made."""
+    if type(value) is not declared:
+        raise PluginFailed(f"gave a {type(value).__name__} and no {declared.__name__}")
+    try:
+        return msgspec.convert(msgspec.to_builtins(value, builtin_types=(bytes,)), declared)
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        raise PluginFailed(f"gave a {declared.__name__} with something else in it than it declares") from None
+
+
+def _can_be_shown(text: str, settings: KindTable) -> bool:
+    """Whether a plug-in's text is short, of one line, and repeats no setting that may be a secret."""
+    secrets = (
+        *_SHORT_SECRET.findall(" ".join((settings.url, *settings.headers.values()))),
+        *_LONG_SECRET.findall(" ".join(map(str, asdict(settings).values()))),
+    )
+    is_plain = len(text) <= _LONGEST_DETAIL and text.isprintable()
+    return is_plain and not any(unquote(secret) in unquote(text) for secret in secrets)
+
+
+def guard_checks(settings: KindTable, declared: type[KindTable]) -> Iterator[Problem]:
+    """What a plug-in's settings find wrong with themselves; a mistake in their checks is one more problem, and so are
+    settings that cannot be made of what is written."""
+    if not isinstance(settings, declared):
+        yield Problem("kind", "the plug-in's settings cannot be made of these keys")
+        return
+    try:
+        given: Any  # whatever a plug-in calls a problem
+        for given in run_checks(settings.validate()):
+            match given:
+                case Problem(str(key), str(text)) if _can_be_shown(text, settings):
+                    yield Problem(key, text)
+                case Problem(str(key), _):
+                    yield Problem(key, "is refused by the plug-in in words that cannot be shown")
+                case _:
+                    yield Problem("kind", "the plug-in's own checks give something else than problems")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  they may raise anything
+        yield Problem("kind", f"the plug-in's own checks raise {type(error).__name__}")
+
+
+def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
+    """Import the protocol of this kind. PluginError if no installed package has one that can be used beside the
+    declared ones."""
+    entry = _find_entry(kind)
+    try:
+        found = entry.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything, and its text be a secret
+        module = entry.value.partition(":")[0]
+        what = f'raises {type(error).__name__} when it is imported; python -c "import {module}" shows where'
+        raise PluginError(f"{_distribution(entry)}, which provides it, {what}") from None
+    mistake = find_mistake(found, entry.value) or _find_misfit(found, entry, declared)
+    if mistake is not None:
+        raise PluginError(f"{_distribution(entry)}, which provides it, {mistake}")
+    return PluginProtocol(found.name, found.answer, found.settings, found.request, found.parse)
+
+
+def _find_entry(kind: str) -> EntryPoint:
+    try:
+        provided = entry_points(group=GROUP)
+    except Exception as error:  # noqa: BLE001  it raises whatever its parser does
+        name = type(error).__name__
+        raise PluginError(f"what the installed packages provide cannot be read ({name}): one is damaged") from None
+    match tuple(provided.select(name=kind)):
+        case (entry,):
+            return entry
+        case ():
+            others = ", ".join(sorted(provided.names))
+            raise PluginError("no installed package provides it" + (f", but {others}" if others else ""))
+        case several:
+            raise PluginError(f"{' and '.join(sorted(map(_distribution, several)))} provide it: uninstall all but one")
+
+
+def find_mistake(found: object, place: str) -> str | None:
+    """Why what is at a place is no protocol; the text ends a sentence that begins with the package."""
+    if not isinstance(found, Protocol):
+        return f"has a {type(found).__name__} and no Protocol at {place}"
+    if found.answer not in get_args(Answer):
+        return "does not say which answer it gives"
+    settings: object = found.settings
+    if not (isinstance(settings, type) and issubclass(settings, KindTable)):
+        return "has settings that are no KindTable"
+    return None
+
+
+def _find_misfit(protocol: Protocol[Any], entry: EntryPoint, declared: Iterable[AnyProtocol]) -> str | None:
+    """Why a protocol cannot be used beside the declared ones."""
+    if protocol.name != entry.name:
+        return f"has a Protocol of another name at {entry.value}"
+    if protocol.source is not Protocol.__dataclass_fields__["source"].default:
+        return "has a source of its own, which only a built-in protocol can have"
+    own = _own_keys(protocol.settings)
+    for other in declared:  # all kinds share one table, so a key is of one type in all of them, and has one default
+        if isinstance(other, Protocol):
+            for name, key in _own_keys(other.settings).items():
+                if own.get(name, key) != key:
+                    return f"has a key {name} of another type or default than that of kind {other.name}"
+    return None
+
+
+def _own_keys(settings: type[KindTable]) -> dict[str, tuple[object, object]]:
+    shared = KindTable.__struct_fields__
+    return {key.name: (key.type, key.default) for key in fields(settings) if key.name not in shared}
+
+
+def _distribution(entry: EntryPoint) -> str:
+    if entry.dist is None or not entry.dist.name:  # what is installed may be damaged
+        return "an unnamed package"
+    return f"{entry.dist.name} {entry.dist.version}"
