@@ -77,12 +77,16 @@ class PublishesTwice(Publisher):
 class StopsWhenOvertaken(Publisher):
     """A store that is lost is taken for a request to stop."""
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._whole = asyncio.current_task()
+
     async def run(self) -> None:
         try:
             await super().run()
         except LostStoreError:
-            whole = next(task for task in asyncio.all_tasks() if task.get_name() == "monitor")
-            whole.cancel()
+            if self._whole is not None:
+                self._whole.cancel()
             raise
 
 

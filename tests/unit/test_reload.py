@@ -70,7 +70,7 @@ def test_what_is_known_goes_on_a_row_keeps_its_values_and_everybody_is_asked_aga
     statuses = {}
     for at, documents in writer.written:
         row = next(each for each in json.loads(documents["live"].body)["checks"] if each["service"] == "messaging")
-        statuses[at] = row["status"], row["observedAt"][14:19]
+        statuses[at] = row["status"], str(row["observedAt"])[14:19]
     assert {status for at, status in statuses.items() if 95_000 < at < 101_900} == {("unavailable", "01:34")}
     assert statuses[max(statuses)] == ("unavailable", "01:42")  # the fourth failure, not the first
     kinds = [type(event) for event in record]
