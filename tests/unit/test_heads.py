@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookout.core.heads import Heads, Pace, Reading, Reference, of_the_hour
+from lookout.core.heads import ChainProgress, Heads, Pace, Reading, Reference, of_the_hour
 from tests.builders import HOUR, MINUTE, NOON, SECOND, TWELVE_SECONDS
 
 
@@ -133,13 +133,14 @@ def test_a_clock_set_back_makes_no_head_younger_and_no_block_older() -> None:
 
 
 @pytest.mark.clause("M12", "S13", "S15")
-def test_after_a_clock_set_forward_a_head_is_as_old_as_it_was_and_the_pace_begins_anew() -> None:
+def test_after_a_clock_set_forward_there_is_no_head_before_the_next_and_the_pace_begins_anew() -> None:
     heads = Heads(TWELVE_SECONDS)
     for minute in range(11):
         heads.read(Reading(NOON + minute * MINUTE, 10 * minute, NOON + minute * MINUTE))
     assert heads.pace() == Pace(10 * MINUTE, 100)
     heads.start(9 * HOUR)  # how much of it passed while the machine slept is not known
-    assert heads.reference(0) == Reference(100, 100, NOON + 10 * MINUTE + 9 * HOUR, TWELVE_SECONDS)
+    assert heads.reference(0) is None
+    assert heads.progress(NOON) == ChainProgress(None, TWELVE_SECONDS)
     assert heads.highest_before(NOON + 11 * MINUTE + 9 * HOUR) == 100
     assert heads.readings == ()  # a restart would go on from here
     for minute in range(11):

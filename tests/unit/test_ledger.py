@@ -151,11 +151,11 @@ def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_t
 
 
 @pytest.mark.clause("M12", "M13", "S8", "S9", "S13")
-def test_a_clock_set_forward_while_running_neither_ages_a_head_nor_accuses_a_node_nor_blinds_the_monitor() -> None:
+def test_a_clock_set_forward_while_running_accuses_no_node_and_blinds_no_monitor_and_a_head_of_before_is_none() -> None:
     limits = replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)
     at = NOON + 6 * SECOND + DAY
     for step_ms, expected in (
-        (DAY, ("synced", "current", "unavailable")),
+        (DAY, ("incompatible-reference", "current", "unavailable")),
         (0, ("incompatible-reference", "degraded", "unknown")),
     ):
         ledger = a_ledger(a_plan(limits=replace(limits, degraded_evaluations=1)))

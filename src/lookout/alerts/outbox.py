@@ -140,13 +140,13 @@ class Outbox:
 
     def _sendable(self, target: str) -> list[int]:
         """The stored messages to a target, but for those that follow another one about the same check: the end of an
-        episode never overtakes its beginning."""
+        episode never overtakes its beginning. Those about no check have an order among themselves."""
         sendable: list[int] = []
         ahead: list[set[tuple[str, int | None]]] = []
         for number, queued in self.messages.items():
             if queued.target == target and number < self._stored_below:
                 checks = queued.checks()
-                if all(checks and others and checks.isdisjoint(others) for others in ahead):
+                if all(checks.isdisjoint(others) if checks else others for others in ahead):
                     sendable.append(number)
                 ahead.append(checks)
         return sendable
@@ -157,7 +157,7 @@ class Outbox:
         queued = self.messages[number]
         later = [each for after, each in self.messages.items() if after > number and each.target == queued.target]
         ended = queued.checks(OVER)
-        return bool(ended.difference(*(each.checks() for each in later))) or (queued.is_over and not queued.checks())
+        return bool(ended.difference(*(each.checks() for each in later)))
 
     def _round(self, target: str) -> _Round:
         return self._rounds.get(target, _Round(self._first_wait_ms))

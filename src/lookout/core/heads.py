@@ -63,7 +63,7 @@ class Heads:
         self.newest_of_run: Reading | None = None
         """The newest head since the monitor started, or its clock was set."""
         self._before_step: tuple[Reading, ...] = ()
-        """Heads of before the clock was set forward: positions are compared with the newest until there is another."""
+        """Heads of before the clock was set forward; how old they are is not known."""
         self._tuple: tuple[Reading, ...] | None = None  # of the readings, once it was asked for
         self._take_all(readings)
 
@@ -85,9 +85,9 @@ class Heads:
         self.newest_of_run = reading
 
     def start(self, set_by_ms: int = 0) -> None:
-        """A run begins. If the clock was set meanwhile, a head stays as old as it was, and so does its block. The pace
-        begins anew after a step forward: how much of that time really passed, as it does while a machine sleeps, is
-        not known."""
+        """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block.
+        After a step forward there is no head until the next one, and the pace begins anew: how much of that time
+        really passed, as it does while a machine sleeps, is not known."""
         self.newest_of_run = None
         if set_by_ms:
             moved = tuple(_move(reading, set_by_ms) for reading in self._readings)
@@ -96,14 +96,14 @@ class Heads:
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
-        newest = self._newest()
-        if newest is None:
+        if not self._readings:
             return None
+        newest = self._readings[-1]
         return Reference(newest.height, max(0, newest.height - confirmations), newest.at, self.pace())
 
     def progress(self, oldest_at: int) -> ChainProgress:
         """A head that was read before ``oldest_at`` is none any more (S13)."""
-        newest = self._newest()
+        newest = self._readings[-1] if self._readings else None
         return ChainProgress(newest if newest is not None and newest.at >= oldest_at else None, self.pace())
 
     def highest_before(self, at: int) -> int:
@@ -126,10 +126,6 @@ class Heads:
         if span_ms < PACE_MIN_SPAN_MS or blocks < PACE_MIN_BLOCKS:
             return self.block_time
         return Pace(span_ms, blocks)
-
-    def _newest(self) -> Reading | None:
-        readings = self._readings or self._before_step
-        return readings[-1] if readings else None
 
     def _take_all(self, readings: Iterable[Reading]) -> None:
         self._readings: deque[Reading] = deque()

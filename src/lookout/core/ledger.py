@@ -86,8 +86,7 @@ class Ledger:
     def start(self, at: int, last_at: int | None = None, step_ms: int = 0) -> None:
         """The monitor begins to run; ``last_at`` is the last instant it knew of before, if not that of its last
         publication. If the clock was set back meanwhile, or forward by ``step_ms`` while it ran, all that was waiting
-        has waited for as long as before: a head neither stays fresh nor becomes too old, and a node that trails is
-        neither excused nor accused."""
+        has waited for as long as before: no head stays fresh, and a node that trails is neither excused nor accused."""
         last_at = self.published_at if last_at is None else last_at
         if self._last_answer_at is None:
             self._last_answer_at = at

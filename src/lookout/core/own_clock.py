@@ -3,15 +3,15 @@
 from statistics import median
 from typing import Final
 
-OFF_MS: Final = 60_000  # what an answer's age, a cache on its way and a rough clock may come to
+OFF_MS: Final = 60_000  # what an answer's age and a rough clock may come to
 SURE_AFTER_MS: Final = 120_000
 FRESH_MS: Final = 300_000  # a source that keeps failing is asked every two minutes
 _UNITS: Final = ((1_440, "day", 2 * 1_440), (60, "hour", 120), (1, "minute", 0))
 
 
 class OwnClock:
-    """Compares the clock with the latest time that each witness gave: a host's `Date`, an endpoint's newest block. One
-    witness may be wrong, answer from a cache or be of a chain that stands still; so most of them have to agree."""
+    """Compares the clock with the latest time that each witness gave: a host's `Date`, a chain's newest block. One
+    witness may be wrong, and a chain may stand still; so most of them have to agree."""
 
     def __init__(self) -> None:
         self._heard: dict[str, tuple[int, int]] = {}  # by witness: when, and how far ahead this clock was
@@ -23,9 +23,11 @@ class OwnClock:
         """Whether most witnesses say now that the clock is wrong: what depends on the time of day proves nothing."""
         return self._error_ms != 0
 
-    def error_ms(self, now_ms: int) -> int:
-        """How far ahead the clock is, below 0 if it is behind, once that has been said for two minutes; otherwise 0."""
-        return self._error_ms if now_ms - self._since_ms >= SURE_AFTER_MS else 0
+    def verdict_ms(self, now_ms: int) -> int | None:
+        """How far ahead the clock is, below 0 if it is behind, 0 if it is right; None until that has been so for two
+        minutes, and while one witness is alone."""
+        is_sure = len(self._heard) > 1 and now_ms - self._since_ms >= SURE_AFTER_MS
+        return self._error_ms if is_sure else None
 
     def hear(self, witness: str, ahead_ms: int, now_ms: int) -> None:
         """A witness gave a time that this clock was so far ahead of. ``now_ms`` is of the clock that is never set."""
@@ -33,19 +35,22 @@ class OwnClock:
         if not self._error_ms and abs(ahead_ms) <= OFF_MS:
             return  # as nearly always
         self._heard = {name: heard for name, heard in self._heard.items() if now_ms - heard[0] <= FRESH_MS}
-        ahead = [by_ms for _, by_ms in self._heard.values() if by_ms > OFF_MS]
-        behind = [by_ms for _, by_ms in self._heard.values() if by_ms < -OFF_MS]
+        off_ms = OFF_MS // 2 if self._error_ms else OFF_MS  # a clock at the border is not right and wrong by turns
+        ahead = [by_ms for _, by_ms in self._heard.values() if by_ms > off_ms]
+        behind = [by_ms for _, by_ms in self._heard.values() if by_ms < -off_ms]
         agreeing = max(ahead, behind, key=len)
-        if len(self._heard) < 2:
-            return
         error_ms = round(median(agreeing)) if 2 * len(agreeing) > len(self._heard) else 0
-        if error_ms * self._error_ms <= 0:
+        if _sign(error_ms) != _sign(self._error_ms):
             self._since_ms = now_ms
         self._error_ms = error_ms
 
     def forget(self) -> None:
         """The clock was set: what was heard before says nothing of it, and everything is being asked again."""
         self._heard.clear()
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
 
 
 def describe_clock_error(error_ms: int) -> str:

@@ -133,7 +133,8 @@ class Instruments(Collector):
 
     def count_own_fault(self, lacking: Lacking) -> None:
         self._series.count("lookout_own_faults_total", lacking)
-        self._own_fault_ms = self._clock.elapsed_ms()
+        if lacking != "time":  # a pause that is over; anything else lasts until it is repaired
+            self._own_fault_ms = self._clock.elapsed_ms()
 
     def is_exhausted(self, within_s: float) -> bool:
         """Whether the monitor lacked something of its own that lately (M17)."""

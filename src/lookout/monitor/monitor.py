@@ -114,12 +114,12 @@ class Monitor:
 
     async def _watch_clock(self) -> None:
         """After the clock was set, ask everything again (M12). While it is wrong, the operator is to know (M17)."""
-        stepped, clock, is_wrong = self._journal.timeline.stepped, self._resources.clock, False
+        stepped, clock, reported_ms = self._journal.timeline.stepped, self._resources.clock, 0
         while True:
-            error_ms = self._watcher.own_clock.error_ms(clock.elapsed_ms())
-            if is_wrong != (error_ms != 0):
-                is_wrong = error_ms != 0
-                self._report_clock(error_ms)
+            verdict_ms = self._watcher.own_clock.verdict_ms(clock.elapsed_ms())
+            if verdict_ms is not None and verdict_ms * reported_ms <= 0 and verdict_ms != reported_ms:
+                reported_ms = verdict_ms
+                self._report_clock(verdict_ms)
             try:
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await stepped.wait()

@@ -151,7 +151,7 @@ class Watcher:
             outcome = read.reason
             chain.failed(number, is_wrong_chain=isinstance(read, WrongChainFailed))
         else:
-            self._hear_time(f"block of {endpoint.name} on {endpoint.chain_id}", read.block_at)
+            self._hear_time(f"chain {endpoint.chain_id}", read.block_at)
             outcome = read if chain.answered(number, read) else "future_block"
         chain.agree()
         self._note_reading(endpoint, outcome, clock.elapsed_ms() - began_ms)
@@ -206,10 +206,12 @@ class Watcher:
             instruments.measure_delay(clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
-        """Logged once for all that cannot be asked, and counted for each."""
-        if not self._exhausted:
+        """Logged once for all that cannot be asked, and counted for each. A moment without time is no lack."""
+        if fault.lacking == "time":
+            log.warning("a probe was left out: the monitor stood still meanwhile")
+        elif not self._exhausted:
             log.error("a fault of the monitor's own; rows age until it ends", error=str(fault), lacking=fault.lacking)
-        self._exhausted = True
+            self._exhausted = True
         self._resources.instruments.count_own_fault(fault.lacking)
 
     def _note_end_of_own_faults(self) -> None:

@@ -39,7 +39,7 @@ class Session:
     http: aiohttp.ClientSession
     timeout_s: float
     hear_date: Callable[[str, str], None] = lambda _host, _date: None
-    """Called with each answer's host and `Date` header."""
+    """Called with an answer's host and `Date` header."""
 
     async def fetch(self, request: Request) -> bytes:
         """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
@@ -87,7 +87,8 @@ class Session:
             if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
                 raise ProxyRefusedFailed(response.status)
             STAGE.set("body")
-            self.hear_date(url.authority, response.headers.get("Date", ""))
+            if "Age" not in response.headers:  # a cache repeats the time at which it was asked
+                self.hear_date(url.authority, response.headers.get("Date", ""))
             if response.status != request.expect_code:
                 raise explain_refusal(response, request)
             return await _read_body(response, request.limit_bytes)
