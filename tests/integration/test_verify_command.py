@@ -187,8 +187,8 @@ def test_no_control_character_of_a_server_reaches_the_terminal(option: str) -> N
     live, history = documents(sets("indexer", 1, reason=reason, observedAt=None, lastSuccessAt=None))
     with a_deployment(lambda _: resources(live, history)) as deployment:
         result = command(deployment.base, option, COLUMNS="200")
-    assert "current / ?[31mred?[0m ?31m ?, but observedAt is null" in result.stdout
     assert not set("\x1b\x9b\u202e") & set(result.stdout)
+    assert "current / ?[31mred?[0m ?31m ?, but observedAt is null" in result.stdout
 
 
 @pytest.mark.parametrize("header", ["age", "retry-after"])

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from itertools import pairwise
+from operator import ne
 from typing import Final, Literal, NamedTuple
 
 from lookout.base.instants import format_second
@@ -33,6 +35,9 @@ _FIELDS: Final = ("schemaVersion", "generatedAt", "bucketSeconds", "retentionDay
 _ROW_FIELDS: Final = ("service", "chainId", "buckets", "uptime")
 
 
+_Fault = Literal["wrong", "null", "one", "a bucket off"]
+
+
 class _Frame(NamedTuple):
     """The span of a history; instants in seconds."""
 
@@ -61,6 +66,12 @@ class History(NamedTuple):
         for row in self.rows:
             if isinstance(row, dict) and isinstance(row.get("buckets"), str):
                 yield f"history: {describe_row(row)}", row, row["buckets"]
+
+    def read_ended(self) -> dict[RowIdentity, str]:
+        """The buckets that have ended, of the rows of the right length."""
+        length = None if self.frame is None else self.frame.length
+        rows = [(row, buckets) for _, row, buckets in self.list_buckets() if len(buckets) == length]
+        return {identity: buckets[:-1] for row, buckets in rows for identity in list_identities([row])}
 
 
 HistoryRule = Callable[[History], Iterator[Remark]]
@@ -232,21 +243,24 @@ class _Window(NamedTuple):
         """Whether the history is longer than the window."""
         return self.shown < len(self.buckets)
 
-    def find_fault(self) -> Literal["no number", "strange", "null", "one", "a bucket off", "wrong"] | None:
-        """What is wrong with an uptime; strange: its row has characters that are not known here."""
-        said, right = self.said, self.right
+    def find_fault(self) -> tuple[_Fault, Remark] | None:
+        name, said, right = self.name, self.said, self.right
         if said is not None and (isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= 1):
-            return "no number"
+            return "wrong", failed(f"{name} is {quote(said)}, and not a number from 0 to 1")
         if said == right:
             return None
         if set(self.buckets) - _CHARACTERS:
-            return "strange"
+            return "wrong", inconclusive(f"{name} is {said}, in a row with characters that are not known here")
         if said is None or right is None:
-            return "null"
+            known = _count_known(self.buckets[-self.shown :])
+            return "null", failed(f"{name} is {'null' if said is None else said} with {known} known buckets")
         if said == 1:
-            return "one"
+            return "one", failed(f"{name} is 1, although not every known bucket is c; it has to be {right}")
         neighbours = self.buckets[-self.shown - 1 :], self.buckets[-self.shown :][1:]
-        return "a bucket off" if self.is_cut and said in map(calculate_uptime, neighbours) else "wrong"
+        if self.is_cut and said in map(calculate_uptime, neighbours):
+            text = f"{name} is {said}, which is that of a bucket more or less; it has to be {right}"
+            return "a bucket off", failed(text)
+        return "wrong", failed(f"{name} is {said}, and has to be {right}")
 
 
 def _list_windows(history: History) -> Iterator[_Window]:
@@ -261,48 +275,34 @@ def _list_windows(history: History) -> Iterator[_Window]:
                 yield _Window(f"{name}: {window}", uptime[window], buckets, shown)
 
 
-def verify_uptime(history: History) -> Iterator[Remark]:
-    for window in _list_windows(history):
-        fault = window.find_fault()
-        if fault == "no number":
-            yield failed(f"{window.name} is {quote(window.said)}, and not a number from 0 to 1")
-        elif fault == "strange":
-            yield inconclusive(f"{window.name} is {window.said}, in a row with characters that are not known here")
-        elif fault == "wrong":
-            yield failed(f"{window.name} is {window.said}, and has to be {window.right}")
-        elif fault is None and window.right is not None:
-            yield passed("uptime is c / (c + k + d + u), to 4 decimals")
+def _of_windows(kind: _Fault, right: str, is_shown_by: Callable[[_Window], bool]) -> HistoryRule:
+    """The rule that no uptime has a kind of fault; windows that can have it and have none say ``right``."""
+
+    def verify(history: History) -> Iterator[Remark]:
+        for window in _list_windows(history):
+            fault = window.find_fault()
+            if fault is not None and fault[0] == kind:
+                yield fault[1]
+            elif fault is None and is_shown_by(window):
+                yield passed(right)
+
+    return verify
 
 
-def verify_null_uptime(history: History) -> Iterator[Remark]:
-    for window in _list_windows(history):
-        fault = window.find_fault()
-        if fault == "null":
-            known = _count_known(window.buckets[-window.shown :])
-            said = "null" if window.said is None else window.said
-            yield failed(f"{window.name} is {said} with {known} known buckets")
-        elif fault is None:
-            yield passed("uptime is null exactly where fewer than 12 buckets are known")
-
-
-def verify_whole_uptime(history: History) -> Iterator[Remark]:
-    for window in _list_windows(history):
-        fault = window.find_fault()
-        if fault == "one":
-            yield failed(f"{window.name} is 1, although not every known bucket is c; it has to be {window.right}")
-        elif fault is None and window.right is not None:
-            yield passed("uptime is 1 only where every known bucket is c")
-
-
-def verify_window(history: History) -> Iterator[Remark]:
-    for window in _list_windows(history):
-        fault, right = window.find_fault(), window.right
-        if fault == "a bucket off":
-            yield failed(
-                f"{window.name} is {window.said}, which is that of a bucket more or less; it has to be {right}"
-            )
-        elif fault is None and right is not None and window.is_cut:
-            yield passed("a window holds the buckets that start within it")
+verify_uptime: Final = _of_windows(
+    "wrong", "uptime is c / (c + k + d + u), to 4 decimals", lambda window: window.right is not None
+)
+verify_null_uptime: Final = _of_windows(
+    "null", "uptime is null exactly where fewer than 12 buckets are known", lambda _: True
+)
+verify_whole_uptime: Final = _of_windows(
+    "one", "uptime is 1 only where every known bucket is c", lambda window: window.right is not None
+)
+verify_window: Final = _of_windows(
+    "a bucket off",
+    "a window holds the buckets that start within it",
+    lambda window: window.right is not None and window.is_cut,
+)
 
 
 def calculate_uptime(buckets: str) -> float | None:
@@ -318,55 +318,28 @@ def _count_known(buckets: str) -> int:
     return sum(map(buckets.count, KNOWN_CHARACTERS))
 
 
-class EndedBuckets(NamedTuple):
-    """The buckets of a history by row; all but the last of each have ended."""
-
-    frame: _Frame
-    rows: dict[RowIdentity, str]
-
-    def find_change(self, before: "EndedBuckets") -> RowIdentity | None:
-        """A row in which a bucket differs that had ended in both."""
-        own, earlier = self.frame, before.frame
-        if own.bucket_s != earlier.bucket_s or (own.from_s - earlier.from_s) % own.bucket_s:
-            return None  # other buckets altogether
-        from_s, to_s = max(own.from_s, earlier.from_s), min(own.to_s, earlier.to_s)
-        if from_s >= to_s:
-            return None
-        for identity in self.rows:
-            if identity in before.rows and self._cut(identity, from_s, to_s) != before._cut(identity, from_s, to_s):
-                return identity
+def find_change(before: bytes, after: bytes) -> RowIdentity | None:
+    """A row in which a bucket differs that had ended in both histories."""
+    one, other = read_history(before), read_history(after)
+    if one.frame is None or other.frame is None or one.frame.bucket_s != other.frame.bucket_s:
         return None
-
-    def _cut(self, identity: RowIdentity, from_s: int, to_s: int) -> str:
-        first, bucket_s = self.frame.from_s, self.frame.bucket_s
-        return self.rows[identity][(from_s - first) // bucket_s : (to_s - first) // bucket_s]
-
-
-def read_ended_buckets(body: bytes) -> EndedBuckets | None:
-    """What is left of a history for comparing it with the next one; None if it cannot be read."""
-    history = read_history(body)
-    if history.frame is None:
-        return None
-    rows = {
-        identity: buckets
-        for _, row, buckets in history.list_buckets()
-        for identity in list_identities([row])
-        if len(buckets) == history.frame.length
-    }
-    return EndedBuckets(history.frame, rows) if rows else None
+    moved, rest = divmod(other.frame.from_s - one.frame.from_s, other.frame.bucket_s)
+    if moved < 0 or rest:
+        return None  # other buckets altogether
+    earlier = one.read_ended()
+    for identity, ended in other.read_ended().items():
+        if any(map(ne, earlier.get(identity, "")[moved:], ended)):
+            return identity
+    return None
 
 
 def verify_ended_buckets(bodies: Iterable[bytes]) -> Iterator[Remark]:
     """Each history is compared with the one before it, so that no more than two are in memory."""
-    before: EndedBuckets | None = None
-    readable = 0
-    for buckets in map(read_ended_buckets, dict.fromkeys(bodies)):
-        if buckets is None:
-            continue
-        changed = None if before is None else buckets.find_change(before)
+    readable = [body for body in dict.fromkeys(bodies) if read_history(body).read_ended()]
+    for before, after in pairwise(readable):
+        changed = find_change(before, after)
         if changed is not None:
             yield failed(f"history: an ended bucket of {quote(changed)} changed")
             return
-        before, readable = buckets, readable + 1
-    if readable > 1:
-        yield passed(f"no ended bucket changed in {readable} histories")
+    if len(readable) > 1:
+        yield passed(f"no ended bucket changed in {len(readable)} histories")

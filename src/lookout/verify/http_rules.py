@@ -309,8 +309,7 @@ def verify_etags(endpoints: Iterable[EndpointVisit], cache: str | None) -> Itera
         if exchange.request.method == "GET" and endpoint.first_code == 200
     ]
     plain_tags = {answer.header("etag") for _, answer in sent if read_coding(answer) == "identity"}
-    bodies: dict[str, dict[bytes, str]] = defaultdict(dict)  # of a strong ETag
-    documents: dict[str, dict[bytes, str]] = defaultdict(dict)  # of any
+    contents: dict[str, dict[bytes, str]] = defaultdict(dict)  # by ETag: whose they are
     tags: dict[bytes, set[str]] = defaultdict(set)
     for noun, answer in sent:
         etag = answer.header("etag")
@@ -329,15 +328,14 @@ def verify_etags(endpoints: Iterable[EndpointVisit], cache: str | None) -> Itera
         if answer.problem:
             continue
         if etag == tag:
-            bodies[tag][answer.body] = noun
+            contents[etag][answer.body] = noun
             tags[answer.body].add(tag)
-        document = unpack_gzip(answer.body, MOST_BYTES) if read_coding(answer) == "gzip" else answer.body
-        if document is not None and read_coding(answer) in ("gzip", "identity"):
-            documents[tag][document] = noun
-    for tag, nouns in (*bodies.items(), *documents.items()):
+        else:  # a weak one is of the document, whatever its form
+            contents[etag][unpack_gzip(answer.body, MOST_BYTES) or answer.body] = noun
+    for etag, nouns in contents.items():
         if len(nouns) > 1:
             of = " and ".join(dict.fromkeys(nouns.values()))
-            yield failed(f"{of}: {len(nouns)} different bodies have the ETag {quote(tag)}")
+            yield failed(f"{of}: {len(nouns)} different bodies have the ETag {quote(etag)}")
     if any(len(same) > 1 for same in tags.values()):
         yield failed("the same body came with two ETags, so they are no hash of it")
 

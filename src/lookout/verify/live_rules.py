@@ -282,8 +282,9 @@ def verify_lifetimes(report: LiveReport) -> Iterator[Remark]:
 def _measure_lifetime_ms(row: Json) -> int | None:
     """From observedAt to expiresAt, in a row that has both."""
     observed_at, expires_at = read_instant(row.get("observedAt")), read_instant(row.get("expiresAt"))
-    is_known = row.get("status") in KNOWN_STATUSES and observed_at is not None and expires_at is not None
-    return expires_at - observed_at if is_known and expires_at is not None and observed_at is not None else None
+    if observed_at is None or expires_at is None or row.get("status") not in KNOWN_STATUSES:
+        return None
+    return expires_at - observed_at
 
 
 def verify_empty_metrics(row: Json, name: str) -> Iterator[Remark]:
