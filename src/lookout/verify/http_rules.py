@@ -68,13 +68,13 @@ _OLDER_MS: Final = 5_000  # servers read the store a little after one another
 HttpRule = Callable[[EndpointVisit, str | None], Iterator[Remark]]
 
 
-def split_list(text: str | None) -> set[str]:
+def _split_list(text: str | None) -> set[str]:
     return {part.strip().lower() for part in (text or "").split(",")}
 
 
 def _is_same_list(found: str | None, wanted: str) -> bool:
     """Whether two headers list the same, in any order."""
-    return found is not None and split_list(found) == split_list(wanted)
+    return found is not None and _split_list(found) == _split_list(wanted)
 
 
 def _is_json(found: str | None) -> bool:
@@ -248,13 +248,13 @@ def verify_cors(endpoint: EndpointVisit, cache: str | None) -> Iterator[Remark]:
     seen = sorted({answer.http_code for _, answer in endpoint.answers(*_API_CODES)})
     for exchange, answer in endpoint.answers(*_API_CODES):
         at = f"{answer.http_code} to {exchange.request.method} ({exchange.name})"
-        if answer.each(_ALLOW_ORIGIN) != ["*"] or "etag" not in split_list(answer.header(_EXPOSE)):
+        if answer.each(_ALLOW_ORIGIN) != ["*"] or "etag" not in _split_list(answer.header(_EXPOSE)):
             allow, expose = answer.header(_ALLOW_ORIGIN), answer.header(_EXPOSE)
             verdict = inconclusive if answer.http_code in _ERROR_CODES and _maybe_from_cache(answer, cache) else failed
             yield verdict(f"{at}: {_ALLOW_ORIGIN} is {quote(allow)}, {_EXPOSE} {quote(expose)}")
         elif answer.header("access-control-allow-credentials") is not None:
             yield failed(f"{at}: it has Access-Control-Allow-Credentials")
-        elif "origin" in split_list(answer.header("vary")):
+        elif "origin" in _split_list(answer.header("vary")):
             yield failed(f"{at}: it has Vary: Origin")
         else:
             yield passed(f"every origin may read each answer ({', '.join(map(str, seen))})")
@@ -483,9 +483,9 @@ def verify_vary(endpoint: EndpointVisit, cache: str | None) -> Iterator[Remark]:
         if exchange.request.method not in ("GET", "HEAD"):
             continue
         vary = answer.header("vary")
-        if "*" in split_list(vary):
+        if "*" in _split_list(vary):
             yield failed(f"Vary: {quote(vary)} on a {answer.http_code}: no cache can keep it")
-        elif "accept-encoding" not in split_list(vary):
+        elif "accept-encoding" not in _split_list(vary):
             yield verdict(f"Vary is {quote(vary)} on a {answer.http_code}, without Accept-Encoding")
         else:
             yield passed("answers say that they vary by Accept-Encoding")
