@@ -45,7 +45,7 @@ from lookout.public.page.html import render
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, format_event, parse_event
-from lookout.verify.verdict import verify_visit
+from lookout.verify.clauses import verify_visit
 from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
 from tests.builders import HOUR, MINUTE
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers

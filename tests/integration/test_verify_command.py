@@ -15,6 +15,7 @@ import pytest
 from lookout.verify.visit import VisitOptions
 from tests.commands import lookout
 from tests.integration.authority import Authority
+from tests.integration.broken_documents import sets
 from tests.integration.planted import Asked, Sent, a_deployment, a_listener, documents, resources
 from tests.integration.served import a_free_port
 from tests.integration.visits import INCONCLUSIVE, clauses, command, found, visited
@@ -71,7 +72,7 @@ def test_a_stranger_is_reported_in_bounded_time(answer: Callable[[bytes], Any], 
     with a_listener(answer) as base:
         findings = found(base, VisitOptions(timeout_s=1 if answer is drops else 20))
     assert set(broken.split()) <= clauses(findings, "fail")
-    assert len(findings) == 92
+    assert len(findings) == 94
     assert time.monotonic() - began < 80
 
 
@@ -155,21 +156,49 @@ def test_the_command_is_fine_with_the_real_server(served: str) -> None:
     assert result.exit_code == 0, result.stdout
     assert report["url"] == served
     assert list(report) == ["url", "protocol", "at", "findings", "summary", "doubts"]
-    assert report["summary"] == {"fail": 0, "could not tell": len(INCONCLUSIVE), "pass": 92 - len(INCONCLUSIVE)}
+    assert report["summary"] == {"fail": 0, "could not tell": len(INCONCLUSIVE), "pass": 94 - len(INCONCLUSIVE)}
     assert all(set(finding) == {"clause", "verdict", "what"} and finding["what"] for finding in report["findings"])
 
 
-def test_the_command_shows_marks_and_words(served: str) -> None:
+def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: str) -> None:
     result = command(served, "--protocol", "other", COLUMNS="120")
     assert result.exit_code == 1, result.stdout
     assert "✗ fail" in result.stdout
     assert "GET gets 404 instead of 200" in result.stdout
     shown = re.sub(r"[^\w-]+", " ", result.stdout)  # its table breaks lines
     assert "is this the base address and --protocol right" in shown
-    assert re.search(r"^Of 92 clauses \d+ pass, \d+ fail, \d+ could not be told$", result.stdout, re.MULTILINE)
-    assert "? could not tell" in result.stdout
-    assert "✓ pass" in result.stdout
-    assert "Not to be seen in this visit: M1, M2" in result.stdout
+    assert "? could not tell" not in result.stdout
+    assert "✓ pass" not in result.stdout
+    last = result.stdout.splitlines()[-1]
+    assert re.fullmatch(r"Of 94 clauses 4 fail, \d+ pass, \d+ could not be told \(--all lists them\)", last)
+
+
+def test_a_healthy_server_is_one_line_and_with_all_every_clause(served: str) -> None:
+    short, full = command(served), command(served, "--all", COLUMNS="120")
+    counts = f"{94 - len(INCONCLUSIVE)} pass, {len(INCONCLUSIVE)} could not be told"
+    assert short.stdout == f"Of 94 clauses 0 fail, {counts} (--all lists them)\n"
+    for text in ("✓ pass", "? could not tell", "Not to be seen in this visit: M1, M2", f"fail, {counts}\n"):
+        assert text in full.stdout
+
+
+@pytest.mark.parametrize("option", ["--all", "--json", "--strict"])
+def test_no_control_character_of_a_server_reaches_the_terminal(option: str) -> None:
+    reason = "\x1b[31mred\x1b[0m \x9b31m \u202e"
+    live, history = documents(sets("indexer", 1, reason=reason, observedAt=None, lastSuccessAt=None))
+    with a_deployment(lambda _: resources(live, history)) as deployment:
+        result = command(deployment.base, option, COLUMNS="200")
+    assert not set("\x1b\x9b\u202e") & set(result.stdout)
+    assert "current / ?[31mred?[0m ?31m ?, but observedAt is null" in result.stdout
+
+
+@pytest.mark.parametrize("header", ["age", "retry-after"])
+def test_a_header_of_strange_digits_is_no_number(header: str) -> None:
+    def breaks(_asked: Asked, sent: Sent) -> None:
+        sent[header] = "\u00b2"
+        sent.http_code = 429 if header == "retry-after" else sent.http_code
+
+    with a_deployment(lambda _: resources(*documents()), breaks) as deployment:
+        assert clauses(found(deployment.base), "fail") == ({"E2"} if header == "retry-after" else set())
 
 
 def test_an_endpoints_own_address_is_met_with_the_question_whether_it_is_the_base(served: str) -> None:
@@ -182,9 +211,9 @@ def test_an_endpoints_own_address_is_met_with_the_question_whether_it_is_the_bas
 
 
 def test_a_terminal_without_marks_gets_the_words(served: str) -> None:
-    result = lookout(Path.cwd(), "verify", served, environment={"PYTHONIOENCODING": "ascii"})
+    result = lookout(Path.cwd(), "verify", served, "--all", environment={"PYTHONIOENCODING": "ascii"})
     assert result.returncode == 0, result.stderr
-    assert "pass" in result.stdout
+    assert "could not tell" in result.stdout
     assert result.stdout.isascii()
 
 

@@ -19,7 +19,7 @@ from lookout.core.services import all_checks
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
 from lookout.state.log import HeadRead, Started
-from lookout.verify.verdict import find_doubts, verify_visit
+from lookout.verify.clauses import find_doubts, verify_visit
 from tests.builders import MINUTE, SECOND, a_plan
 from tests.integration.broken_documents import later, sets, top
 from tests.integration.broken_replies import behind, dated

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 

@@ -12,6 +12,11 @@ def shorten(text: str, longest: int, mark: str = "...") -> str:
     return text if len(text) <= longest else text[: longest - len(mark)] + mark
 
 
+def make_plain(text: str, longest: int) -> str:
+    """Short, and without anything that a terminal would obey or could not show."""
+    return shorten("".join(character if " " <= character <= "~" else "?" for character in text), longest)
+
+
 def can_be_shown(character: str) -> bool:
     """Whether it belongs into one line of text: no control character, and none that turns the order of others."""
     return character.isprintable() or unicodedata.category(character) == "Zs" or character in _JOINERS_AND_MARKS

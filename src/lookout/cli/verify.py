@@ -1,24 +1,35 @@
 """``lookout verify``: any deployment held against the contract."""
 
 import time
+from typing import Any, Final
 
 import click
 import msgspec
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.base.clock import SystemClock
+from lookout.base.instants import format_instant
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.verify.report import show, to_json
-from lookout.verify.verdict import find_doubts, verify_visit
-from lookout.verify.visit import VisitOptions, visit
+from lookout.verify.clauses import VERDICTS, ClauseFinding, find_doubts, is_unseen, verify_visit
+from lookout.verify.documents import Verdict
+from lookout.verify.visit import Visit, VisitOptions, visit
+
+# A mark and a word beside each colour.
+_MARKS: Final[dict[Verdict, tuple[str, str]]] = {
+    "pass": ("✓", "green"),
+    "fail": ("✗", "bold red"),
+    "could not tell": ("?", "yellow"),
+}
 
 
 @click.command()
 @click.argument("url")
 @protocol_option
 @click.option("--json", "wants_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--all", "wants_all", is_flag=True, help="List every clause, not only what is wrong.")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -47,13 +58,19 @@ from lookout.verify.visit import VisitOptions, visit
     " stopped.",
 )
 def verify(  # Click gives each option as a parameter
-    url: str, protocol: str, wants_json: bool, timeout_s: float, wait_s: float, rate_limit: bool, strict: bool
+    url: str,
+    protocol: str,
+    wants_json: bool,
+    wants_all: bool,
+    timeout_s: float,
+    wait_s: float,
+    rate_limit: bool,
+    strict: bool,
 ) -> None:
     """Compare the deployment at URL (http://host:port) with the contract, clause by clause.
 
-    Each clause passes, fails, or could not be checked, with the reason. At most 40 requests are made on a path. If the
-    two documents have different rows, both are requested again for up to 80 seconds, or 4 minutes behind a cache. Exit
-    code 1 if a clause failed.
+    Prints the clauses that fail, with what was seen, and a line for the rest. At most 40 requests are made on a path.
+    Exit code 1 if a clause failed.
     """
     try:
         base = parse_base_url(url)
@@ -63,9 +80,59 @@ def verify(  # Click gives each option as a parameter
     with Console(stderr=True).status(Text(str(base))) as status:
         seen = visit(base, options, SystemClock(), time.sleep, lambda text: status.update(Text(text)))
     findings = verify_visit(seen)
+    doubts = find_doubts(seen, findings)
     if wants_json:
-        click.echo(msgspec.json.encode(to_json(seen, findings)))
+        click.echo(msgspec.json.encode(_to_json(seen, findings, doubts)))
     else:
-        show(Console(), seen, findings)
-    if any(finding.verdict == "fail" for finding in findings) or (strict and find_doubts(seen, findings)):
+        _show(Console(), seen, findings, doubts, wants_all=wants_all)
+    if any(finding.verdict == "fail" for finding in findings) or (strict and doubts):
         raise SystemExit(NOT_FINE)
+
+
+def _count_verdicts(findings: list[ClauseFinding]) -> dict[Verdict, int]:
+    return {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
+
+
+def _to_json(seen: Visit, findings: list[ClauseFinding], doubts: list[ClauseFinding]) -> dict[str, Any]:
+    return {
+        "url": seen.base,
+        "protocol": seen.protocol,
+        "at": format_instant(seen.at),
+        "findings": [finding._asdict() for finding in findings],
+        "summary": _count_verdicts(findings),
+        "doubts": [finding.clause for finding in doubts],
+    }
+
+
+def _show(
+    console: Console, seen: Visit, findings: list[ClauseFinding], doubts: list[ClauseFinding], *, wants_all: bool
+) -> None:
+    """What fails, or else what a healthy deployment shows and this one did not; then a line for the rest."""
+    unseen = [finding for finding in findings if is_unseen(finding)]
+    failures = [finding for finding in findings if finding.verdict == "fail"]
+    listed = [finding for finding in findings if finding not in unseen] if wants_all else failures or doubts
+    if listed:
+        console.print(_build_table(console, seen.base, listed))
+    if wants_all and unseen:
+        console.print(f"Not to be seen in this visit: {_list_ids(unseen)}", highlight=False)
+    if doubts and not failures:
+        console.print(f"A healthy deployment shows these, and this one did not: {_list_ids(doubts)}", highlight=False)
+    verdicts = _count_verdicts(findings)
+    console.print(
+        f"Of {len(findings)} clauses {verdicts['fail']} fail, {verdicts['pass']} pass,"
+        f" {verdicts['could not tell']} could not be told{'' if wants_all else ' (--all lists them)'}",
+        highlight=False,
+    )
+
+
+def _list_ids(findings: list[ClauseFinding]) -> str:
+    return ", ".join(finding.clause for finding in findings)
+
+
+def _build_table(console: Console, base: str, findings: list[ClauseFinding]) -> Table:
+    table = Table("clause", "verdict", "what was seen", title=Text(f"{base}, by the contract"))
+    for clause, verdict, what in findings:
+        mark, colour = _MARKS[verdict]
+        shown = f"{mark} {verdict}" if console.encoding.startswith("utf") else verdict
+        table.add_row(clause, Text(shown, colour), Text(what))
+    return table

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookout.base.durations import format_duration
-from lookout.base.text import can_be_shown, shorten
+from lookout.base.text import can_be_shown, make_plain, shorten
 from lookout.public.notes import scope_text, time_text
 from lookout_reader import (
     NOTES,
@@ -99,7 +99,7 @@ class Shown(NamedTuple):
         """Short and plain, and each only once: with its id where that is not all of its name."""
         ids = {*self.about.chains, *self.chain_ids()} - {None}
         names = {chain_id: self.about.chain_name(chain_id) for chain_id in ids if chain_id is not None}
-        plain = {chain_id: _plain(name, _LONGEST_NAME) for chain_id, name in names.items()}
+        plain = {chain_id: make_plain(name, _LONGEST_NAME) for chain_id, name in names.items()}
         times = Counter(plain.values())
         return {
             chain_id: name if name == names[chain_id] and times[name] == 1 else f"{name} ({chain_id})"
@@ -179,15 +179,15 @@ def _notes(shown: Shown, now: int, view: View) -> Iterator[Text]:
     notes, names = shown.about.notes_at(now), shown.chain_names()
     for note in notes[:_NOTES_AT_MOST]:
         chains = [names.get(chain_id, str(chain_id)) for chain_id in note.chains]
-        about = _plain(f"{scope_text(note.services, chains)}, {time_text(note.from_at, note.until_at)}", 200)
-        text = _plain(note.text, 500) if view.is_ascii else shorten("".join(filter(can_be_shown, note.text)), 500)
+        about = make_plain(f"{scope_text(note.services, chains)}, {time_text(note.from_at, note.until_at)}", 200)
+        text = make_plain(note.text, 500) if view.is_ascii else shorten("".join(filter(can_be_shown, note.text)), 500)
         yield Text(f"Note: {text} ({about})", style="cyan")
     if len(notes) > _NOTES_AT_MOST:
         yield Text(f"and {len(notes) - _NOTES_AT_MOST} more notes", style="cyan")
 
 
 def _describe_problem(document: str, problem: str) -> str:
-    return f"The {document} cannot be read: {_plain(problem, 200)}."
+    return f"The {document} cannot be read: {make_plain(problem, 200)}."
 
 
 def _headline_lines(headline: Headline, names: ChainNames, view: View) -> list[Text]:
@@ -271,7 +271,7 @@ def _table(rows: Sequence[_RowNow], shown: Shown, now: int, view: View) -> Table
 
 
 def _name(check: Check, names: ChainNames) -> str:
-    service, chain_id = _plain(check[0], _LONGEST_NAME), check[1]
+    service, chain_id = make_plain(check[0], _LONGEST_NAME), check[1]
     return service if chain_id is None else f"{service} {names.get(chain_id, chain_id)}"
 
 
@@ -284,7 +284,7 @@ def _seen(row: Row | UnreadableRow, now: int) -> str:
 def _about(row: Row | UnreadableRow, effective: EffectiveStatus, room: int) -> str:
     """The longest phrase for which there is room."""
     phrases = _phrases(row, effective)
-    return next((phrase for phrase in phrases if len(phrase) <= room), _plain(phrases[-1], room))
+    return next((phrase for phrase in phrases if len(phrase) <= room), make_plain(phrases[-1], room))
 
 
 def _phrases(row: Row | UnreadableRow, effective: EffectiveStatus) -> Sequence[str]:
@@ -357,11 +357,6 @@ def _cell(status: EffectiveStatus | None, view: View) -> str:
 
 def _colour(effective: EffectiveStatus) -> str:
     return BY_WORD[effective].look.terminal_colour
-
-
-def _plain(text: str, longest: int) -> str:
-    """Short, and without anything that a terminal would obey or could not show."""
-    return shorten("".join(character if " " <= character <= "~" else "?" for character in text), longest)
 
 
 def _span(ms: int) -> str:

@@ -12,7 +12,7 @@ import h11
 
 from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
-from lookout.verify.findings import quote
+from lookout.verify.documents import quote
 from lookout_reader.urllib_fetch import in_a_thread
 
 MOST_BYTES: Final = 32 * 1024 * 1024

@@ -1,22 +1,48 @@
-"""Bodies as JSON, and what several rules ask of a row."""
+"""Bodies as JSON, what several rules ask of a row, and what a rule says."""
 
 import json
 import zlib
 from collections import Counter
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, Literal, NamedTuple, TypeGuard
 
 from lookout.base.instants import parse_instant, parse_second
-from lookout.verify.findings import ClauseFinding, failed, inconclusive, quote
 
 SCHEMA_VERSION: Final = 1
 _GZIP: Final = 31  # zlib's number for gzip's format
+_LONGEST_QUOTE: Final = 80
 
 Json = dict[str, Any]
 RowIdentity = tuple[str, int | None]
+Verdict = Literal["pass", "fail", "could not tell"]
+
+
+class Remark(NamedTuple):
+    """What one rule says of what it saw."""
+
+    verdict: Verdict
+    what: str
 
 
 class Unreadable(NamedTuple):
     why: str
+
+
+def passed(what: str) -> Remark:
+    return Remark("pass", what)
+
+
+def failed(what: str) -> Remark:
+    return Remark("fail", what)
+
+
+def inconclusive(what: str) -> Remark:
+    return Remark("could not tell", what)
+
+
+def quote(found: object) -> str:
+    """What a stranger sent, short and in ASCII."""
+    text = ascii(found)
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
 def unpack_gzip(body: bytes, most_bytes: int) -> bytes | None:
@@ -38,14 +64,14 @@ def decode_document(body: bytes) -> Json | Unreadable:
     return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quote(found)}")
 
 
-def read_document(body: bytes, noun: str, clause: str) -> Json | ClauseFinding:
+def read_document(body: bytes, noun: str) -> Json | Remark:
     """The document in a body, or all there is to be said of one that cannot be read, or not by what is known here."""
     document = decode_document(body)
     if isinstance(document, Unreadable):
-        return failed(clause, f"{noun}: {document.why}")
+        return failed(f"{noun}: {document.why}")
     version = document.get("schemaVersion")
     if is_integer(version) and version != SCHEMA_VERSION:
-        return inconclusive(clause, f"{noun}: schemaVersion {version}: a version that is not known here")
+        return inconclusive(f"{noun}: schemaVersion {version}: a version that is not known here")
     return document
 
 
@@ -73,6 +99,10 @@ def read_generated_at(body: bytes) -> int | None:
     """When a document was made, as far as it can be read."""
     document = decode_document(body)
     return None if isinstance(document, Unreadable) else read_instant(document.get("generatedAt"))
+
+
+def quote_field(holder: Json, key: str) -> str:
+    return quote(holder[key]) if key in holder else "missing"
 
 
 def describe_row(row: Json) -> str:

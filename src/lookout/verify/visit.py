@@ -6,19 +6,14 @@ from typing import Final, NamedTuple
 
 from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
-from lookout.verify.caches import find_cache_sign
-from lookout.verify.clauses_rows import compare_rows, read_rows
 from lookout.verify.client import Client, Headers, HttpAnswer, HttpOutcome, HttpRequest, NoAnswer
+from lookout.verify.documents import quote
 
 MOST_PER_PATH: Final = 40
 _MOST_UNANSWERED: Final = 3
 # A caller may be let through up to twice the limit where an edge counts by calendar minute (E2).
 LIMIT_PER_MINUTE: Final = 120
 _MOST_TO_BE_REFUSED: Final = 2 * LIMIT_PER_MINUTE + 5
-
-# A history is written once a minute (H14), and a shared cache may serve it for three more (A10).
-_LOOKS_AGAIN: Final = 8
-_LOOK_AGAIN_S: Final = {"direct": 10, "cached": 30}
 
 _NAME: Final = "lookout-verify"
 _IDENTITY: Final = ("Accept-Encoding", "identity")
@@ -37,6 +32,13 @@ QUERY: Final = "?service=indexer&chainId=1&limit=1"
 OTHER_TAG: Final = '"0000000000000000"'
 # Methods that change nothing even where they are wrongly obeyed; an empty POST and PATCH come nearest to it.
 OTHER_METHODS: Final = ("POST", "PATCH", "PROPFIND")
+# What a cache leaves in the headers of its answers.
+_CACHE_SIGNS: Final = (
+    *("age", "via", "cache-status", "x-cache", "x-cache-status", "x-cache-hits", "x-proxy-cache", "x-varnish"),
+    *("x-served-by", "x-vercel-cache", "x-amz-cf-id", "cf-cache-status", "cf-ray"),
+)
+# nginx is here because one with proxy_cache gives no other sign.
+_CACHE_SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastly", "bunnycdn", "nginx")
 _ENTITY_TAG: Final = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
 
@@ -55,6 +57,16 @@ class EndpointVisit(NamedTuple):
     noun: str
     path: str
     exchanges: tuple[Exchange, ...]
+
+    @property
+    def is_live(self) -> bool:
+        return self.noun == "live report"
+
+    @property
+    def first_code(self) -> int | None:
+        """What the first GET got; None if there was no answer."""
+        first = self.outcome("get")
+        return first.http_code if isinstance(first, HttpAnswer) else None
 
     def named(self, name: str) -> Exchange | None:
         """The last request of that name."""
@@ -96,10 +108,22 @@ class Visit(NamedTuple):
     elsewhere: tuple[Exchange, ...]
     limit: Limit | None = None
 
+    @property
+    def cache(self) -> str | None:
+        """The first header that gives a cache away. A cache answers some requests itself. That excuses what a cache may
+        do (RFC 9111), and nothing else: it refuses methods, obeys Range, compares If-None-Match with the one form it
+        has, unpacks and so weakens an ETag, and keeps copies."""
+        for exchange in (*self.live.exchanges, *self.history.exchanges):
+            for name, text in exchange.outcome.headers if isinstance(exchange.outcome, HttpAnswer) else ():
+                is_server = name == "server" and any(server in text.lower() for server in _CACHE_SERVERS)
+                if name in _CACHE_SIGNS or is_server:
+                    return f"{name}: {quote(text)[1:-1]}"
+        return None
+
 
 class VisitOptions(NamedTuple):
-    """How a visit is to be made. Its last request begins within ``within_s``; to look again, to watch and to try the
-    limit take their time after that."""
+    """How a visit is to be made. Its last request begins within ``within_s``; to watch and to try the limit take their
+    time after that."""
 
     protocol: str = "protocol"
     timeout_s: float = 5
@@ -127,7 +151,7 @@ def visit(
         for path in (live, history):
             _ask_everything(path, f"{QUERY}&at={at}")
         _ask_elsewhere(elsewhere, live_path)
-        _look_again(live, history, visitor, sleep)
+        live.ask("last")  # after the history, whose rows are compared with it (H2)
         if options.wait_s > 0:
             _watch((live, history), visitor, sleep)
         if options.rate_limit:
@@ -273,24 +297,6 @@ def _ask_elsewhere(elsewhere: _Path, live_path: str) -> None:
     elsewhere.ask("slash", suffix=f"{live_path}/")
     for path in ("/schemas/liveness.json", "/schemas/history.json", "/openapi.json"):
         elsewhere.ask(path, suffix=path)
-
-
-def _look_again(live: _Path, history: _Path, visitor: _Visitor, sleep: Callable[[float], None]) -> None:
-    """Look again while the two documents have other rows, and might be of two configurations: the next history decides
-    (H2)."""
-    for _ in range(_LOOKS_AGAIN):
-        seen = live.endpoint(), history.endpoint()
-        lives, histories = ([body for _, body in each.documents()] for each in seen)
-        finding = compare_rows(read_rows(lives, "checks"), read_rows(histories, "rows"))
-        if finding is None or finding.verdict != "could not tell":
-            return
-        cache = find_cache_sign(answer for each in seen for _, answer in each.answers(200))
-        wait_s = _LOOK_AGAIN_S["cached" if cache else "direct"]
-        visitor.progress(f"{finding.what}: asking again in {wait_s} s")
-        sleep(wait_s)
-        visitor.allow(len(seen) * visitor.options.timeout_s)
-        for path in (history, live):
-            path.ask("later")
 
 
 def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float], None]) -> None:

@@ -11,7 +11,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Final
 
 from lookout.base.base_url import parse_base_url
-from lookout.verify.verdict import verify_visit
+from lookout.verify.clauses import verify_visit
 from lookout.verify.visit import VisitOptions, visit
 from tests.integration.served import HISTORY, LIVE, Server
 from tests.system.day.verdict import Judge

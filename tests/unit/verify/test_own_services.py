@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.verify.clauses_live import verify_live
-from lookout.verify.findings import ClauseFinding, merge_findings
-from tests.unit.verify.test_documents import AT, LIVE, put, values
+from lookout.verify.clauses import ClauseFinding
+from tests.unit.verify.test_documents import AT, LIVE, judge, put, values
 
 COMPARED = {"position": 5, "head": 6}
 ANSWERING = {
@@ -26,7 +25,7 @@ UNJUDGED = {"status": "unknown", "lastSuccessAt": None, "expiresAt": None}
 
 
 def findings_of(*own: dict[str, Any]) -> list[ClauseFinding]:
-    return merge_findings(verify_live(json.dumps(LIVE | {"checks": [*LIVE["checks"], *own]}).encode()))
+    return judge(live=json.dumps(LIVE | {"checks": [*LIVE["checks"], *own]}).encode())
 
 
 @pytest.mark.clause("R14")
@@ -126,4 +125,4 @@ def test_what_may_be_of_a_newer_contract_is_no_failure(fields: dict[str, Any], c
 
 @given(st.sampled_from(list(ANSWERING)), values)
 def test_no_row_is_too_strange_to_be_judged(field: str, value: object) -> None:
-    merge_findings(verify_live(put({"schemaVersion": 1, "checks": [ANSWERING]}, ("checks", 0, field), value)))
+    judge(live=put({"schemaVersion": 1, "checks": [ANSWERING]}, ("checks", 0, field), value))
