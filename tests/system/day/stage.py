@@ -61,7 +61,7 @@ class Stage:
 
     def writing(self) -> str:
         """Which monitor holds the store."""
-        ((holder,),) = self.ask("SELECT holder FROM lookout.writer")
+        ((holder,),) = self.ask("SELECT holder FROM lookout.lease")
         return next(name for name, process in self.monitors.items() if str(process.pid) == str(holder).split()[-1])
 
     def standby(self) -> str:
