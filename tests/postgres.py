@@ -39,7 +39,7 @@ class Postgres:
 
     def __init__(self, programs: Programs, folder: Path) -> None:
         self._programs = programs
-        self._user = programs.user if os.geteuid() == 0 else None
+        self.user = programs.user if os.geteuid() == 0 else None
         self._numbers = count()
         self.folder = folder
 
@@ -95,8 +95,8 @@ class Postgres:
     def own(self, folder: Path) -> None:
         """Have it, with nobody else's rights."""
         folder.mkdir(mode=0o700, exist_ok=True)
-        if self._user is not None:
-            shutil.chown(folder, self._user)
+        if self.user is not None:
+            shutil.chown(folder, self.user)
 
     def start(self) -> None:
         self.run("pg_ctl", "-w", "-t", "60", "-l", self.folder / "log", "start")
@@ -118,7 +118,7 @@ class Postgres:
                     [self._programs.folder / program, *arguments],
                     env={"PATH": os.defpath, "PGDATA": str(self.folder)},
                     cwd=self.folder,
-                    user=self._user,
+                    user=self.user,
                     stdin=subprocess.DEVNULL,
                     stdout=said,
                     stderr=said,

@@ -229,7 +229,7 @@ async def test_a_monitor_that_thaws_after_a_takeover_sends_nothing(programs: Pro
                 )
                 await world.order("squid/1", "status")
                 await until_async(lambda: bool(hook.asked), "it is tried")
-                ((holder,),) = server.ask(database, "SELECT holder FROM lookout.writer")
+                ((holder,),) = server.ask(database, "SELECT holder FROM lookout.lease")
                 frozen, folder = monitors[holder.split()[-1]]
                 frozen.send_signal(signal.SIGSTOP)  # until the next try is due, and the store another's
                 hook.mood = "accept"

@@ -140,12 +140,12 @@ class Deployment:
     start: Callable[[str], None]
 
     def epoch(self) -> int:
-        ((epoch,),) = self.server.ask(self.database, "SELECT epoch FROM lookout.writer")
+        ((epoch,),) = self.server.ask(self.database, "SELECT epoch FROM lookout.lease")
         return int(epoch)
 
     def writing(self) -> str:
         """Which monitor holds the store."""
-        ((holder,),) = self.server.ask(self.database, "SELECT holder FROM lookout.writer")
+        ((holder,),) = self.server.ask(self.database, "SELECT holder FROM lookout.lease")
         (name,) = (name for name, process in self.monitors.items() if str(process.pid) == holder.split()[-1])
         return str(name)
 
@@ -159,7 +159,7 @@ class Deployment:
 
     async def until_epoch(self, after: int, what: str) -> None:
         """Wait until a later epoch has written."""
-        has_written = "SELECT FROM lookout.writer WHERE epoch > %s AND writes > 0"
+        has_written = "SELECT FROM lookout.lease WHERE epoch > %s AND writes > 0"
 
         def it_has() -> bool:
             try:

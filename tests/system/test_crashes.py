@@ -1,7 +1,5 @@
 """Crash points, a few of each kind (``make campaign`` tries them all), and that wrong stores are found out."""
 
-import os
-import resource
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from fnmatch import fnmatchcase
@@ -14,7 +12,7 @@ from msgspec.structs import replace
 
 from lookout.base.pieces import Pieces
 from lookout.store.postgres import writer as postgres
-from lookout.store.protocol import StoreBehindError, StoreError
+from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.system.crashes import monitor_points, postgres_points, sqlite_points, torn
 from tests.system.crashes.kinds import Attempt, LeftOut, try_points
@@ -157,28 +155,3 @@ def test_a_connection_that_failed_is_not_used_again(tmp_path: Path) -> None:
             writer.write(*second)
         writer.write(*second)
         assert writer.load() == stored.pieces
-
-
-def test_a_store_that_was_emptied_is_written_whole(tmp_path: Path) -> None:
-    path = tmp_path / FILE
-    with closing(open_writer(path)) as writer:
-        (first, _), (second, stored) = islice(publications(), 2)
-        writer.write(*first)
-        with a_full_disk(), pytest.raises(StoreError):
-            writer.write(*second)
-        path.with_name(f"{FILE}-wal").unlink(missing_ok=True)
-        os.truncate(path, 0)
-        with pytest.raises(StoreBehindError):
-            writer.write(*second)
-        writer.write(stored.documents, Pieces(dict(stored.pieces), replace_all=True))
-        assert writer.load() == stored.pieces
-
-
-@contextmanager
-def a_full_disk() -> Iterator[None]:
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))

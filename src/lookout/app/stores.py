@@ -9,13 +9,7 @@ from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.store.kinds import kind_of
-from lookout.store.protocol import (
-    StoreBusyError,
-    StoreError,
-    StoreHeldByOtherRoleError,
-    StoreUnreachableError,
-    Writer,
-)
+from lookout.store.protocol import StoreBusyError, StoreError, StoreUnreachableError, Writer
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 # A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
@@ -41,10 +35,6 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
                     await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
                 was_away = False
                 return await thread.call(open_writer), has_stood_by
-            except StoreHeldByOtherRoleError as error:
-                if reported != "held":
-                    log.error("another role holds the store's lock; waiting for it to end", error=str(error))
-                reported = "held"
             except StoreBusyError as error:
                 if reported != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))

@@ -26,10 +26,6 @@ class StoreBusyError(StoreError):
     """Another monitor is writing to the store."""
 
 
-class StoreHeldByOtherRoleError(StoreBusyError):
-    """Somebody keeps monitors out who has another database role than this one: hardly its own standby or primary."""
-
-
 class StoreUnreachableError(StoreError):
     """The store does not answer; it may, later."""
 
@@ -58,7 +54,7 @@ class StorePosition(NamedTuple):
     def require_own(self, found: Self, store: object) -> None:
         """LostStoreError if the found epoch is not that of the writer at this position."""
         if found.epoch != self.epoch:
-            raise LostStoreError(f"{store}: another monitor has taken over, or another store was put in its place")
+            raise taken_over(store)
 
     def advance(self, found: Self, pieces: Pieces, store: object) -> Self:
         """The position after a write by the writer at this position; ``found`` was read in the write's transaction.
@@ -71,6 +67,10 @@ class StorePosition(NamedTuple):
 
 NOBODY: Final = StorePosition(0, 0)
 """The position of a store that no writer has opened yet."""
+
+
+def taken_over(store: object) -> LostStoreError:
+    return LostStoreError(f"{store}: another monitor has taken over, or another store was put in its place")
 
 
 def refuse_newer(store: object, version: int, known: int) -> None:

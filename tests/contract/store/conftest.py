@@ -94,7 +94,6 @@ def store(request: pytest.FixtureRequest, path: Path, servers: Callable[[Program
             lambda wait_s: once_free(lambda: sqlite.open_writer(path), wait_s),
             lambda: sqlite.SqliteReader(path),
             lambda: save_file(path),
-            0,
             (HOLD.format(module="sqlite", place="Path(sys.argv[1])"), str(path)),
         )
     server = servers(request.param)
@@ -104,7 +103,6 @@ def store(request: pytest.FixtureRequest, path: Path, servers: Callable[[Program
         lambda wait_s: once_free(lambda: postgres.open_writer(url), wait_s),
         lambda: PostgresReader(url),
         lambda: save_tables(server, database),
-        1.5,
         (HOLD.format(module="postgres", place="sys.argv[1]"), url),
     )
 

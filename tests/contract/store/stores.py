@@ -42,7 +42,6 @@ class Store:
     writer: Callable[[float], Writer]  # opens one, and waits so many seconds for another to end
     reader: Callable[[], Reader]
     save: Callable[[], Callable[[], object]]  # what it holds now; the result puts that back
-    asks_every_s: float  # after which a reader asks even if nobody notified it
     holding: tuple[str, str]  # a program that holds the store, and its argument
 
 

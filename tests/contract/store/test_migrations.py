@@ -23,8 +23,7 @@ from lookout.state.codec import decode_state
 from lookout.store.postgres import schema
 from lookout.store.postgres import writer as postgres
 from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.schema import transaction
-from lookout.store.postgres.session import DatabaseAddress
+from lookout.store.postgres.session import DatabaseAddress, transaction
 from lookout.store.protocol import Reader, StoreError
 from lookout.store.sqlite import file
 from lookout.store.sqlite import writer as sqlite
@@ -188,12 +187,12 @@ def test_a_later_step_of_the_database_keeps_everything_and_todays_code_then_refu
     pieces = dict(server.ask(database, "SELECT name, piece FROM lookout.pieces"))
     assert {note for *_, note in rows} == {"kept"}
     check_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
-    before = server.ask(database, "SELECT * FROM lookout.writer")
+    before = server.ask(database, "SELECT * FROM lookout.lease")
     reader = opened(PostgresReader(server.url(database)))
     for use in (lambda: postgres.open_writer(server.url(database)), reader.changed, lambda: reader.read("live")):
-        with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 2, this one knows 1\)"):
+        with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 3, this one knows 2\)"):
             use()
-    assert server.ask(database, "SELECT * FROM lookout.writer") == before
+    assert server.ask(database, "SELECT * FROM lookout.lease") == before
 
 
 def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(server: Postgres, opened: Opened) -> None:

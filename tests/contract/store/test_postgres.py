@@ -1,30 +1,23 @@
 """What PostgreSQL does besides what every store does: sessions that are lost, writers that are overtaken, rights."""
 
-import socket
 import subprocess
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
-import psycopg
 import pytest
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, etag
 from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.writer import PostgresWriter, open_writer
+from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, write_again
 from tests.postgres import Postgres
-from tests.stores import once_free
 from tests.wait import until
 
 
 def position(server: Postgres, database: str) -> tuple[int, int]:
-    ((epoch, writes),) = server.ask(database, "SELECT epoch, writes FROM lookout.writer")
+    ((epoch, writes),) = server.ask(database, "SELECT epoch, writes FROM lookout.lease")
     return epoch, writes
 
 
@@ -39,32 +32,6 @@ def test_a_writer_whose_session_was_ended_goes_on_in_its_epoch(
     assert position(server, database) == (epoch, 2)
     assert reader.read("live") == HISTORY
     assert writer.load() == {"a": b"1"}
-    assert server.ask(database, "SELECT epoch, writes FROM lookout.former_writers") == [(0, 0)]
-
-
-def test_a_writer_that_was_overtaken_writes_nothing_any_more(
-    server: Postgres, database: str, url: str, writer: Writer, reader: Reader, opened: Opened
-) -> None:
-    server.end_session(database)
-    other = opened(once_free(lambda: open_writer(url)))
-    other.write({"live": LIVE}, Pieces({"a": b"theirs"}))
-    with pytest.raises(LostStoreError, match="another monitor has taken over"):
-        write_again(writer, Pieces({"a": b"mine"}, replace_all=True))
-    with pytest.raises(LostStoreError):
-        writer.write({"live": HISTORY}, NOTHING)
-    with pytest.raises(LostStoreError):
-        writer.load()
-    assert reader.read("live") == LIVE
-    assert other.load() == {"a": b"theirs"}
-
-
-def test_a_writer_that_was_overtaken_by_one_that_has_ended_writes_nothing_either(
-    server: Postgres, database: str, url: str, writer: Writer
-) -> None:
-    server.end_session(database)
-    once_free(lambda: open_writer(url)).close()
-    with pytest.raises(LostStoreError, match="another monitor has taken over"):
-        write_again(writer)
 
 
 def test_a_database_that_is_gone_before_the_state_was_loaded_is_lost(
@@ -81,7 +48,7 @@ def test_a_database_that_is_gone_before_the_state_was_loaded_is_lost(
 
 def test_the_epoch_alone_keeps_a_writer_out(server: Postgres, database: str, writer: Writer, reader: Reader) -> None:
     writer.write({"live": LIVE}, NOTHING)
-    server.ask(database, "UPDATE lookout.writer SET epoch = epoch + 1")
+    server.ask(database, "UPDATE lookout.lease SET epoch = epoch + 1")
     with pytest.raises(LostStoreError, match="another monitor has taken over"):
         writer.write({"live": HISTORY}, NOTHING)
     assert reader.read("live") == LIVE
@@ -104,37 +71,9 @@ def test_a_write_whose_answer_was_lost_is_made_again(
     server.ask(database, "DROP FUNCTION die CASCADE")
     assert reader.read("live") == LIVE
     if stored:
-        server.ask(database, "UPDATE lookout.writer SET writes = writes + 1")
+        server.ask(database, "UPDATE lookout.lease SET writes = writes + 1")
     write_again(writer)
     assert reader.read("live") == HISTORY
-
-
-def test_a_writer_that_says_nothing_loses_its_session(server: Postgres, database: str) -> None:
-    """That a frozen process does is in the integration tests; here is what the session is promised."""
-    shown = dict(
-        server.ask(
-            database, "SELECT name, setting FROM pg_settings WHERE name LIKE '%timeout%' OR name LIKE 'tcp_keep%'"
-        )
-    )
-    assert shown["idle_session_timeout"] == "0"  # of everybody else
-    holder = open_writer(server.url(database))
-    try:
-        with holder._used() as session:
-            for name in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
-                assert session.execute(f"SHOW {name}").fetchone() == ("5s",)
-            # While it is used by a thread that says nothing, nobody else speaks.
-            lock = "SELECT pg_try_advisory_lock(%s)"
-            assert until(lambda: bool(server.ask(database, lock, 0x4C6F6F6B6F7574)[0][0]), "it lost the lock") > 3
-    finally:
-        holder.close()
-
-
-def test_a_session_that_is_used_seldom_is_kept(writer: PostgresWriter) -> None:
-    with writer._used() as session:
-        process = session.info.backend_pid
-    time.sleep(6.5)
-    with writer._used() as session:
-        assert session.info.backend_pid == process
 
 
 def test_a_reader_goes_on_when_its_session_was_ended(
@@ -146,18 +85,8 @@ def test_a_reader_goes_on_when_its_session_was_ended(
     with pytest.raises(StoreError):
         reader.changed()
     assert reader.read("live") == LIVE
-    reader.changed()
-    server.ask(database, "SELECT pg_notify('lookout', 'live another')")  # which asking would not show
-    until(reader.changed, "it listens again")
-
-
-def test_a_writer_notifies_of_what_it_writes(url: str, writer: Writer) -> None:
-    with psycopg.connect(url, autocommit=True) as listening:
-        listening.execute("LISTEN lookout")
-        for document in (LIVE, HISTORY):
-            writer.write({"live": document}, NOTHING)
-            (heard,) = listening.notifies(timeout=20, stop_after=1)
-            assert heard.payload == f"live {document.etag}"
+    writer.write({"live": HISTORY}, NOTHING)
+    assert (reader.changed(), reader.read("live")) == (True, HISTORY)
 
 
 def test_a_body_is_read_once_for_each_etag_and_again_while_it_is_not_its_own(
@@ -226,50 +155,9 @@ def test_a_replica_is_read_and_never_written(server: Postgres, database: str, wr
     writer.write({"live": LIVE}, NOTHING)
     with server.a_replica() as replica:
         url = replica.url(database)
-        with pytest.raises(StoreError, match="a read-only replica; the monitor needs the primary server"):
+        with pytest.raises(StoreError, match="cannot execute UPDATE in a read-only transaction"):
             open_writer(url)
         check_read(opened(PostgresReader(url)), writer)
-
-
-def test_a_pooler_is_read_through_and_never_written_through(
-    server: Postgres, database: str, writer: Writer, opened: Opened
-) -> None:
-    writer.write({"live": LIVE}, NOTHING)
-    with a_pooler(f"{server.folder}/.s.PGSQL.5432") as port:
-        url = f"postgresql://postgres@127.0.0.1:{port}/{database}?sslmode=disable&gssencmode=disable"
-        with pytest.raises(StoreError, match="a connection pooler answers, but the monitor needs a session of its own"):
-            open_writer(url)
-        check_read(opened(PostgresReader(url)), writer)
-
-
-@contextmanager
-def a_pooler(path: str) -> Iterator[int]:
-    """Passes everything on, but gives its clients a process number of its own, as poolers do."""
-
-    def serve() -> None:
-        while True:
-            try:
-                client, _ = listening.accept()
-            except OSError:
-                return
-            upstream = socket.socket(socket.AF_UNIX)
-            upstream.connect(path)
-            for one, other, is_done in ((client, upstream, True), (upstream, client, False)):
-                threading.Thread(target=carry, args=(one, other, is_done), daemon=True).start()
-
-    def carry(one: socket.socket, other: socket.socket, is_done: bool) -> None:
-        with one, other, suppress(OSError):  # the other direction may have closed them
-            while got := one.recv(65536):
-                if not is_done and (at := got.find(b"K\x00\x00\x00\x0c")) >= 0:
-                    got, is_done = got[: at + 5] + b"\x00\x00\x00\x07" + got[at + 9 :], True
-                other.sendall(got)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        accepting = threading.Thread(target=serve, daemon=True)
-        accepting.start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-        accepting.join()
 
 
 def test_its_driver_is_not_loaded_without_need() -> None:

@@ -35,17 +35,18 @@ THEIRS = {
     "CREATE TABLE lookout.documents AS SELECT 1 AS id, 'mine' AS text": (
         "lookout.schema_version is missing, and lookout.documents is there"
     ),
-    "CREATE TABLE lookout.writer AS SELECT 'Jane Austen' AS name": (
-        "lookout.schema_version is missing, and lookout.writer is there"
+    "CREATE TABLE lookout.lease AS SELECT 'Jane Austen' AS name": (
+        "lookout.schema_version is missing, and lookout.lease is there"
     ),
     "CREATE TABLE lookout.schema_version AS SELECT '3.1' AS version, now() AS at": (
         "lookout.schema_version has other columns"
     ),
     """
-    CREATE TABLE lookout.schema_version AS SELECT 1 AS version;
+    CREATE TABLE lookout.schema_version AS SELECT 2 AS version;
     CREATE TABLE lookout.documents AS SELECT 'live' AS name, 'a' AS body, 'b' AS etag, 'c' AS generated_at;
     """: "lookout.documents has other columns",
-    "CREATE TABLE lookout.schema_version AS SELECT 1 AS version": "lookout.documents is missing",
+    "CREATE TABLE lookout.schema_version AS SELECT 2 AS version": "lookout.documents is missing",
+    "CREATE TABLE lookout.schema_version AS SELECT 1 AS version": 'relation "lookout.writer" does not exist',
     "CREATE TABLE lookout.schema_version (version integer)": "lookout.schema_version has 0 rows",
     "CREATE TABLE lookout.schema_version AS VALUES (1), (1)": "lookout.schema_version has other columns",
     "CREATE TABLE lookout.schema_version AS SELECT n AS version FROM (VALUES (1), (1)) t (n)": (
@@ -91,7 +92,7 @@ def test_a_server_refuses_tables_that_lookout_did_not_make(
                 look()
 
 
-@pytest.mark.parametrize("table", ["documents", "former_writers", "pieces", "schema_version", "writer"])
+@pytest.mark.parametrize("table", ["documents", "lease", "pieces", "schema_version"])
 def test_a_store_that_lost_a_table_is_refused_and_left_alone(
     table: str, server: Postgres, database: str, url: str
 ) -> None:
@@ -148,7 +149,7 @@ def test_a_monitor_without_rights_in_anothers_store_is_refused(server: Postgres,
         once_free(lambda: open_writer(server.url(database, f"{database}_guest")))
     server.ask(database, f"GRANT USAGE ON SCHEMA lookout TO {database}_guest")
     server.ask(database, f"GRANT SELECT ON ALL TABLES IN SCHEMA lookout TO {database}_guest")
-    with pytest.raises(StoreError, match=f"permission denied for table writer{RIGHTS}"):
+    with pytest.raises(StoreError, match=f"permission denied for table lease{RIGHTS}"):
         once_free(lambda: open_writer(server.url(database, f"{database}_guest")))
     assert everything(server, database) == before
 

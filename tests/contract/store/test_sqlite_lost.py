@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document
@@ -20,7 +18,6 @@ from lookout.store.sqlite.file import LARGEST_WAL_BYTES
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, without_progress
 
-WRITTEN_WHOLE = "the store is not as it was left; writing everything into it"
 READING = """
 import sys
 from pathlib import Path
@@ -29,18 +26,6 @@ reader = SqliteReader(Path(sys.argv[1]))
 assert reader.read("live") is not None
 print("in", flush=True)
 sys.stdin.read()
-"""
-WRITING = """
-import sys
-from pathlib import Path
-from lookout.base.pieces import Pieces
-from lookout.store.sqlite.writer import open_writer
-writer = open_writer(Path(sys.argv[1]))
-writer.write({}, Pieces({f"{n}": b"1" * 50_000 for n in range(30)}, replace_all=True))
-print("in", flush=True)
-sys.stdin.read()
-writer.write({}, Pieces({"0": b"2"}))
-writer.close()
 """
 
 
@@ -80,65 +65,6 @@ def empty(path: Path) -> None:
     path.touch()
 
 
-LOST: dict[str, Callable[[Path], object]] = {
-    "the file was removed": Path.unlink,
-    "it was moved away": lambda path: path.rename(path.with_name("away.db")),
-    "it was removed with all that is beside it": remove_all,
-    "an empty one is in its place": empty,
-    "its log ahead was removed": lambda path: beside(path, "-wal").unlink(),
-    "the memory that readers share was removed": lambda path: beside(path, "-shm").unlink(),
-}
-
-
-@pytest.mark.clause("M7")
-@pytest.mark.parametrize("lose", LOST.values(), ids=LOST)
-def test_what_a_writer_knows_is_stored_whole_after(
-    lose: Callable[[Path], object], path: Path, writer: Writer, reader: Reader, opened: Opened
-) -> None:
-    assert reader.read("live") == LIVE
-    lose(path)
-    later = Document(b"later", '"x"', 2)
-    writer.write({"live": later}, Pieces({"d": b"1"}, ("a",)))
-    everything = {"before": b"0", "c": b"1", "d": b"1"}
-    assert stored(path) == writer.load() == everything
-    assert (reader.read("live"), reader.read("history")) == (later, HISTORY)
-    writer.write({"live": LIVE}, NOTHING)
-    assert (reader.changed(), reader.read("live")) == (True, LIVE)
-    writer.close()
-    again = opened(open_writer(path))
-    assert without_progress(again.load()) == everything
-
-
-def test_a_file_that_is_made_again_is_logged_once_and_for_the_same_owner(path: Path, writer: Writer) -> None:
-    path.chmod(0o640)
-    writer.close()
-    again = MonitorsWriter(open_writer(path))
-    again.write({"live": LIVE}, NOTHING)
-    path.unlink()
-    with capture_logs() as log:
-        for _ in range(3):
-            again.write({"live": LIVE}, NOTHING)
-    again.close()
-    why = f"{path.resolve()}: is not as this monitor left it"
-    assert log == [{"event": WRITTEN_WHOLE, "log_level": "warning", "why": why}]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-def test_a_file_that_is_removed_before_it_was_loaded_is_lost(path: Path, writer: Writer) -> None:
-    writer.close()
-    with closing(open_writer(path)) as again:
-        path.unlink()
-        with pytest.raises(LostStoreError, match="another store was put in its place"):
-            again.load()
-
-
-def test_a_file_moved_away_takes_along_all_that_was_written(path: Path, writer: Writer) -> None:
-    away = path.with_name("away.db")
-    path.rename(away)
-    writer.write({"live": LIVE}, Pieces({"d": b"1"}))
-    assert stored(away) == {"before": b"0", "a": b"1", "c": b"1"}
-
-
 def another_programs(path: Path) -> None:
     path.unlink()
     with closing(sqlite3.connect(path)) as connection:
@@ -155,30 +81,57 @@ def a_folder(path: Path) -> None:
     path.mkdir()
 
 
-def a_link_to_it(path: Path) -> None:
-    """As one does who moves it to a larger disk."""
-    path.with_name("big").mkdir()
-    path.rename(path.with_name("big") / path.name)
-    path.symlink_to(path.with_name("big") / path.name)
+BESIDE = {"its log ahead": "-wal", "the memory that readers share": "-shm"}
 
 
-def a_link_to_nothing(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("nothing")
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("end", BESIDE.values(), ids=BESIDE)
+def test_what_a_writer_knows_is_stored_when_somebody_removed(
+    end: str, path: Path, writer: Writer, reader: Reader
+) -> None:
+    assert reader.read("live") == LIVE
+    beside(path, end).unlink()
+    later = Document(b"later", '"x"', 2)
+    writer.write({"live": later}, Pieces({"d": b"1"}, ("a",)))
+    assert stored(path) == writer.load() == {"before": b"0", "c": b"1", "d": b"1"}
+    assert (reader.read("live"), reader.read("history")) == (later, HISTORY)
+
+
+LOST: dict[str, tuple[Callable[[Path], object], str]] = {
+    "was removed": (Path.unlink, "the file is gone"),
+    "was moved away": (lambda path: path.rename(path.with_name("away.db")), "the file is gone"),
+    "was removed with all that is beside it": (remove_all, "the file is gone"),
+    "was replaced by an empty one": (empty, "another store was put in its place"),
+}
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize(("lose", "why"), LOST.values(), ids=LOST)
+def test_a_store_is_lost_and_another_one_begun_when_its_file(
+    lose: Callable[[Path], object], why: str, path: Path, writer: Writer, reader: Reader, opened: Opened
+) -> None:
+    assert reader.read("live") == LIVE
+    lose(path)
+    for use in (lambda: writer.write({"live": LIVE}, Pieces({"d": b"1"})), writer.load):
+        with pytest.raises(LostStoreError, match=why):
+            use()
+    writer.close()
+    another = opened(open_writer(path))
+    assert another.load() == {}
+    another.write({"live": HISTORY}, Pieces({"another": b"1"}, replace_all=True))
+    assert stored(path) == {"another": b"1"}
+    assert (reader.changed(), reader.read("live")) == (True, HISTORY)
 
 
 @pytest.mark.parametrize(
     ("put", "said"),
     [
-        pytest.param(
-            a_link_to_nothing, "is a link now; put the file back, or restart the monitor", id="a link to nothing"
-        ),
         pytest.param(another_programs, "of another program; .* or move it away", id="another program's database"),
         pytest.param(no_database, "is damaged .* or move it away to begin a new store", id="no database"),
         pytest.param(a_folder, "is not a file", id="a folder"),
     ],
 )
-def test_what_is_not_a_store_is_left_alone_in_its_place_and_recovered_from_once_it_is_gone(
+def test_what_is_not_a_store_is_left_alone_in_its_place(
     put: Callable[[Path], object], said: str, path: Path, writer: Writer
 ) -> None:
     put(path)
@@ -188,62 +141,9 @@ def test_what_is_not_a_store_is_left_alone_in_its_place_and_recovered_from_once_
             writer.write({"live": LIVE}, Pieces({"d": b"1"}))
         assert not isinstance(caught.value, LostStoreError)
     assert (path.read_bytes() if path.is_file() else b"") == before
-    path.rename(path.with_name("away"))
-    writer.write({"live": LIVE}, Pieces({"d": b"1"}))
-    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1", "d": b"1"}
 
 
-@pytest.mark.clause("M7")
-def test_a_file_that_a_link_leads_to_has_all_that_was_written_and_is_gone_on_from_once_it_is_back(
-    path: Path, writer: Writer, reader: Reader
-) -> None:
-    assert reader.read("live") == LIVE  # a server keeps the log from being taken in by closing alone
-    a_link_to_it(path)
-    with pytest.raises(StoreError, match="is a link now"):
-        writer.write({"live": HISTORY}, Pieces({"d": b"1"}))
-    assert {file.name for file in path.parent.glob("lookout.db*")} == {"lookout.db", "lookout.db-lock"}
-    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1"}
-    path.resolve().replace(path)
-    with capture_logs() as log:
-        writer.write({"live": HISTORY}, Pieces({"d": b"1"}))
-    assert [line["event"] for line in log] == ["stored again"]  # and not whole: it is as it was left
-    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1", "d": b"1"}
-
-
-@pytest.mark.clause("M7")
-def test_a_monitor_that_began_through_a_link_is_not_written_over(path: Path, writer: Writer) -> None:
-    """As one does that stood by: it finds another lock beside the file, and has another log ahead."""
-    a_link_to_it(path)
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ
-    ) as second:
-        assert second.stdout is not None
-        assert second.stdout.readline() == b"in\n"
-        with pytest.raises(StoreError, match="is a link now"):
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
-        writer.close()
-        second.communicate()
-    assert second.returncode == 0
-    assert stored(path) == {"0": b"2", **{f"{n}": b"1" * 50_000 for n in range(1, 30)}}
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
-def test_a_file_with_a_second_name_is_refused_until_it_has_one(path: Path, writer: Writer) -> None:
-    """Under the other name it has another lock, and another log ahead."""
-    writer.close()
-    second = path.with_name("second.db")
-    second.hardlink_to(path)
-    before = path.read_bytes()
-    for name in (path, second):
-        with pytest.raises(StoreError, match=r"has a second name \(a hard link\); remove one of the two"):
-            open_writer(name)
-    assert path.read_bytes() == before
-    second.unlink()
-    open_writer(path).close()
-
-
-def test_a_folder_that_is_gone_is_named_and_recovered_from(tmp_path: Path) -> None:
+def test_a_folder_that_is_away_is_named_and_waited_for(tmp_path: Path) -> None:
     folder = tmp_path.resolve() / "folder"
     folder.mkdir()
     with closing(MonitorsWriter(open_writer(folder / "lookout.db"))) as writer:
@@ -251,7 +151,7 @@ def test_a_folder_that_is_gone_is_named_and_recovered_from(tmp_path: Path) -> No
         folder.rename(tmp_path / "away")
         with pytest.raises(StoreError, match=r"there is no folder .*; make it first"):
             writer.write({"live": LIVE}, NOTHING)
-        folder.mkdir()
+        (tmp_path / "away").rename(folder)
         writer.write({"live": LIVE}, NOTHING)
         assert stored(folder / "lookout.db") == {"a": b"1"}
 

@@ -28,8 +28,6 @@ class OneWriter(Rule):
         self._last: s.Publication | None = None
 
     def written(self, event: s.Written) -> None:
-        if self.scene.emptied_ms == self.scene.ms:
-            self._overtaken.clear()
         if event.life in self._overtaken:
             self.broken(f"{event.life.name} wrote after it was overtaken")
         if event.life.process.dead:

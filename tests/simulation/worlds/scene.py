@@ -116,7 +116,6 @@ class Scene:
         self.stepped_back_ms = -1  # when a monitor's clock was last set back
         self.went_back_ms = -1  # when the store was
         self.let_go_ms = -1  # when it last let go of its writer
-        self.emptied_ms = -1  # when nothing in it said any more who had written last
         self.waiting: dict[int, Message] = {}  # the messages in the store
         self.publications = 0
         self.over = False
@@ -124,7 +123,7 @@ class Scene:
         self._faults: dict[tuple[str, str], list[Fault]] = defaultdict(list)
         for fault in script.faults:
             self._faults[fault.kind, fault.of].append(fault)
-        ending = ("crash", "stop", "session-lost", "set-back", "lock-removed")
+        ending = ("crash", "stop", "session-lost", "set-back", "lock-removed", "file-removed")
         self._ends_ms = [fault.at_ms for fault in script.faults if fault.kind in ending]
         self.clocks_are_set = any(fault.kind == "clock" for fault in script.faults)
         self.small_steps_back = sum(fault.kind == "clock" and -5_000 <= fault.size < 0 for fault in script.faults)

@@ -190,7 +190,7 @@ class SqliteStore:
         self._scene = scene
         self._path = folder / "lookout.db"
         self._writers: dict[Life, SqliteWriter] = {}
-        self._is_gone = False  # until it is written to again
+        self._is_gone = False  # until another one is begun
         self.publication: Publication | None = None
 
     def open(self, life: Life) -> Writer:
@@ -212,11 +212,7 @@ class SqliteStore:
         return self.publication
 
     def wrote(self, publication: Publication) -> None:
-        last, self.publication = self.publication, publication
-        if self._is_gone and last is not None and last.life is not publication.life:
-            # It was overtaken, and cannot know: what the other one wrote is gone, and so is its epoch.
-            self._scene.went_back_ms = self._scene.emptied_ms = self._scene.ms
-        self._is_gone = False
+        self.publication = publication
 
     def remove_file(self, and_beside: int) -> None:
         self._remove("", *(("-wal", "-shm") if and_beside else ()))

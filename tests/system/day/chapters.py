@@ -118,7 +118,7 @@ def restart(day: Script) -> None:
 def crash(day: Script) -> None:
     """PostgreSQL ends all sessions and recovers, as it does when one of its processes is killed."""
     ((pid,),) = day.stage.ask(
-        "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted"
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'lookout monitor' ORDER BY backend_start LIMIT 1"
     )
     day.harm("PostgreSQL crashes", lambda: os.kill(pid, signal.SIGKILL), to_the_writer=False)
     day.until_someone_stands_by()

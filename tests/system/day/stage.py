@@ -5,9 +5,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psycopg
 
@@ -21,6 +20,7 @@ from tests.system.day.scale import Scale, configuration
 from tests.system.day.verdict import EDGE
 from tests.system.day.wall import Wall
 from tests.wait import until
+from tests.writers import Writer, record_writers, recorded_writers
 
 FLOODED: Final = "server 3"
 _DISK_MB: Final = 128
@@ -28,17 +28,6 @@ _WITHIN_S: Final = 120.0  # of a machine that is busy
 _STANDS_BY: Final = "waiting for the other monitor to end"
 _STARTED: Final = '"event": "started"'
 _STOPPED: Final = '"event": "stopped"'
-
-
-class Writer(NamedTuple):
-    """An epoch, as the database has it."""
-
-    epoch: int
-    holder: str
-    taken_at: datetime
-    writes: int
-    first_write_at: datetime | None
-    last_write_at: datetime | None
 
 
 @dataclass
@@ -61,7 +50,7 @@ class Stage:
 
     def writing(self) -> str:
         """Which monitor holds the store."""
-        ((holder,),) = self.ask("SELECT holder FROM lookout.writer")
+        ((holder,),) = self.ask("SELECT holder FROM lookout.lease")
         return next(name for name, process in self.monitors.items() if str(process.pid) == str(holder).split()[-1])
 
     def standby(self) -> str:
@@ -76,13 +65,7 @@ class Stage:
 
     def writers(self) -> list[Writer]:
         """All there have been, the one of now included."""
-        return [
-            Writer(*row)
-            for row in self.ask(
-                "SELECT epoch, holder, taken_at, writes, first_write_at, last_write_at FROM"
-                " (SELECT * FROM lookout.former_writers UNION ALL SELECT * FROM lookout.writer) w ORDER BY epoch"
-            )
-        ]
+        return recorded_writers(self.postgres, self.database)
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
         return self.postgres.ask(self.database, statement)
@@ -114,6 +97,7 @@ def a_stage(scale: Scale) -> Iterator[Stage]:
         # The log has room elsewhere: without any, PostgreSQL ends, and which monitor goes on is chance.
         postgres = lent.enter_context(a_postgres(programs, disk, "--waldir", log / "wal"))
         database = postgres.a_database()
+        record_writers(postgres, database)
         upstreams = Server("127.0.0.1", a_free_port())
         (folder / "sim").mkdir()
         listen = f"{upstreams.host}:{upstreams.port}"

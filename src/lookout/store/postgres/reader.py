@@ -1,19 +1,17 @@
-"""A server's side of a store in a PostgreSQL database."""
+"""Reading a store in a PostgreSQL database: a server's side, and a backup."""
 
-import time
-from typing import Final, LiteralString, get_args
+from contextlib import closing
+from typing import Final, LiteralString
 
-import psycopg
 from psycopg.errors import CannotCoerce, DataError, InvalidSchemaName, UndefinedColumn, UndefinedTable
 from psycopg.rows import TupleRow
 
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.document import etag as etag_of
-from lookout.store.postgres.schema import check_version, complete, not_ours
-from lookout.store.postgres.session import CHANNEL, DatabaseAddress, DatabaseSession, Patience, goes_through_a_pooler
+from lookout.store.postgres.schema import check_version, complete, not_ours, pieces_in
+from lookout.store.postgres.session import DatabaseAddress, DatabaseSession, Patience
+from lookout.store.protocol import Snapshot, StoreError
 
-_POLL_S: Final = 1.0
-_NAMES: Final = frozenset(get_args(DocumentName))
 _OTHER_TABLES: Final = (UndefinedColumn, CannotCoerce, DataError)  # what those of another application lead to
 
 
@@ -26,20 +24,10 @@ class PostgresReader:
         self._session: DatabaseSession | None = None
         self._etags: dict[str, str] | None = None  # None as long as there is no store
         self._last: dict[DocumentName, Document] = {}
-        self._poll_s = 0.0
 
     def changed(self) -> bool:
-        """Neither waits for notifications nor relies on them: once a second, the database is asked."""
         with self._address.store_errors():
-            session = self._current()
-            before = self._etags
-            for heard in session.notifies(timeout=0):
-                name, _, etag = heard.payload.partition(" ")
-                if name in _NAMES:  # anybody may say anything
-                    self._etags = {**(self._etags or {}), name: etag}
-            if self._etags == before and time.monotonic() >= self._poll_s:
-                self._poll_s = time.monotonic() + _POLL_S
-                self._etags = self._ask_for_etags(session)
+            before, self._etags = self._etags, self._ask_for_etags()
             return self._etags is not None and self._etags != before
 
     def read(self, name: DocumentName) -> Document | None:
@@ -48,10 +36,9 @@ class PostgresReader:
         last = self._last.get(name)
         with self._address.store_errors():
             rows = self._ask(
-                self._current(),
-                "SELECT v.version::integer, d.etag::pg_catalog.text, d.generated_at::bigint,"
-                " CASE WHEN d.etag::pg_catalog.text OPERATOR(pg_catalog.<>) %s THEN d.body::pg_catalog.bytea END"
-                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON d.name OPERATOR(pg_catalog.=) %s",
+                "SELECT v.version::integer, d.etag::text, d.generated_at::bigint,"
+                " CASE WHEN d.etag::text <> %s THEN d.body::bytea END"
+                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON d.name = %s",
                 "" if last is None else last.etag,
                 name,
             )
@@ -73,18 +60,17 @@ class PostgresReader:
             self._session.close()
             self._session = None
 
-    def _ask_for_etags(self, session: DatabaseSession) -> dict[str, str] | None:
+    def _ask_for_etags(self) -> dict[str, str] | None:
         rows = self._ask(
-            session,
-            "SELECT v.version::integer, d.name::pg_catalog.text, d.etag::pg_catalog.text"
+            "SELECT v.version::integer, d.name::text, d.etag::text"
             " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true",
         )
         return None if rows is None else {name: etag for _, name, etag in rows if name is not None}
 
-    def _ask(self, session: DatabaseSession, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
+    def _ask(self, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
         """The rows, each with the store's version first; None if there is no store."""
         try:
-            rows = session.execute(query, parameters, binary=True).fetchall()
+            rows = self._current().execute(query, parameters, binary=True).fetchall()
         except (InvalidSchemaName, UndefinedTable):
             return None
         except _OTHER_TABLES as error:
@@ -97,19 +83,20 @@ class PostgresReader:
         if self._session is None or self._session.closed:
             with self._patience.attempt(), self._address.store_errors():
                 self._session = self._address.connect("lookout server")
-                self._poll_s = 0
-                _listen(self._session)
         return self._session
 
 
-def _listen(session: DatabaseSession) -> None:
-    """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others. In a
-    database without an encoding anybody may notify of what is no text, and the server ends the sessions that would
-    receive it."""
-    if goes_through_a_pooler(session) or session.info.parameter_status("server_encoding") == "SQL_ASCII":
-        return
-    try:
-        session.execute(f"LISTEN {CHANNEL}")
-    except psycopg.Error:
-        if session.closed:
-            raise
+def read_database(url: str) -> Snapshot:
+    """All of one moment, also from a replica and while it is written to: nobody waits for it. StoreError if there is no
+    store, or one of a newer version."""
+    address = DatabaseAddress.of(url)
+    with address.store_errors(), closing(address.connect("lookout backup")) as session:
+        session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            versions = session.execute("SELECT version FROM lookout.schema_version").fetchall()
+        except (InvalidSchemaName, UndefinedTable):
+            raise StoreError(f"{address}: there is no store in it") from None
+        check_version(versions[0][0] if versions else None, address)
+        documents = session.execute("SELECT name, body, etag, generated_at FROM lookout.documents", binary=True)
+        rows = complete(documents.fetchall(), address)
+        return Snapshot({row[0]: Document(*row[1:]) for row in rows}, pieces_in(session, address))

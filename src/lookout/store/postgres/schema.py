@@ -1,13 +1,12 @@
 """The tables of the PostgreSQL store, made and brought up to date, forward only."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from psycopg.rows import TupleRow
 
 from lookout.store.postgres.session import DatabaseAddress, DatabaseSession, damaged
-from lookout.store.protocol import StoreError, refuse_newer
+from lookout.store.protocol import StoreBusyError, StoreError, refuse_newer
 
 # Each step brings a store from the version that is its place to the next. One that was released is never changed:
 # tests/data/stores has what it made.
@@ -28,30 +27,36 @@ STEPS: Final = (
     INSERT INTO lookout.writer VALUES (0, 'nobody', clock_timestamp(), 0);
     CREATE TABLE lookout.former_writers (LIKE lookout.writer INCLUDING ALL);
     """,
+    """
+    CREATE TABLE lookout.lease (
+        epoch bigint NOT NULL, writes bigint NOT NULL, holder text, renewed_at timestamptz NOT NULL
+    );
+    INSERT INTO lookout.lease SELECT epoch, writes, NULL, clock_timestamp() FROM lookout.writer;
+    DROP TABLE lookout.writer, lookout.former_writers;
+    """,
 )
 SCHEMA_VERSION: Final = len(STEPS)
-_WRITER: Final = (
-    "epoch bigint, holder text, taken_at timestamp with time zone, writes bigint,"
-    " first_write_at timestamp with time zone, last_write_at timestamp with time zone"
-)
+_LOCKED_VERSION: Final = 1  # whose monitors hold an advisory lock instead of the lease
+_LOCK: Final = 0x4C6F6F6B6F7574  # "Lookout"
 # What the steps lead to, as the database says it.
 TABLES: Final = {
     "schema_version": "version integer",
     "documents": "name text, body bytea, etag text, generated_at bigint, epoch bigint",
     "pieces": "name text, piece bytea",
-    "writer": _WRITER,
-    "former_writers": _WRITER,
+    "lease": "epoch bigint, writes bigint, holder text, renewed_at timestamp with time zone",
 }
 
 
 def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[str] = STEPS) -> None:
-    """Bring the store up to date, in a transaction of the caller's. One of a newer version is left alone, and so is
-    whatever is not as Lookout makes it: StoreError."""
+    """Bring the store up to date, in a transaction of the caller's. StoreBusyError if a monitor of an earlier version
+    writes to the store; StoreError if the store is of a newer version, or not as Lookout makes one."""
     version = 0
     if found := _found(session):
         version = _version(session, found, address)
     elif session.execute("SELECT to_regnamespace('lookout')").fetchone() == (None,):
         session.execute("CREATE SCHEMA lookout")
+    if version == _LOCKED_VERSION:
+        _keep_locking_monitors_out(session, address)
     if version < len(steps):
         for step in steps[version:]:
             session.execute(step)
@@ -111,13 +116,7 @@ def _version(session: DatabaseSession, found: Mapping[str, str], address: Databa
     return int(rows[0][0])
 
 
-@contextmanager
-def transaction(session: DatabaseSession) -> Iterator[None]:
-    session.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-    try:
-        yield
-        session.execute("COMMIT")
-    except BaseException:
-        if not session.closed:
-            session.execute("ROLLBACK")
-        raise
+def _keep_locking_monitors_out(session: DatabaseSession, address: DatabaseAddress) -> None:
+    """Until the end of the transaction; StoreBusyError if a monitor of an earlier version is writing."""
+    if session.execute("SELECT pg_try_advisory_xact_lock(%s)", (_LOCK,)).fetchone() != (True,):
+        raise StoreBusyError(f"{address}: a monitor of an earlier version is writing to it")

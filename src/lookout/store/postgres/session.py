@@ -14,10 +14,16 @@ from psycopg.rows import TupleRow
 
 from lookout.store.protocol import StoreError, StoreUnreachableError
 
-CHANNEL: Final = "lookout"  # on which readers are notified
 _ANSWER_S: Final = 10.0
 _FIRST_WAIT_S: Final = 0.25
 _LONGEST_WAIT_S: Final = 4.0
+# So that a process that is stopped inside a transaction holds nobody up.
+_BEGIN: Final = """
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    SET LOCAL statement_timeout = '5s';
+    SET LOCAL lock_timeout = '5s';
+    SET LOCAL idle_in_transaction_session_timeout = '5s';
+"""
 _SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 # A host that is gone without a word is noticed within seconds; what the address says itself goes before.
 _DEFAULTS: Final = {
@@ -122,10 +128,14 @@ class Patience:
         self._why, self._wait_s = None, _FIRST_WAIT_S
 
 
-def goes_through_a_pooler(session: DatabaseSession) -> bool:
-    """Whether somebody in between answers for the server: a pooler gives its clients process numbers of its own.
-
-    To compare two transactions' processes would prove nothing, since an idle pooler hands out the same one again.
-    """
-    row = session.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
-    return row != (session.pgconn.backend_pid,)
+@contextmanager
+def transaction(session: DatabaseSession) -> Iterator[None]:
+    """A transaction with limits of its own: a pooler gives the session to others afterwards."""
+    session.execute(_BEGIN)
+    try:
+        yield
+        session.execute("COMMIT")
+    except BaseException:
+        if not session.closed:
+            session.execute("ROLLBACK")
+        raise

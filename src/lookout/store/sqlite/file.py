@@ -52,11 +52,10 @@ def read_all(connection: sqlite3.Connection) -> Snapshot:
     return Snapshot(documents, dict(connection.execute("SELECT name, piece FROM pieces")))
 
 
-def prepare(path: Path, mode: int) -> sqlite3.Connection:
-    """A connection for writing to a store that is up to date. If the file is not there it is made, with this mode."""
-    _refuse_second_name(path)
+def prepare(path: Path) -> sqlite3.Connection:
+    """A connection for writing to a store that is up to date. If the file is not there it is made."""
     if identity(path) is None:
-        _make(path, mode)
+        _make(path)
     # One thread at a time uses it; which one, the monitor decides.
     connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
@@ -73,27 +72,10 @@ def prepare(path: Path, mode: int) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_second_name(path: Path) -> None:
-    """StoreError if the file has another name: a monitor that opens that one has a lock and a log ahead of its own."""
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return
-    if S_ISLNK(found.st_mode):
-        raise StoreError(f"{path}: is a link now; put the file back, or restart the monitor to use what it leads to")
-    if S_ISREG(found.st_mode) and found.st_nlink > 1:
-        raise StoreError(f"{path}: has a second name (a hard link); remove one of the two, or use a copy")
-
-
-def _make(path: Path, mode: int) -> None:
-    """SQLite would make it readable for all, and gives what it keeps beside it the same mode. A link is not followed:
-    anybody who may write to the folder could have put it there."""
+def _make(path: Path) -> None:
+    """For its owner alone: SQLite would make it readable for all, and gives what it keeps beside it the same mode."""
     remove_beside(path, identities(path))  # it is of a file that is gone, and would be taken for this one's
-    made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        os.fchmod(made, mode)
-    finally:
-        os.close(made)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:

@@ -5,13 +5,13 @@ survive a power cut. Two monitors are kept apart by a lock on a file beside the 
 epoch keeps them apart: opening a writer raises it, and a writer whose epoch is not the stored one writes nothing.
 """
 
+import fcntl
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_IMODE
-from typing import Final
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
@@ -27,13 +27,53 @@ from lookout.store.sqlite.file import (
     store_errors,
     version_of,
 )
-from lookout.store.sqlite.lock import FileLock
 
-_OWNERS_ALONE: Final = 0o600
+
+class FileLock:
+    """Keeps two monitors apart. It does so for as long as its file is there: ``hold`` makes one that was removed again,
+    and what happened meanwhile is for the store to notice."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._path = store.with_name(store.name + "-lock")
+        self._file: int | None = None
+
+    def hold(self) -> None:
+        """Take the lock, unless it is held; StoreBusyError if another monitor holds it."""
+        if self._file is not None and self._is_in_place(self._file):
+            return
+        if not self._path.parent.is_dir():
+            folder = self._path.parent
+            raise StoreError(f"{self._store}: there is no folder {folder}; make it first, or change store.url")
+        if self._path.is_symlink():
+            raise StoreError(f"{self._path}: is a link; remove it")
+        # For its owner alone. A link is not followed: anybody who may write to the folder could have put it there.
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{self._path}: {error.strerror}") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            raise StoreBusyError(f"{self._store}: another monitor is writing to it") from None
+        self.release()
+        self._file = file
+
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _is_in_place(self, file: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file), os.lstat(self._path))
+        except FileNotFoundError:
+            return False
 
 
 class SqliteWriter:
-    """The monitor's side of the file. Made by ``open_writer``. It makes a file that was removed again."""
+    """The monitor's side of the file. Made by ``open_writer``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,7 +83,6 @@ class SqliteWriter:
         self._lost: str | None = None
         self._connection: sqlite3.Connection | None = None
         self._files: tuple[FileIdentity, ...] | None = None
-        self._mode = _OWNERS_ALONE
         self._at = NOBODY
 
     def open(self) -> None:
@@ -54,7 +93,6 @@ class SqliteWriter:
                 with self._used() as connection, _transaction(connection):
                     self._at = _position(connection).begin_epoch()
                     _put_position(connection, self._at)
-                self._mode = S_IMODE(self._path.stat().st_mode)
             except BaseException:
                 self.close()
                 raise
@@ -69,7 +107,7 @@ class SqliteWriter:
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with store_errors(self._path, REMEDY), self._used() as connection:
             with _transaction(connection):
-                wrote = self._at.advance(self._found(connection), pieces, self._path)
+                wrote = self._at.advance(_position(connection), pieces, self._path)
                 _write(connection, documents, pieces)
                 _put_position(connection, wrote)
             self._at = wrote
@@ -80,12 +118,6 @@ class SqliteWriter:
         with self._using:
             self._end()
             self._lock.release()
-
-    def _found(self, connection: sqlite3.Connection) -> StorePosition:
-        """The stored position. An empty file is nobody's: it counts as this writer's, behind its first write."""
-        found = _position(connection)
-        is_empty = found == NOBODY and not connection.execute("SELECT EXISTS (SELECT 1 FROM pieces)").fetchone()[0]
-        return StorePosition(self._at.epoch, -1) if is_empty else found
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
@@ -112,22 +144,20 @@ class SqliteWriter:
             raise LostStoreError(f"{self._path}: another monitor has taken over") from None
 
     def _current(self) -> sqlite3.Connection:
-        """The connection to the file that is there now; if there is none, to a new one."""
-        if self._files is not None and identities(self._path) != self._files:
-            self._leave(self._files)
+        """The connection to the file that is there now; LostStoreError if there is none any more."""
+        there = identities(self._path)
+        if self._files is not None and there != self._files:
+            if there[0] is None:
+                raise LostStoreError(f"{self._path}: the file is gone")
+            if there[0] == self._files[0] and self._connection is not None:  # what was beside it is gone
+                with suppress(sqlite3.Error):
+                    self._connection.execute("PRAGMA wal_checkpoint")
+            self._end()
+            remove_beside(self._path, self._files)
         if self._connection is None:
-            self._connection = prepare(self._path, self._mode)
+            self._connection = prepare(self._path)
             self._files = identities(self._path)
         return self._connection
-
-    def _leave(self, files: tuple[FileIdentity, ...]) -> None:
-        """Let go of files of which one is not in its place any more."""
-        if self._connection is not None:
-            # A file that was put somewhere else has then all that was written to it.
-            with suppress(sqlite3.Error, StoreError, OSError), _kept_from_others(self._path):
-                self._connection.execute("PRAGMA wal_checkpoint")
-        self._end()
-        remove_beside(self._path, files)
 
     def _end(self) -> None:
         if self._connection is not None:
@@ -188,21 +218,6 @@ class SqliteReader:
             # What is beside the file may be there only since it was opened.
             self._connection, self._opened, self._version = connection, (there[0], *identities(path)[1:]), None
         return self._connection
-
-
-@contextmanager
-def _kept_from_others(path: Path) -> Iterator[None]:
-    """Hold the lock of the file that a link leads to, if there is a link in the store's place: a monitor that began
-    since has that one. StoreBusyError if one did."""
-    if not path.is_symlink():
-        yield
-        return
-    lock = FileLock(path.resolve())
-    lock.hold()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _position(connection: sqlite3.Connection) -> StorePosition:
