@@ -25,7 +25,7 @@ from tools.sbom import build_sboms
 ROOT: Final = Path(__file__).parent.parent.parent
 BUILT_OF: Final = (
     *("CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "lookout.example.toml", "pyproject.toml", "sbom.cdx.json"),
-    *("readers", "src", "tools", ".gitignore"),
+    *("readers", "requirements", "src", "tools", ".gitignore"),
 )
 # As asyncio's loop is on Windows, where it watches no sockets and no signals for others.
 READ: Final = """

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from email.utils import formatdate
 from typing import Final
 
 from aiohttp import web
@@ -57,8 +58,14 @@ class Simulation:
                 *(web.route(each.method, each.route, self._handler(each)) for each in UPSTREAMS),
             ]
         )
+        application.on_response_prepare.append(self._date)
         application.on_shutdown.append(self._stop)
         return application
+
+    async def _date(self, _: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = formatdate(
+            self._now() / 1000, usegmt=True
+        )  # the world's time, as its blocks have it
 
     async def _stop(self, _: web.Application) -> None:
         self._holding.stop()
