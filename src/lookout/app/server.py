@@ -106,6 +106,7 @@ async def _working(work: Work) -> AsyncIterator[None]:
                 await event.wait()
             yield
         finally:
+            work.listener.close()  # or the kernel would take connections that no worker accepts any more
             for task in keeping:
                 task.cancel()
 

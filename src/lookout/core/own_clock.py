@@ -40,6 +40,8 @@ class OwnClock:
         behind = [by_ms for _, by_ms in self._heard.values() if by_ms < -off_ms]
         agreeing = max(ahead, behind, key=len)
         error_ms = round(median(agreeing)) if 2 * len(agreeing) > len(self._heard) else 0
+        if error_ms and len(self._heard) < 2:
+            return  # after a start the first to be heard may be the one that is wrong
         if _sign(error_ms) != _sign(self._error_ms):
             self._since_ms = now_ms
         self._error_ms = error_ms

@@ -125,12 +125,9 @@ class Watcher:
 
     def _hear_date(self, host: str, date: str) -> None:
         """An answer came, with this `Date` header."""
-        with suppress(ValueError):  # it has none, or one that says nothing
-            self._hear_time(host, parse_http_date(date))
-
-    def _hear_time(self, witness: str, at: int) -> None:
         clock = self._resources.clock
-        self.own_clock.hear(witness, clock.now() - at, clock.elapsed_ms())
+        with suppress(ValueError):  # it has none, or one that says nothing
+            self.own_clock.hear(host, clock.now() - parse_http_date(date), clock.elapsed_ms())
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
         await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 2000)
@@ -151,9 +148,11 @@ class Watcher:
             outcome = read.reason
             chain.failed(number, is_wrong_chain=isinstance(read, WrongChainFailed))
         else:
-            self._hear_time(f"chain {endpoint.chain_id}", read.block_at)
             outcome = read if chain.answered(number, read) else "future_block"
         chain.agree()
+        if (head := self._journal.ledger.heads(endpoint.chain_id).newest_of_run) is not None:
+            # What endpoints agree on: a block of one alone may be a lie.
+            self.own_clock.hear(f"chain {endpoint.chain_id}", head.at - head.block_at, clock.elapsed_ms())
         self._note_reading(endpoint, outcome, clock.elapsed_ms() - began_ms)
         return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
 

@@ -110,7 +110,7 @@ class HttpServer:
     def forget(self, connection: "Connection") -> None:
         if self._open.pop(connection, None) is not None:
             network = connection.peer.caller.network
-            self._of_network[network] -= 1
+            self._of_network[network] -= not connection.peer.caller.is_trusted
             if not self._of_network[network]:
                 del self._of_network[network]
         if not self._open:
@@ -132,7 +132,7 @@ class HttpServer:
             caller = self._callers.look_up(address[0] if address else "")
             if self._admits(caller):
                 connection = Connection(self, caller)
-                self._of_network[caller.network] += 1
+                self._of_network[caller.network] += not caller.is_trusted
                 self._open[connection] = self._loop.create_task(self._open_transport(connection, accepted))
             else:
                 accepted.close()
@@ -282,7 +282,9 @@ class Connection(asyncio.Protocol):
         return bool(left or (self._unread and not self._is_last))
 
     def finish(self) -> None:
-        """Send what was begun, and close."""
+        """Send what was begun, and close. An answer that is being made ends the connection itself."""
+        if self._is_busy and self._body is None:
+            return
         self._is_last = True
         if self._transport is not None:
             self._transport.close()
