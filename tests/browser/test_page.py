@@ -30,6 +30,7 @@ from tests.builders import HOUR, MINUTE, SECOND
 from tests.descriptions import LAUNCH as CHAINS
 from tests.descriptions import a_description
 from tests.integration.served import a_server
+from tests.wait import until
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
@@ -78,7 +79,12 @@ def test_without_javascript_the_rows_state_their_instant_and_nothing_is_green(si
     live = a_live_report(checks)
     site.has(live, a_history(checks))
     page = open_page(java_script_enabled=False)
-    expect(page.locator("table tbody tr")).to_have_count(7)
+
+    def has_this_report() -> bool:
+        page.reload()  # the page is made a moment after the report is served
+        return page.locator("table tbody tr").count() == 7
+
+    until(has_this_report, "the page of this report")
     expect(page.locator("time")).to_be_visible()
     expect(page.locator("table")).to_contain_text("behind: answered, but was behind")
     assert page.locator("noscript meta[http-equiv=refresh]").count() == 1

@@ -191,7 +191,8 @@ async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(t
                 return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
 
             async def has_pinged() -> bool:
-                return "lookout_pings_total{" in await read_metrics(world.http, service.monitor_admin)
+                metrics = await read_metrics(world.http, service.monitor_admin)
+                return "lookout_pings_total{" in metrics and "lookout_row_uptime_ratio{" in metrics
 
             await until_async(both_answer, f"both endpoints answer: {service.said}", TIME_S)
             await world.until_healthy()
