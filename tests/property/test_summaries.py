@@ -17,8 +17,8 @@ from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.services import all_checks
 from lookout.protocols.http import HttpTable
-from lookout.public.feeds.files import FeedFiles, make_feed_files
-from lookout.public.feeds.picture import Names
+from lookout.public.feeds import FeedFiles, make_feed_files
+from lookout.public.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout_reader import EFFECTIVE_STATUSES, LiveReport, Update, effective_status, parse_report
 from tests.builders import NOON, SECOND

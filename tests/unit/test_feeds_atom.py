@@ -8,8 +8,8 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 
 from lookout.base.instants import format_second
-from lookout.public.feeds.atom import encode_feed
-from lookout.public.feeds.picture import Names
+from lookout.public.atom import encode_feed
+from lookout.public.picture import Names
 from lookout_reader import About, AboutChain, AboutNote
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.unit.feeds import (

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from lookout.public.feeds.badges import COLOURS, MESSAGES
-from lookout.public.feeds.picture import Names
-from lookout.public.feeds.summary import COMPONENT_STATUSES, INDICATORS, encode_status, encode_summary
+from lookout.public.badges import COLOURS, MESSAGES
+from lookout.public.picture import Names
+from lookout.public.summary import COMPONENT_STATUSES, INDICATORS, encode_status, encode_summary
 from lookout_reader import AboutNote
 from tests.builders import HOUR, NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, NOTE, a_check, a_history, a_picture, a_report, all_current, noted

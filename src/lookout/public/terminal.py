@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lookout.base.durations import format_duration
 from lookout.base.text import can_be_shown, make_plain, shorten
-from lookout.public.notes import scope_text, time_text
+from lookout.public.about import scope_text, time_text
 from lookout_reader import (
     NOTES,
     About,

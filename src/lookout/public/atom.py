@@ -11,9 +11,20 @@ from urllib.parse import quote
 
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS
-from lookout.public.feeds.picture import SILENT_MS, EffectiveRow, Names, Past, Picture, RowTrouble, replace_unprintable
-from lookout.public.feeds.words import MINUTE_MS, NOT_OFFICIAL, duration_text, instant_text, notes_on
-from lookout.public.notes import time_text
+from lookout.public.about import time_text
+from lookout.public.picture import (
+    MINUTE_MS,
+    NOT_OFFICIAL,
+    SILENT_MS,
+    EffectiveRow,
+    Names,
+    Past,
+    Picture,
+    RowTrouble,
+    duration_text,
+    instant_text,
+    replace_unprintable,
+)
 from lookout_reader.about import AboutNote
 from lookout_reader.document import Check
 from lookout_reader.statuses import EFFECTIVE_STATUSES, TROUBLE_STATUSES, EffectiveStatus
@@ -176,7 +187,7 @@ def _story(names: Names, trouble: RowTrouble, past: Past) -> str:
             parts.append("It was not seen to recover: what came after is not known.")
     if not incident.begin_seen:
         parts.append("It may have begun earlier.")
-    return " ".join((*parts, *notes_on(trouble.check[0], names)))
+    return " ".join((*parts, *names.limits_of(trouble.check[0])))
 
 
 def _id(names: Names, *parts: str) -> str:

@@ -9,8 +9,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lookout.base.instants import format_instant
-from lookout.public.feeds.picture import EffectiveRow, Names, Picture, RowTrouble, replace_unprintable
-from lookout.public.feeds.words import NOT_OFFICIAL, instant_text, notes_on
+from lookout.public.picture import (
+    NOT_OFFICIAL,
+    EffectiveRow,
+    Names,
+    Picture,
+    RowTrouble,
+    instant_text,
+    replace_unprintable,
+)
 from lookout_reader.document import Check
 from lookout_reader.statuses import STATUSES, ComponentStatus, EffectiveStatus, Indicator
 from lookout_reader.words import status_text
@@ -152,7 +159,7 @@ def _component(row: EffectiveRow, position: int, picture: Picture, names: Names)
         id=_id(row.check),
         name=names.row(row.check),
         status=COMPONENT_STATUSES[row.status],
-        description=" ".join((f"{row.status}: {status_text(row.status)}", *notes_on(row.check[0], names))),
+        description=" ".join((f"{row.status}: {status_text(row.status)}", *names.limits_of(row.check[0]))),
         position=position,
         updated_at=format_instant(seen_at),
         page_id=names.protocol,

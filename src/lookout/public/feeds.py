@@ -2,11 +2,10 @@
 
 from typing import Final, NamedTuple
 
-from lookout.public.feeds import atom
-from lookout.public.feeds.badges import draw_badge, encode_shield
-from lookout.public.feeds.picture import EffectiveRow, Names, Picture, note_edges, take_picture
-from lookout.public.feeds.summary import encode_status, encode_summary
-from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
+from lookout.public import atom
+from lookout.public.badges import draw_badge, encode_shield
+from lookout.public.picture import NOT_OFFICIAL, EffectiveRow, Names, Picture, instant_text, note_edges, take_picture
+from lookout.public.summary import encode_status, encode_summary
 from lookout_reader.rollup import worst_of
 from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import status_text

@@ -6,20 +6,24 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-import msgspec
-
-from lookout.public.notes import scope_text
+from lookout.base.durations import format_duration
+from lookout.base.instants import format_second
+from lookout.public.about import scope_text
 from lookout_reader.about import About, AboutNote
-from lookout_reader.document import SCHEMA_VERSION, Check, Unreadable, UnreadableRow, rows_by_check
+from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check
 from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import History, parse_history
 from lookout_reader.incidents import Incident, incidents_of
-from lookout_reader.instants import parse_instant
-from lookout_reader.report import LiveReport, Row, parse_report, parse_row
+from lookout_reader.report import LiveReport, Row, parse_report
 from lookout_reader.status import FUTURE_MS, OLD_MS, effective_status
 from lookout_reader.statuses import EffectiveStatus
+from lookout_reader.words import notes_for
 
+MINUTE_MS: Final = 60_000
 MOST_INCIDENTS: Final = 100
+NOT_OFFICIAL: Final = (
+    "What one monitor sees from one place: no official status, and no signal that it is safe to transact."
+)
 # Twice what the page waits for, since an entry of a feed is not taken back: by now no row can hold any more.
 SILENT_MS: Final = OLD_MS
 
@@ -37,6 +41,11 @@ class Names(NamedTuple):
     def row(self, check: Check) -> str:
         service, chain_id = check
         return replace_unprintable(service if chain_id is None else f"{service} on {self.about.chain_name(chain_id)}")
+
+    def limits_of(self, service: str) -> list[str]:
+        """What a service's rows do not say (C12)."""
+        notes = notes_for(service, service in self.about.run_by_others)
+        return [note.text for note in notes if note.services is not None]
 
     def note_scope(self, note: AboutNote) -> str:
         return replace_unprintable(scope_text(note.services, [self.about.chain_name(each) for each in note.chains]))
@@ -85,7 +94,7 @@ class Picture:
 
 def take_picture(about: About, live: bytes, history: bytes | None, now: int, received_ago_ms: int) -> Picture | None:
     """The picture at ``now``, of a report that arrived so long ago; None if it cannot be read."""
-    report = _report(live)
+    report = read_report(live)
     if isinstance(report, Unreadable) or report.generated_at is None:
         return None
     age_ms = max(now - report.generated_at, received_ago_ms)
@@ -108,6 +117,15 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
         now=now,
         holds_ms=min((edge for edge in edges if edge > 0), default=None),
     )
+
+
+def instant_text(at: int) -> str:
+    return f"{format_second(at)[:-1].replace('T', ' ')} UTC"
+
+
+def duration_text(duration_ms: int) -> str:
+    """In whole minutes, or seconds if there are less than one: a history is no more exact than its buckets."""
+    return format_duration(duration_ms if duration_ms < MINUTE_MS else duration_ms // MINUTE_MS * MINUTE_MS, units=3)
 
 
 def replace_unprintable(text: str) -> str:
@@ -140,29 +158,10 @@ def note_edges(about: About, now: int) -> Iterator[int]:
         yield from (at - now for at in (note.from_at, note.until_at) if at is not None and at > now)
 
 
-class _Envelope(msgspec.Struct):
-    schema_version: int = msgspec.field(name="schemaVersion")
-    generated_at: str = msgspec.field(name="generatedAt")
-    checks: list[msgspec.Raw]
-
-
 @lru_cache(1)
-def _report(live: bytes) -> LiveReport | Unreadable:
-    """The report as ``parse_report`` reads it, which would read every row again: from one report to the next few
-    change."""
-    try:
-        envelope = msgspec.json.decode(live, type=_Envelope)
-    except (ValueError, RecursionError):
-        return parse_report(live)
-    rows = [_row(bytes(raw)) for raw in envelope.checks]
-    readable = tuple(row for row in rows if isinstance(row, Row))
-    is_plain = len({row.check for row in readable}) == len(rows)  # each could be read, and none is there twice
-    if envelope.schema_version != SCHEMA_VERSION or not is_plain:
-        return parse_report(live)
-    return LiveReport(parse_instant(envelope.generated_at), readable)
-
-
-_row = lru_cache(4096)(parse_row)
+def read_report(live: bytes) -> LiveReport | Unreadable:
+    """The report, read once for all that is made of it."""
+    return parse_report(live)
 
 
 @lru_cache(1)
