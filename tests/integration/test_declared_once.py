@@ -217,7 +217,7 @@ def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
     assert effective_status(row, past.now) == "current"
     console = Console(file=StringIO(), width=120)
     shown = Shown("", an_about(), Update(past.now, report, None, history, None, None, 0))
-    console.print(draw_screen(shown, past.now, View(120, None, False)))
+    console.print(draw_screen(shown, past.now, View(120, False)))
     assert isinstance(console.file, StringIO)
     assert "faucet Ethereum" in console.file.getvalue()
     program = (

@@ -162,7 +162,7 @@ def first_line(deployment: Deployment) -> str:
     update = Update(NOON, deployment.report(), None, None, None, None, 0)
     shown = Shown("here", deployment.settings.description().read(), update)
     console = Console(file=StringIO(), width=200)
-    console.print(draw_screen(shown, NOON, View(200, None, is_ascii=False)))
+    console.print(draw_screen(shown, NOON, View(200, is_ascii=False)))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().splitlines()[1][2:].rstrip(".")
 

@@ -32,7 +32,7 @@ def views(status: Status) -> dict[str, object]:
     assert isinstance(report, LiveReport)
     terminal = Console(file=StringIO(), width=120)
     shown = Shown("here", an_about(), Update(NOON, report, None, None, None, None, 0))
-    terminal.print(draw_screen(shown, NOON, View(120, None, False)))
+    terminal.print(draw_screen(shown, NOON, View(120, False)))
     assert isinstance(terminal.file, StringIO)
     return {
         "characters": CHARACTERS,

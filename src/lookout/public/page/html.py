@@ -1,8 +1,8 @@
 """The page as it is sent: a frame, and in it the rows of one live report as a plain table.
 
 A script takes the table's place and keeps it up to date. Where no script runs, the server's clock judges the rows, and
-the page reloads itself (if scripts run but page.js has failed, reload.js does that). No row is shown as plainly healthy:
-nobody knows how long ago the page was loaded.
+the page reloads itself (if scripts run but page.js has failed, reload.js does that). No row is shown as plainly
+healthy: nobody knows how long ago the page was loaded.
 """
 
 import json
