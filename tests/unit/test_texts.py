@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from lookout.public.page import assets
-from lookout.public.page.assets import LANGUAGES, TEXTS, PageText, complete_catalogue, encode_texts, read_catalogue
+from lookout.public.page.assets import LANGUAGES, TEXTS, PageText, encode_texts, read_catalogue
 from lookout_reader.statuses import STATUSES
 from lookout_reader.words import NOTES
 
@@ -74,20 +74,6 @@ def test_the_contracts_warnings_are_in_every_language(code: str) -> None:
 def test_a_translation_says_that_a_machine_made_it_until_somebody_has_reviewed_it(code: str) -> None:
     assert read_catalogue(code).reviewed_by == ""
     assert read_catalogue(code).texts["page.machine"]
-
-
-def test_a_missing_text_falls_back_to_english(tmp_path: Path) -> None:
-    whole = complete_catalogue("de").texts
-    assert whole.keys() == ENGLISH.texts.keys()
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for code in ("en", "de"):
-        catalogue = msgspec.json.decode(TEXTS.joinpath(f"{code}.json").read_bytes())
-        if code == "de":
-            del catalogue["texts"]["now"]
-        (folder / f"{code}.json").write_bytes(msgspec.json.encode(catalogue))
-    assert complete_catalogue("de", folder).texts["now"] == "Now"
-    assert complete_catalogue("de", folder).texts["past"] == "Die letzten Tage"
 
 
 def test_every_key_that_a_script_asks_for_is_there_and_every_text_is_asked_for() -> None:

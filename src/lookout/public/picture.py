@@ -1,12 +1,11 @@
 """What both documents come to at an instant, read as every reader reads them."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout.public.about import scope_text
 from lookout_reader.about import About, AboutNote
@@ -19,7 +18,6 @@ from lookout_reader.status import FUTURE_MS, OLD_MS, effective_status
 from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import notes_for
 
-MINUTE_MS: Final = 60_000
 MOST_INCIDENTS: Final = 100
 NOT_OFFICIAL: Final = (
     "What one monitor sees from one place: no official status, and no signal that it is safe to transact."
@@ -57,7 +55,6 @@ class EffectiveRow(NamedTuple):
     check: Check
     status: EffectiveStatus
     observed_at: int | None
-    is_counted: bool  # in what sums up the rows (C11)
 
 
 class RowTrouble(NamedTuple):
@@ -72,7 +69,6 @@ class RowTrouble(NamedTuple):
 class Past:
     """What the history says. Of more incidents than there is room for, those that last and then the newest."""
 
-    written_at: int | None
     from_at: int
     bucket_ms: int
     troubles: tuple[RowTrouble, ...]
@@ -103,7 +99,7 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
     return Picture(
         generated_at=report.generated_at,
         silent=age_ms >= SILENT_MS,
-        rows=tuple(_effective_rows(report.rows, now, received_ago_ms, {None, *chains})),
+        rows=tuple(_effective_rows(report.rows, now, received_ago_ms)),
         headline=headline_of(
             report,
             now,
@@ -123,23 +119,16 @@ def instant_text(at: int) -> str:
     return f"{format_second(at)[:-1].replace('T', ' ')} UTC"
 
 
-def duration_text(duration_ms: int) -> str:
-    """In whole minutes, or seconds if there are less than one: a history is no more exact than its buckets."""
-    return format_duration(duration_ms if duration_ms < MINUTE_MS else duration_ms // MINUTE_MS * MINUTE_MS, units=3)
-
-
 def replace_unprintable(text: str) -> str:
     return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _effective_rows(
-    rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int, counted: Collection[int | None]
-) -> Iterator[EffectiveRow]:
+def _effective_rows(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[EffectiveRow]:
     for row in rows:
         if row.check is not None:
             observed_at = row.observed_at if isinstance(row, Row) else None
             status = effective_status(row, now, received_ago_ms)
-            yield EffectiveRow(row.check, status, observed_at, row.check[1] in counted)
+            yield EffectiveRow(row.check, status, observed_at)
 
 
 def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[int]:
@@ -177,7 +166,6 @@ def _past(history: bytes) -> Past | None:
     ]
     troubles.sort(key=lambda trouble: (trouble.incident.ends_at is None, trouble.incident.begins_at), reverse=True)
     return Past(
-        written_at=found.generated_at,
         from_at=found.from_at,
         bucket_ms=found.bucket_seconds * 1000,
         troubles=tuple(troubles[:MOST_INCIDENTS]),

@@ -16,7 +16,6 @@ from lookout.public.about import scope_text, time_text
 from lookout_reader import (
     NOTES,
     About,
-    CheckSummary,
     Headline,
     History,
     HistoryRow,
@@ -37,13 +36,11 @@ from lookout_reader.statuses import BY_WORD, CHARACTERS, KNOWN_STATUSES, NO_DATA
 
 # A cell of the strip shows the worst that is known in it; without anything known, unknown before nothing at all.
 _CELL_ORDER: Final = tuple(dict.fromkeys((*KNOWN_STATUSES, *CHARACTERS)))
-_CURRENT_CELL: Final = ("▪", "=")  # smaller than a row's, since there are many
 _DAY_S: Final = 86_400
 # As on the page: a monitor that lives publishes every 30 s, and caches and asking add more than a minute.
 _QUIET_MS: Final = 150_000
 _LONGEST_NAME: Final = 20
 _NAMED_AT_MOST: Final = 3
-_CHAINS_AT_MOST: Final = 8
 _NOTES_AT_MOST: Final = 5
 _LONGEST_REASON: Final = 30
 _STATUS_WIDTH: Final = 15
@@ -57,8 +54,6 @@ ChainNames = Mapping[int, str]
 
 
 class View(NamedTuple):
-    """Where it is shown."""
-
     width: int
     is_ascii: bool
 
@@ -113,7 +108,7 @@ def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> l
     update, about = shown.update, shown.about
     report = update.report
     troubles = [] if update.report_problem is None else [_describe_problem("report", update.report_problem)]
-    lines = []
+    lines: list[Text] = []
     if report is not None:
         age = _age(report, now, received_ago_ms)
         if age is not None:
@@ -154,34 +149,13 @@ def _describe_problem(document: str, problem: str) -> str:
     return f"The {document} cannot be read: {make_plain(problem, 200)}."
 
 
-def _headline_lines(headline: Headline, names: ChainNames, view: View) -> list[Text]:
-    """The head line, in the words of the page's, and what it is about."""
-    if headline.checks[0].effective in ("current", "unmonitored"):
-        parts = [_list_chains(headline.chains, names)]
-    else:
-        others = ", ".join(f"{number} {status}" for status, number in headline.others.items())
-        missing = _few_names(headline.missing, names) or f"{len(headline.missing)} checks"
-        parts = [
-            _few_names(headline.checks, names),
-            others and f"besides {others}",
-            f"not in the report: {missing}" if headline.missing else "",
-        ]
-    return [
-        Text(f"{_shape(headline.status, view)} {headline.text}.", style=_colour(headline.status)),
-        Text("; ".join(filter(None, parts)), style="bright_black"),
-    ]
-
-
-def _list_chains(chains: Sequence[int], names: ChainNames) -> str:
-    if len(chains) > _CHAINS_AT_MOST:
-        return f"{len(chains)} chains"
-    return ", ".join(names[chain_id] for chain_id in chains)
-
-
-def _few_names(checks: Sequence[CheckSummary], names: ChainNames) -> str:
-    if len(checks) > _NAMED_AT_MOST:
-        return ""
-    return ", ".join(_name((check.service, check.chain_id), names) for check in checks)
+def _headline_lines(headline: Headline, names: ChainNames, view: View) -> Iterator[Text]:
+    """The head line, in the words of the page's, and which checks it is about."""
+    yield Text(f"{_shape(headline.status, view)} {headline.text}.", style=_colour(headline.status))
+    if headline.checks[0].effective not in ("current", "unmonitored"):
+        named = [_name((check.service, check.chain_id), names) for check in headline.checks[:_NAMED_AT_MOST]]
+        more = len(headline.checks) - len(named)
+        yield Text(", ".join(named) + (f" and {more} more" if more else ""), style="bright_black")
 
 
 def _age(report: LiveReport, now: int, received_ago_ms: float) -> str | None:
@@ -280,7 +254,7 @@ def _strip(history: History, past: HistoryRow, view: View) -> Text:
         status = next((status for status in _CELL_ORDER if CHARACTERS[status] in cell), None)
         colour = "bright_black" if status is None else _colour(status)
         is_filling = begin + per_cell >= len(last_day)
-        strip.append(_cell(status, view), style=f"dim {colour}" if is_filling else colour)
+        strip.append(" " if status is None else _shape(status, view), style=f"dim {colour}" if is_filling else colour)
     return strip
 
 
@@ -294,12 +268,6 @@ def _uptime(history: History, past: HistoryRow) -> Text:
 
 def _shape(effective: EffectiveStatus, view: View) -> str:
     return BY_WORD[effective].look.shapes[view.is_ascii]
-
-
-def _cell(status: EffectiveStatus | None, view: View) -> str:
-    if status is None:
-        return " "
-    return _CURRENT_CELL[view.is_ascii] if status == "current" else _shape(status, view)
 
 
 def _colour(effective: EffectiveStatus) -> str:

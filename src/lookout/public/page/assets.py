@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Final, Literal
 
 import msgspec
@@ -84,7 +83,7 @@ def encode_badge(description: Description) -> bytes:
 
 
 class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The texts of one language; ``language`` is its own name for itself, and nobody has reviewed it while
+    """All texts of one language; ``language`` is its own name for itself, and nobody has reviewed it while
     ``reviewed_by`` is empty."""
 
     language: str
@@ -94,23 +93,18 @@ class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     texts: dict[str, PageText]
 
 
-def read_catalogue(code: str, folder: Traversable = TEXTS) -> Catalogue:
+@cache
+def read_catalogue(code: str) -> Catalogue:
     """A catalogue as its file has it; the English one also with what the reader and the services say in English."""
-    catalogue = msgspec.json.decode(folder.joinpath(f"{code}.json").read_bytes(), type=Catalogue)
+    catalogue = msgspec.json.decode(TEXTS.joinpath(f"{code}.json").read_bytes(), type=Catalogue)
     return replace(catalogue, texts=_declared_elsewhere() | catalogue.texts) if code == LANGUAGES[0] else catalogue
-
-
-def complete_catalogue(code: str, folder: Traversable = TEXTS) -> Catalogue:
-    """A catalogue with the English text where there is no other: a browser loads one, so each is whole by itself."""
-    catalogue = read_catalogue(code, folder)
-    return replace(catalogue, texts=read_catalogue(LANGUAGES[0], folder).texts | catalogue.texts)
 
 
 def encode_texts(code: str) -> str:
     """The catalogue as the page's scripts load it. A service that is still called by its title here was given no other
     by the operator, and is called as the catalogue has it."""
     titles = {service.name: service.title for service in SERVICES}
-    catalogue = msgspec.to_builtins(complete_catalogue(code)) | {"titles": titles}
+    catalogue = msgspec.to_builtins(read_catalogue(code)) | {"titles": titles}
     return f"export default {msgspec.json.encode(catalogue).decode()};\n"
 
 

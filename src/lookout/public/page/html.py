@@ -14,12 +14,12 @@ from string import Template
 
 from lookout.base.instants import format_second
 from lookout.public.about import Description
-from lookout.public.page.assets import LANGUAGES, PageText, read_catalogue, versioned_folder
+from lookout.public.page.assets import LANGUAGES, read_catalogue, versioned_folder
 from lookout.public.picture import read_report
 from lookout_reader.report import LiveReport, Row
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import STATUSES
-from lookout_reader.words import NOTES, OTHERS
+from lookout_reader.words import NOTES, OTHERS, REASON_TEXTS
 
 
 def render(
@@ -64,13 +64,8 @@ def _shapes() -> str:
     )
 
 
-@cache
-def _texts() -> dict[str, PageText]:
-    return read_catalogue(LANGUAGES[0]).texts
-
-
 def _text(key: str) -> str:
-    return escape(str(_texts()[key]), quote=False)
+    return escape(str(read_catalogue(LANGUAGES[0]).texts[key]), quote=False)
 
 
 def _notes(description: Description) -> Iterator[str]:
@@ -107,13 +102,13 @@ def _rows(rows: list[Row], description: Description, now: int, received_ago_ms: 
     for row in rows:
         effective = effective_status(row, now, received_ago_ms)
         # What a row says of itself is not what it is worth once it is too old.
-        reason = f"reason.{row.reason}" if effective == row.published_status else ""
+        is_known = effective == row.published_status and row.reason in REASON_TEXTS
         chain = "all" if row.chain_id is None else about.chain_name(row.chain_id)
         service = escape(titles.get(row.service, row.service))
         cells = (
             escape(chain) + (" (test network)" if row.chain_id in about.test_networks else ""),
             _text(f"status.{effective}"),
-            _text(reason) if reason in _texts() else "",
+            _text(f"reason.{row.reason}") if is_known else "",
             _instant(row.observed_at),
             _instant(row.expires_at),
         )
