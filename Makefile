@@ -19,8 +19,8 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there. Only what
 # is built already: to build it, pip would fetch whatever it says it needs, without any hash.
 PIP := python -m pip --quiet --disable-pip-version-check install
-# The same for JavaScript: what tools/js/package-lock.json pins, or nothing, and none of its scripts are run.
-NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+# What builds JavaScript, byte-for-byte what tools/js/package-lock.json pins; none of its own scripts are run (.npmrc).
+ESBUILD := tools/js/node_modules/.package-lock.json
 
 .PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants lowest audit pins release clean
 
@@ -32,10 +32,10 @@ setup: .venv/installed ## the command, as .venv/bin/lookout
 run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes options, e.g. --listen 127.0.0.1:9000
 	@$(BIN)/lookout demo $(ARGS)
 
-test: .venv/installed-dev .venv/packages .venv/esbuild ## all tests except those marked long; ARGS= passes options to pytest
+test: .venv/installed-dev .venv/packages $(ESBUILD) ## all tests except those marked long; ARGS= passes options to pytest
 	$(call tests_by,$(BIN))
 
-check: .venv/installed-dev .venv/packages .venv/esbuild ## format, lint, types, import rules, clauses, the core's coverage, then all tests
+check: .venv/installed-dev .venv/packages $(ESBUILD) ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -56,7 +56,7 @@ format: .venv/installed-dev ## rewrite the code as `make check` wants it
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
 
-schemas: .venv/installed .venv/esbuild ## write from the code: docs/schemas/, the OpenAPI description, the JavaScript reader's statuses, what servers send to browsers, the SBOMs; needs npm
+schemas: .venv/installed $(ESBUILD) ## write from the code: docs/schemas/, the OpenAPI description, the JavaScript reader's statuses, what servers send to browsers, the SBOMs; needs npm
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.statuses
 	$(BIN)/python -m tools.sbom
@@ -65,7 +65,7 @@ schemas: .venv/installed .venv/esbuild ## write from the code: docs/schemas/, th
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve decode --json" names some, writes JSON
 	$(BIN)/python -m bench $(ARGS)
 
-campaign: .venv/installed-dev .venv/packages .venv/container-packages ## the long tests, for about an hour; ARGS= names parts, ARGS=--help lists them with their minutes
+campaign: .venv/installed-dev .venv/packages .venv/container-packages $(ESBUILD) ## the long tests, for about an hour; ARGS= names parts, ARGS=--help lists them with their minutes
 	@$(BIN)/python -m tests.campaign $(ARGS)
 
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
@@ -75,7 +75,7 @@ mutants: .venv-mutants/installed ## change the rules in every small way and chec
 	.venv-mutants/bin/mutmut run $(ARGS)
 	.venv-mutants/bin/mutmut results
 
-lowest: .venv-lowest/installed .venv/packages .venv/esbuild ## all tests with the oldest versions that pyproject.toml accepts of what Lookout needs
+lowest: .venv-lowest/installed .venv/packages $(ESBUILD) ## all tests with the oldest versions that pyproject.toml accepts of what Lookout needs
 	$(call tests_by,.venv-lowest/bin)
 
 audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known vulnerability; needs the internet
@@ -130,10 +130,9 @@ clean: ## remove what the targets above made
 	fi; \
 	touch $@
 
-# What builds JavaScript. Where npm is missing, the tests that need it are left out, and the end of the run says so.
-.venv/esbuild: tools/js/package-lock.json | .venv/python
-	@if command -v npm >/dev/null; then cd tools/js && $(NPM); else echo "without npm no JavaScript can be built here" >&2; fi
-	@touch $@
+# Where npm is missing, the tests that need esbuild are left out, and the end of the run says so.
+$(ESBUILD): tools/js/package-lock.json
+	@if command -v npm >/dev/null; then cd tools/js && npm ci; else echo "without npm no JavaScript can be built here" >&2; fi
 
 # An environment of its own: what changes the code wants an older test runner than what checks it.
 .venv-mutants/installed: .venv/installed requirements/mutants.txt
