@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,11 @@ def build_scripts(what: str, where: Path) -> None:
 
 def pack_reader(folder: Path) -> Path:
     """The reader's package for npm, made in this folder."""
-    npm, built = find_npm(), folder / "reader"
-    shutil.copytree(READER, built)
-    build_scripts("reader", built)
-    command = [npm, "pack", "--loglevel=error", "--pack-destination", str(folder)]
-    subprocess.run(command, cwd=built, check=True, capture_output=True, timeout=60)
+    command = [find_npm(), "pack", "--loglevel=error", "--pack-destination", str(folder)]
+    with tempfile.TemporaryDirectory() as name:
+        built = Path(name) / "reader"
+        shutil.copytree(READER, built)
+        build_scripts("reader", built)
+        subprocess.run(command, cwd=built, check=True, capture_output=True, timeout=60)
     (tarball,) = folder.glob("*.tgz")
     return tarball

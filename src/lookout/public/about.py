@@ -1,4 +1,4 @@
-"""The public description of a deployment, as it is served: what those need who do not have the configuration.
+"""The public description of a deployment, as it is served: what a viewer without the configuration needs.
 An operator's notes are part of it, as data and in words."""
 
 from collections.abc import Sequence

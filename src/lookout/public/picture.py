@@ -46,7 +46,7 @@ class Names(NamedTuple):
         return [note.text for note in notes if note.services is not None]
 
     def note_scope(self, note: AboutNote) -> str:
-        return replace_unprintable(scope_text(note.services, [self.about.chain_name(each) for each in note.chains]))
+        return replace_unprintable(scope_text(note.services, [*map(self.about.chain_name, note.chains)]))
 
 
 class EffectiveRow(NamedTuple):

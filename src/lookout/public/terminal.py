@@ -46,7 +46,7 @@ _LONGEST_REASON: Final = 30
 _STATUS_WIDTH: Final = 15
 _ABOUT_LEAST: Final = 14
 _CELLS: Final = 24  # of the last day's strip
-# The columns beside a check and its status, each with the room that it takes: as many as there is room for.
+# The optional columns and the room that each takes, the most important first: as many as fit are shown.
 _SEEN, _ABOUT, _UPTIME, _STRIP = "seen ago", "", "uptime, 24 hours", "last 24 hours"
 _COLUMNS: Final = ((_SEEN, 9), (_ABOUT, _ABOUT_LEAST + 1), (_UPTIME, 19), (_STRIP, _CELLS + 1))
 

@@ -35,8 +35,8 @@ PageText = str | dict[str, str]  # with a form for each plural of the language, 
 def load_assets() -> dict[str, tuple[str, bytes]]:
     """What the page loads, by path: media type and content.
 
-    Each is in a folder named after what all of them hold, so that no cache mixes those of two versions; and outside of
-    it for those that know no version: another site's badge, and reload.js, which has to come when nothing else does.
+    Every file is in a folder named after the content of all files, so that no cache mixes two versions; and outside of
+    it for whoever knows no version: another site's badge, and reload.js, which has to come when nothing else does.
     """
     plain = _plain_assets()
     return plain | {path.replace(_FOLDER, versioned_folder(), 1): asset for path, asset in plain.items()}
