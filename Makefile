@@ -19,6 +19,8 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there. Only what
 # is built already: to build it, pip would fetch whatever it says it needs, without any hash.
 PIP := python -m pip --quiet --disable-pip-version-check install
+# What builds JavaScript, byte-for-byte what tools/js/package-lock.json pins; none of its own scripts are run (.npmrc).
+ESBUILD := tools/js/node_modules/.package-lock.json
 
 .PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants lowest audit pins release clean
 
@@ -30,10 +32,10 @@ setup: .venv/installed ## the command, as .venv/bin/lookout
 run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes options, e.g. --listen 127.0.0.1:9000
 	@$(BIN)/lookout demo $(ARGS)
 
-test: .venv/installed-dev .venv/packages ## all tests except those marked long; ARGS= passes options to pytest
+test: .venv/installed-dev .venv/packages $(ESBUILD) ## all tests except those marked long; ARGS= passes options to pytest
 	$(call tests_by,$(BIN))
 
-check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, clauses, the core's coverage, then all tests
+check: .venv/installed-dev .venv/packages $(ESBUILD) ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -54,16 +56,16 @@ format: .venv/installed-dev ## rewrite the code as `make check` wants it
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
 
-schemas: .venv/installed ## write from the code: docs/schemas/, the OpenAPI description, the JavaScript reader's statuses and single files, the SBOMs
+schemas: .venv/installed $(ESBUILD) ## write from the code: docs/schemas/, the OpenAPI description, the JavaScript reader's statuses, what servers send to browsers, the SBOMs; needs npm
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.statuses
-	$(BIN)/python -m tools.bundles
 	$(BIN)/python -m tools.sbom
+	node tools/js/build.mjs page
 
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve decode --json" names some, writes JSON
 	$(BIN)/python -m bench $(ARGS)
 
-campaign: .venv/installed-dev .venv/packages .venv/container-packages ## the long tests, for about an hour; ARGS= names parts, ARGS=--help lists them with their minutes
+campaign: .venv/installed-dev .venv/packages .venv/container-packages $(ESBUILD) ## the long tests, for about an hour; ARGS= names parts, ARGS=--help lists them with their minutes
 	@$(BIN)/python -m tests.campaign $(ARGS)
 
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
@@ -73,7 +75,7 @@ mutants: .venv-mutants/installed ## change the rules in every small way and chec
 	.venv-mutants/bin/mutmut run $(ARGS)
 	.venv-mutants/bin/mutmut results
 
-lowest: .venv-lowest/installed .venv/packages ## all tests with the oldest versions that pyproject.toml accepts of what Lookout needs
+lowest: .venv-lowest/installed .venv/packages $(ESBUILD) ## all tests with the oldest versions that pyproject.toml accepts of what Lookout needs
 	$(call tests_by,.venv-lowest/bin)
 
 audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known vulnerability; needs the internet
@@ -87,7 +89,7 @@ release: .venv/installed ## build everything to publish into dist/, check it, an
 	@$(BIN)/python -m tools.release
 
 clean: ## remove what the targets above made
-	rm -rf .venv .venv-audit .venv-lowest .venv-mutants .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants build dist
+	rm -rf .venv .venv-audit .venv-lowest .venv-mutants .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants build dist tools/js/node_modules
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -127,6 +129,10 @@ clean: ## remove what the targets above made
 	    || { echo "could not install$$wanted: the tests that need them will be left out" >&2; exit 0; }; \
 	fi; \
 	touch $@
+
+# Where npm is missing, the tests that need esbuild are left out, and the end of the run says so.
+$(ESBUILD): tools/js/package-lock.json
+	@if command -v npm >/dev/null; then cd tools/js && npm ci; else echo "without npm no JavaScript can be built here" >&2; fi
 
 # An environment of its own: what changes the code wants an older test runner than what checks it.
 .venv-mutants/installed: .venv/installed requirements/mutants.txt

@@ -14,7 +14,7 @@ from bench.processes import a_folder, a_process, an_upstream, cpu_s, memory_mb
 from lookout.app.sockets import a_free_port
 from lookout.base.instants import parse_instant
 from lookout.demo.sim.announcements import REQUIRED_LIST
-from lookout.documents.routes import paths
+from lookout.documents.document import paths
 from lookout.store.sqlite.writer import SqliteReader
 
 LIVE, _ = paths("protocol")

@@ -10,8 +10,8 @@ from lookout.core.services import SERVICES
 from lookout.documents.document import Document
 from lookout.documents.reports import history_document, live_document
 from lookout.public.about import ChainDescription, Description, NoteDescription, ServiceDescription
-from lookout.public.feeds.files import FeedFiles, make_feed_files
-from lookout.public.feeds.picture import Names
+from lookout.public.feeds import FeedFiles, make_feed_files
+from lookout.public.picture import Names
 
 _PUBLISHED_AT: Final = parse_instant("2026-11-05T14:02:11.480Z")
 _OBSERVED_AT: Final = _PUBLISHED_AT - 4_210

@@ -5,15 +5,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from lookout.documents.cors import ALLOWED_METHODS
+from lookout.documents.document import ALLOWED_METHODS, paths
 from lookout.documents.reports import SCHEMA_VERSION, build_schemas
-from lookout.documents.routes import paths
 from lookout.public import about
 from lookout.public.about import Description
-from lookout.public.feeds.badges import Shield
-from lookout.public.feeds.files import BADGE, FEED, JSON, STATUS, SUMMARY
-from lookout.public.feeds.summary import StatusReport, Summary
-from lookout.public.page import embed
+from lookout.public.badges import Shield
+from lookout.public.feeds import BADGE, FEED, JSON, STATUS, SUMMARY
+from lookout.public.page.assets import EMBED_PATH
+from lookout.public.summary import StatusReport, Summary
 from lookout.server.own_routes import build_embed_route
 from lookout.server.replies import (
     HISTORY_CACHING,
@@ -155,7 +154,7 @@ def describe_api(protocol: str) -> Json:
             about.PATH: _own_path(
                 "about", "what the operator says of the deployment", _ref("schemas", "Description"), PAGE_CACHING
             ),
-            embed.PATH: _embed_path(),
+            EMBED_PATH: _embed_path(),
             **_feed_paths(),
         },
         "components": {
@@ -194,7 +193,7 @@ def _own_path(name: str, noun: str, schema: Json | None = None, caching: str = O
 
 
 def _embed_path() -> Json:
-    script = build_embed_route(b"0;")[embed.PATH]
+    script = build_embed_route(b"0;")[EMBED_PATH]
     return _convenience(_path(_Route("embed", "a badge for other sites, as a script"), script, _TEXT))
 
 

@@ -152,6 +152,8 @@ def _build(root: Path, tree: Path, out: Path, settings: Mapping[str, str]) -> No
     out.mkdir()
     for folder in FOLDERS:
         _run([*HATCHLING, "-d", out], tree / folder, settings)
+    _run(["npm", "ci"], tree / "tools" / "js")
+    _run(["node", "build.mjs", "reader", tree / "readers" / "js"], tree / "tools" / "js")
     _run(["npm", "pack", "--loglevel=error", "--pack-destination", out], tree / "readers" / "js", settings)
 
 

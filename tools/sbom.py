@@ -56,7 +56,7 @@ def describe(project: dict[str, Any], others: list[Component], registry: str = "
         "version": 1,
         "metadata": {"component": package},
         "components": components,
-        "dependencies": [{"ref": package["bom-ref"], "dependsOn": [each["bom-ref"] for each in components]}],
+        "dependencies": [{"ref": package["bom-ref"], "dependsOn": [component["bom-ref"] for component in components]}],
     }
     return json.dumps(document, indent=1) + "\n"
 

@@ -26,7 +26,7 @@ END: Final = "// ---- Until here\n"
 
 def fill_in(folder: Path = READER) -> dict[Path, str]:
     """The files of the reader in this folder that hold the table and its sentences, or have its words between marks."""
-    types = folder / "lookout-reader.d.ts"
+    types = folder / "src" / "page.d.ts"
     return {
         folder / "src" / "statuses.js": _statuses(),
         folder / "src" / "sentences.js": _sentences(),

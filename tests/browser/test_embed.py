@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 
 from lookout.base.instants import format_instant
-from lookout.public.page.embed import PATH
+from lookout.public.page.assets import EMBED_PATH
 from tests.browser.pages import (
     CHROMIUM,
     LAUNCH,
@@ -59,7 +59,7 @@ class Foreign(NamedTuple):
 
     def embed(self, server: str, *tags: str, head: str = "", lang: str = "en", path: str = "/") -> str:
         """A page with these attributes of script tags; its address."""
-        scripts = "".join(f'<p><script src="{server}{PATH}" {tag}></script></p>' for tag in tags)
+        scripts = "".join(f'<p><script src="{server}{EMBED_PATH}" {tag}></script></p>' for tag in tags)
         document = (
             f'<!doctype html><html lang="{lang}"><title>A wallet</title>{head}<main><h1>Wallet</h1>{scripts}</main>'
         )
@@ -146,7 +146,7 @@ def add_badge(page: Page, server: str, chain: int) -> None:
         "([src, chain]) => { const script = document.createElement('script');"
         " script.src = trustedTypes.createPolicy('site', { createScriptURL: (url) => url }).createScriptURL(src);"
         " script.dataset.chain = chain; document.querySelector('main').append(script); }",
-        [server + PATH, chain],
+        [server + EMBED_PATH, chain],
     )
 
 
@@ -394,7 +394,7 @@ def test_where_it_cannot_be_shown_it_says_so(
     head: str | None, body: str | None, browser: Browser, foreign: Foreign, site: Site
 ) -> None:
     base = serve(site, all_current())
-    tag = "" if head is None else f'<script src="{base}{PATH}" data-chain="1" {head}></script>'
+    tag = "" if head is None else f'<script src="{base}{EMBED_PATH}" data-chain="1" {head}></script>'
     context = browser.new_context()
     page = context.new_page()
     polls = count_polls(page)
@@ -445,9 +445,9 @@ def test_axe_finds_nothing_to_complain_of(page: Page, foreign: Foreign, site: Si
 
 @pytest.mark.clause("E1")
 def test_its_script_is_small_cached_and_open_to_every_site(site: Site) -> None:
-    sent = site.server.ask("GET", PATH, {"Accept-Encoding": "gzip"})
+    sent = site.server.ask("GET", EMBED_PATH, {"Accept-Encoding": "gzip"})
     assert len(sent.body) < 8_000
-    assert gzip.decompress(sent.body) == site.server.ask("GET", PATH).body
+    assert gzip.decompress(sent.body) == site.server.ask("GET", EMBED_PATH).body
     wanted = {
         "content-type": "text/javascript; charset=utf-8",
         "cache-control": "public, max-age=300",
@@ -455,4 +455,4 @@ def test_its_script_is_small_cached_and_open_to_every_site(site: Site) -> None:
         "cross-origin-resource-policy": "cross-origin",
     }
     assert {name: sent.header(name) for name in wanted} == wanted
-    assert site.server.ask("GET", PATH, {"If-None-Match": sent.header("etag") or ""}).http_code == 304
+    assert site.server.ask("GET", EMBED_PATH, {"If-None-Match": sent.header("etag") or ""}).http_code == 304

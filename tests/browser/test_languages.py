@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from lookout.public.page.texts import LANGUAGES, read_catalogue
+from lookout.public.page.assets import LANGUAGES, read_catalogue
 from lookout_reader.words import NOTES
 from tests.browser.pages import CHROMIUM, MISSING, Open, Site, a_history, a_live_report, all_current, of_seven_statuses
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from lookout.base.instants import format_instant
 from tests.browser.pages import CHROMIUM, MISSING, a_check, a_live_report, all_current, now_ms
 from tests.builders import MINUTE, SECOND
 from tests.integration.served import LIVE, a_ledger, a_server, publish
-from tests.nodejs import READER
+from tests.nodejs import READER, build_scripts
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
@@ -63,10 +64,11 @@ class Wallet(NamedTuple):
     base: str
     live: list[bytes]
     methods: list[str]  # of the requests to the live report
+    built: Path  # a folder for what is built of the reader
 
 
 @contextmanager
-def a_wallet() -> Iterator[Wallet]:
+def a_wallet(built: Path) -> Iterator[Wallet]:
     live: list[bytes] = []
     methods: list[str] = []
 
@@ -80,8 +82,8 @@ def a_wallet() -> Iterator[Wallet]:
                 self._send(PAGES[path].encode(), "text/html; charset=utf-8")
             elif path in ("/banner.js", "/worker.js"):
                 self._send((BANNER if path == "/banner.js" else WORKER).encode(), "text/javascript")
-            elif (READER / path[1:]).is_file():
-                self._send((READER / path[1:]).read_bytes(), "text/javascript")
+            elif (file := (built if path.startswith("/commonjs/") else READER) / path[1:]).is_file():
+                self._send(file.read_bytes(), "text/javascript")
             else:
                 self.send_error(404)
 
@@ -99,15 +101,15 @@ def a_wallet() -> Iterator[Wallet]:
         thread = Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
-            yield Wallet(f"http://127.0.0.1:{server.server_port}", live, methods)
+            yield Wallet(f"http://127.0.0.1:{server.server_port}", live, methods, built)
         finally:
             server.shutdown()
             thread.join()
 
 
 @pytest.fixture(scope="module")
-def wallet() -> Iterator[Wallet]:
-    with a_wallet() as started:
+def wallet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wallet]:
+    with a_wallet(tmp_path_factory.mktemp("built")) as started:
         yield started
 
 
@@ -191,6 +193,7 @@ def test_a_device_that_was_offline_asks_as_soon_as_it_is_online(page: Page, wall
 
 
 def test_a_page_without_modules_reads_by_a_script_tag(page: Page, wallet: Wallet) -> None:
+    build_scripts("reader", wallet.built)
     wallet.live.append(a_live_report(all_current()))
     page.goto(wallet.base + "/script")
     can = page.evaluate(
@@ -206,6 +209,7 @@ def test_a_page_without_modules_reads_by_a_script_tag(page: Page, wallet: Wallet
 
 @pytest.mark.clause("A6", "C10")
 def test_a_service_worker_reads_without_a_preflight(page: Page, wallet: Wallet, tmp_path: Any) -> None:
+    build_scripts("reader", wallet.built)
     publish(tmp_path, a_ledger())
     with a_server(tmp_path) as server:
         asked: list[str] = []

@@ -118,7 +118,7 @@ def test_every_name_of_python_is_exported() -> None:
 
 
 def test_both_readers_tell_the_same_in_an_update() -> None:
-    types = (ROOT / "readers" / "js" / "lookout-reader.d.ts").read_text(encoding="utf-8")
+    types = (ROOT / "readers" / "js" / "src" / "page.d.ts").read_text(encoding="utf-8")
     fields = re.findall(r"readonly (\w+):", types.partition("export interface Update {")[2].partition("}")[0])
     assert [re.sub(r"[A-Z]", lambda upper: f"_{upper[0].lower()}", name) for name in fields] == list(
         Update.__dataclass_fields__

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName, etag
+from lookout.documents.document import Document, DocumentName, etag, paths
 from lookout.documents.reports import history_document, live_document
-from lookout.documents.routes import paths
 from lookout.server.poller import Poller
 from lookout.server.responder import respond
 from lookout.server.site import Site

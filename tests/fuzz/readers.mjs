@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 import {
   bucketsOf, coverageOf, effectiveStatus, incidentsOf, parseHistory, parseReport, rollUp, WINDOWS,
-} from "../../readers/js/lookout-reader.js";
+} from "../../readers/js/src/page.js";
 
 const now = Number(process.argv[2]);
 

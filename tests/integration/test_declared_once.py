@@ -39,9 +39,9 @@ from lookout.protocols.client.request import Request
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.tables import KindTable
-from lookout.public.feeds.files import make_feed_files
-from lookout.public.feeds.picture import Names
+from lookout.public.feeds import make_feed_files
 from lookout.public.page.html import render
+from lookout.public.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, format_event, parse_event
@@ -217,11 +217,11 @@ def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
     assert effective_status(row, past.now) == "current"
     console = Console(file=StringIO(), width=120)
     shown = Shown("", an_about(), Update(past.now, report, None, history, None, None, 0))
-    console.print(draw_screen(shown, past.now, View(120, None, False)))
+    console.print(draw_screen(shown, past.now, View(120, False)))
     assert isinstance(console.file, StringIO)
     assert "faucet Ethereum" in console.file.getvalue()
     program = (
-        f'import {{ parseReport, findRow, effectiveStatus }} from "{(READER / "lookout-reader.js").as_uri()}";'
+        f'import {{ parseReport, findRow, effectiveStatus }} from "{(READER / "src" / "page.js").as_uri()}";'
         'import { readFileSync } from "node:fs";'
         'const row = findRow(parseReport(readFileSync(0, "utf8")), "faucet", 1);'
         f"console.log(effectiveStatus(row, {past.now}));"

@@ -312,10 +312,6 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
     # What these two name is copied as well, or the wheel would lack it.
     for name in re.findall(r'(?:readme = |license-files = \[)"([^"]+)"', (ROOT / "pyproject.toml").read_text()):
         assert name in sources
-    page = ROOT / "src" / "lookout" / "public" / "page"
-    links = [link.resolve().relative_to(ROOT) for link in page.iterdir() if link.is_symlink()]
-    assert links
-    assert all(any(link.is_relative_to(source) for source in sources) for link in links)
 
 
 def test_the_container_gets_what_it_copies_and_nothing_that_lies_beside() -> None:

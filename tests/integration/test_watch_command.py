@@ -17,7 +17,7 @@ from tests.commands import LOOKOUT
 from tests.descriptions import a_description
 from tests.integration.served import a_ledger, a_server, publish
 
-CELLS = 48
+CELLS = 24
 
 
 class Described:

@@ -1,7 +1,6 @@
 """A server for the scenario of scenario.js, what has to come of it, and npm projects with the package in them."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from tests.browser.pages import a_check, a_live_report
-from tools.npm_package import make_package
+from tests.nodejs import find_npm, pack_reader
 
 SCENARIO: Final = Path(__file__).with_name("scenario.js").read_text(encoding="utf-8")
 PLAYED: Final = {
@@ -80,21 +79,17 @@ def check_played(output: str, monitor: Monitor, *, revalidates: bool = True) -> 
 
 def make_project(folder: Path, *packages: str) -> Path:
     """An npm project with these packages and the reader, all from its tarball."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed: the package was not tried with other packages")
-    name, content = make_package()
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(content)
+    tarball = pack_reader(folder)
     (folder / "package.json").write_text('{"name":"wallet","private":true}')
     command = [
-        npm,
+        find_npm(),
         "install",
         "--no-audit",
         "--no-fund",
         "--ignore-scripts",
         "--loglevel=error",
-        f"./{name}",
+        f"./{tarball.name}",
         *packages,
     ]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=900)

@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lookout.public.page import html
-from lookout.public.page.sources import join_modules, squeeze_script
 from tests.browser.pages import a_check, a_live_report
 from tests.nodejs import READER, find_node
 from tests.packages.environments import SCENARIO, a_monitor, check_played, make_project, run
 
 pytestmark = pytest.mark.long
 
-PAGE = Path(html.__file__).parent
 DOCS = READER.parent.parent / "docs" / "readers.md"
 VECTORS = READER.parent.parent / "tests" / "data" / "vectors" / "reader"
 ENTRY = (
@@ -213,18 +210,6 @@ def test_it_is_small(module: str, names: str, most: int, tmp_path: Path) -> None
     run(folder, "node_modules/.bin/esbuild", "entry.js", "--bundle", "--minify", "--format=esm", "--outfile=small.js")
     run(folder, "node_modules/.bin/terser", "small.js", "--module", "-c", "passes=3", "-m", "-o", "smaller.js")
     assert len(gzip.compress((folder / "smaller.js").read_bytes(), 9, mtime=0)) <= most
-
-
-@pytest.mark.parametrize("code", [(PAGE, "page", "language"), (READER / "src", "embed", None)], ids=["page", "badge"])
-def test_a_squeezed_script_is_the_same_program(code: tuple[Path, str, str | None], tmp_path: Path) -> None:
-    modules, entry, apart = code
-    folder = make_project(tmp_path, "terser")
-    joined = join_modules(lambda name: (modules / f"{name}.js").read_text(encoding="utf-8"), entry, apart)
-    made = []
-    for text in (joined, squeeze_script(joined)):
-        (folder / "script.js").write_text(text, encoding="utf-8")
-        made.append(run(folder, "node_modules/.bin/terser", "script.js", "--module", "-m"))
-    assert made[0] == made[1] != ""
 
 
 REACT = """\

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from lookout.base.instants import format_instant, format_second
-from lookout.public.feeds.picture import Names, Picture, take_picture
+from lookout.public.picture import Names, Picture, take_picture
 from lookout_reader import AboutNote
 from lookout_reader.document import Check
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND

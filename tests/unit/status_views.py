@@ -12,15 +12,15 @@ from lookout.config.alerts import AlertRule
 from lookout.core.buckets import CHARACTERS, bucket_character
 from lookout.core.model import Metrics, Report, Row, Status
 from lookout.documents.reports import build_schemas, live_document
-from lookout.public.feeds.files import make_feed_files
-from lookout.public.feeds.picture import Names
+from lookout.public.feeds import make_feed_files
 from lookout.public.page import html
+from lookout.public.page.assets import load_assets
+from lookout.public.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout_reader import LiveReport, Update, parse_report
 from lookout_reader.statuses import EFFECTIVE_STATUSES
 from tests.builders import INDEXER, NOON, SECOND
 from tests.descriptions import a_description, an_about
-from tools.bundles import make_bundles
 from tools.statuses import fill_in
 
 
@@ -32,7 +32,7 @@ def views(status: Status) -> dict[str, object]:
     assert isinstance(report, LiveReport)
     terminal = Console(file=StringIO(), width=120)
     shown = Shown("here", an_about(), Update(NOON, report, None, None, None, None, 0))
-    terminal.print(draw_screen(shown, NOON, View(120, None, False)))
+    terminal.print(draw_screen(shown, NOON, View(120, False)))
     assert isinstance(terminal.file, StringIO)
     return {
         "characters": CHARACTERS,
@@ -43,14 +43,13 @@ def views(status: Status) -> dict[str, object]:
         "badge": str(made.badge_of_row("/badge/indexer/1.svg")),
         "feeds": {path: file and file.body.decode() for path, file in made.files.items()},
         "page": html.render(live, "/live", "/history", a_description(), NOON).decode(),
-        "style": html.assets()["/assets/page.css"][1].decode(),
+        "style": load_assets()["/assets/page.css"][1].decode(),
         "schemas": json.dumps(build_schemas()),
     }
 
 
 if __name__ == "__main__":
     word, reader = sys.argv[1:]
-    for make in (fill_in, make_bundles):
-        for path, content in make(Path(reader)).items():
-            path.write_text(content, encoding="utf-8")
+    for path, content in fill_in(Path(reader)).items():
+        path.write_text(content, encoding="utf-8")
     print(json.dumps(views(word)))  # type: ignore[arg-type]  # noqa: T201

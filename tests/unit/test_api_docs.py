@@ -12,8 +12,8 @@ from lookout.config.tables import ServerTable
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Reason, Status
 from lookout.core.services import SERVICES
+from lookout.documents.document import paths
 from lookout.documents.reports import build_schemas
-from lookout.documents.routes import paths
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
 from lookout.server.shared import CODES
 from tools.examples import build_history_example, build_live_example, build_note_example

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.public.feeds.files import MAX_AGES_S, compute_max_age, make_feed_files
-from lookout.public.feeds.picture import MOST_INCIDENTS, SILENT_MS, take_picture
+from lookout.public.feeds import MAX_AGES_S, compute_max_age, make_feed_files
+from lookout.public.picture import MOST_INCIDENTS, SILENT_MS, take_picture
 from lookout_reader import LiveReport, effective_status, parse_report
 from tests.builders import MINUTE, NOON, SECOND
 from tests.unit.feeds import BUCKET, FULL, NAMES, a_check, a_history, a_picture, a_report, all_current

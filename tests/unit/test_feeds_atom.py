@@ -8,10 +8,10 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 
 from lookout.base.instants import format_second
-from lookout.public.feeds.atom import encode_feed
-from lookout.public.feeds.picture import Names
+from lookout.public.atom import encode_feed
+from lookout.public.picture import Names
 from lookout_reader import About, AboutChain, AboutNote
-from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+from tests.builders import DAY, HOUR, NOON, SECOND
 from tests.unit.feeds import (
     BUCKET,
     FULL,
@@ -144,34 +144,6 @@ def test_a_row_that_is_bad_for_longer_than_the_window_is_one_entry_that_is_news_
     assert len({updated for _, updated in entries}) == 2  # the day changes once
 
 
-def test_what_is_bad_now_is_told_before_the_history_has_it() -> None:
-    bad = a_check("unavailable", chain_id=137, seen_at=NOON + 2 * MINUTE)
-    found = a_feed({INDEXER: "ccc"}, *all_current(bad), at=NOON + 3 * MINUTE)
-    (entry,) = found.entries
-    assert entry.id == "tag:lookout.invalid,2026:protocol/now"
-    assert entry.title == "As of 2026-11-05 12:03:00 UTC: 1 not current, at worst unavailable"
-    assert "indexer on Polygon: unavailable" in entry.content[0].value
-    assert entry.updated == format_second(NOON)
-
-
-def test_what_is_bad_now_is_news_when_a_row_joins_it_and_not_at_each_look() -> None:
-    first = a_check("degraded", seen_at=NOON + 2 * MINUTE)
-    again = a_check("degraded", seen_at=NOON + 7 * MINUTE)
-    joined = a_check("unavailable", chain_id=137, seen_at=NOON + 8 * MINUTE)
-    at_first = a_feed({INDEXER: "ccd"}, *all_current(first), at=NOON + 2 * MINUTE)
-    later = a_feed({INDEXER: "cdd"}, *all_current(again), at=NOON + 7 * MINUTE, to_at=NOON + BUCKET)
-    both = a_feed({INDEXER: "cdd"}, *all_current(again, joined), at=NOON + 8 * MINUTE, to_at=NOON + BUCKET)
-    updated = [next(e.updated for e in found.entries if e.id.endswith("now")) for found in (at_first, later, both)]
-    assert updated == [format_second(NOON), format_second(NOON), format_second(NOON + BUCKET)]
-
-
-def test_of_many_rows_that_are_bad_some_are_named_and_the_others_counted() -> None:
-    bad = [a_check("degraded", chain_id=chain_id) for chain_id in range(1, 101)]
-    (entry,) = read(encode_feed(a_picture(a_report(*bad)), NAMES)).entries
-    assert "100 not current" in entry.title
-    assert entry.content[0].value.endswith("; and 80 more.")
-
-
 @pytest.mark.clause("M14", "C4")
 def test_a_silent_monitor_is_said_once_and_its_old_rows_are_not_called_bad() -> None:
     live = a_report(*all_current(a_check("unavailable")))
@@ -209,7 +181,7 @@ def test_names_with_marks_of_xml_or_what_no_xml_may_hold_leave_it_whole() -> Non
     history = a_history({(service, 1): "cuc", ("indexer", 5): "cuu", (service, None): "cdd"})
     names = Names("protocol", About({5: AboutChain(5, HOSTILE, False)}, (), "", "", "", ()))
     found = read(encode_feed(a_picture(live, history), names))
-    assert len(found.entries) == 4
+    assert len(found.entries) == 3
     assert {entry.title for entry in found.entries} >= {
         """indexer on <b>&amp;"'\ufffd\ufffd\ufffd ]]> \N{SNOWMAN}: unavailable""",
         """odd/<b>&amp;"'\ufffd\ufffd\ufffd ]]> \N{SNOWMAN}: degraded""",

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lookout.public.feeds.badges import COLOURS, MESSAGES, draw_badge, encode_shield
-from lookout.public.feeds.files import make_feed_files
+from lookout.public.badges import COLOURS, MESSAGES, draw_badge, encode_shield
+from lookout.public.feeds import make_feed_files
 from lookout_reader import EffectiveStatus
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, a_check, a_report, all_current

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lookout.public.feeds.files import make_feed_files
-from lookout.public.feeds.picture import Names
+from lookout.public.feeds import make_feed_files
+from lookout.public.picture import Names
 from lookout.server.replies import Reply, TimedReplies, make_timed_replies
 from lookout.server.responder import respond
 from tests.builders import HOUR, NOON, SECOND

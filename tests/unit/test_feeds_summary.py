@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from lookout.public.feeds.badges import COLOURS, MESSAGES
-from lookout.public.feeds.picture import Names
-from lookout.public.feeds.summary import COMPONENT_STATUSES, INDICATORS, encode_status, encode_summary
+from lookout.public.badges import COLOURS, MESSAGES
+from lookout.public.picture import Names
+from lookout.public.summary import COMPONENT_STATUSES, INDICATORS, encode_summaries
 from lookout_reader import AboutNote
 from tests.builders import HOUR, NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, NOTE, a_check, a_history, a_picture, a_report, all_current, noted
@@ -85,11 +85,10 @@ STATUSPAGE: Final = {
 
 def a_summary(*checks: object, history: bytes | None = None, at: int = NOON, names: Names = NAMES) -> Any:
     picture = a_picture(a_report(*checks), history, at=at, names=names)
-    found = json.loads(encode_summary(picture, names))
+    found, status = map(json.loads, encode_summaries(picture, names))
     Draft202012Validator(STATUSPAGE).validate(found)
     described = describe_api("protocol")["components"]
     Draft202012Validator({"$ref": "#/components/schemas/Summary", "components": described}).validate(found)
-    status = json.loads(encode_status(picture, names))
     Draft202012Validator({"$ref": "#/components/schemas/StatusReport", "components": described}).validate(status)
     assert status == {key: found[key] for key in ("page", "status", "scheduled_maintenances")}
     return found

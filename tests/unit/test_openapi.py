@@ -13,11 +13,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from lookout.config.tables import HistoryTable
 from lookout.core.buckets import uptime
-from lookout.documents.document import with_compressed
+from lookout.documents.document import paths, with_compressed
 from lookout.documents.reports import build_schemas
-from lookout.documents.routes import paths
-from lookout.public.feeds.files import make_feed_files
-from lookout.public.page.embed import encode_embed
+from lookout.public.feeds import make_feed_files
+from lookout.public.page.assets import encode_badge
 from lookout.server.own_routes import build_description_routes, build_embed_route
 from lookout.server.replies import (
     HISTORY_CACHING,
@@ -38,7 +37,7 @@ from tools.openapi import describe_api
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")
-OWN: Final = build_description_routes("protocol", a_description()) | build_embed_route(encode_embed(a_description()))
+OWN: Final = build_description_routes("protocol", a_description()) | build_embed_route(encode_badge(a_description()))
 FEEDS: Final = make_timed_replies(build_feeds_example())
 STORED: Final = with_compressed({"live": build_live_example(), "history": build_history_example()})
 LOADED: Final = ReplyTable(

@@ -21,8 +21,8 @@ from lookout.core.services import SERVICES
 from lookout.documents.reports import documents_of
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import sources_of
-from lookout.public.feeds.files import make_feed_files
-from lookout.public.feeds.picture import Names
+from lookout.public.feeds import make_feed_files
+from lookout.public.picture import Names
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
 from tests.builders import MINUTE, NOON, SECOND

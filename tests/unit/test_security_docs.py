@@ -85,6 +85,12 @@ def test_nothing_is_installed_without_its_hash() -> None:
     assert [each for each in commands if "--require-hashes" not in each and not OWN.search(each)] == []
 
 
+def test_what_builds_javascript_is_pinned_by_its_hash() -> None:
+    packages = json.loads((ROOT / "tools" / "js" / "package-lock.json").read_text())["packages"]
+    assert [name for name, package in packages.items() if name and "integrity" not in package] == []
+    assert "ignore-scripts=true" in (ROOT / "tools" / "js" / ".npmrc").read_text().splitlines()
+
+
 def test_nothing_is_built_that_was_fetched() -> None:
     pages = (line for page in (ROOT / "docs").glob("*.md") for line in page.read_text().splitlines())
     fetching = [each for each in (*installing_commands(), *pages) if "--require-hashes" in each]

@@ -22,7 +22,6 @@ from lookout_reader.statuses import (
 )
 from lookout_reader.words import REASON_TEXTS, Reason
 from tests.nodejs import find_node
-from tools.bundles import BADGE, make_badge, make_bundles
 from tools.statuses import READER, fill_in
 
 ROOT = READER.parent.parent
@@ -34,7 +33,6 @@ MADE_UP = """\
         45,
         "trouble",
         "It answers, but in its sleep.",
-        "answered, but in its sleep",
         Appearance(
             Palette("123456", "234567", "345678"),
             Palette("456789", "56789a", "6789ab"),
@@ -46,7 +44,7 @@ MADE_UP = """\
     ),
 """
 IN_JAVASCRIPT = """
-import * as reader from "./lookout-reader.js";
+import * as reader from "./src/page.js";
 const instant = (s) => new Date(Date.UTC(2026, 10, 15, 12, 0, s)).toISOString();
 const row = { service: "indexer", chainId: 1, status: "half-awake", observedAt: instant(0), expiresAt: instant(90) };
 const report = reader.parseReport(JSON.stringify({ schemaVersion: 1, checks: [row] }));
@@ -81,12 +79,7 @@ def test_the_javascript_reader_has_the_statuses_of_the_python_one() -> None:
         assert path.read_text(encoding="utf-8") == content, "run: make schemas"
 
 
-def test_the_single_files_of_the_javascript_reader_are_made_of_its_modules() -> None:
-    for path, content in (make_bundles() | {BADGE: make_badge()}).items():
-        assert path.read_text(encoding="utf-8") == content, "run: make schemas"
-
-
-@pytest.mark.parametrize("name", ["src/statuses.js", "src/sentences.js", "lookout-reader.d.ts"])
+@pytest.mark.parametrize("name", ["src/statuses.js", "src/sentences.js", "src/page.d.ts"])
 def test_a_reader_that_was_changed_by_hand_is_not_fresh(name: str, tmp_path: Path) -> None:
     shutil.copytree(READER, tmp_path / "js")
     changed = tmp_path / "js" / name
@@ -97,18 +90,10 @@ def test_a_reader_that_was_changed_by_hand_is_not_fresh(name: str, tmp_path: Pat
 
 def test_types_without_their_marks_are_not_filled_in(tmp_path: Path) -> None:
     shutil.copytree(READER, tmp_path / "js")
-    types = tmp_path / "js" / "lookout-reader.d.ts"
+    types = tmp_path / "js" / "src" / "page.d.ts"
     types.write_text(types.read_text(encoding="utf-8").replace("// ---- Until here\n", ""), encoding="utf-8")
     with pytest.raises(ValueError, match="lacks one of the marks"):
         fill_in(tmp_path / "js")
-
-
-def test_two_modules_with_the_same_name_in_them_do_not_fit_into_one_file(tmp_path: Path) -> None:
-    shutil.copytree(READER, tmp_path / "js")
-    module = tmp_path / "js" / "src" / "words.js"
-    module.write_text(module.read_text(encoding="utf-8") + "function checkKey() {}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="declared in more than one module: checkKey"):
-        make_bundles(tmp_path / "js")
 
 
 @pytest.fixture(scope="module")
@@ -148,12 +133,11 @@ def test_a_made_up_status_is_in_the_feeds(shown: Any) -> None:
     summary = json.loads(shown["feeds"]["/summary.json"])
     assert summary["components"][-1]["status"] == "partial_outage"
     assert summary["components"][-1]["description"].startswith("half-awake: It answers, but in its sleep.")
-    assert "at worst half-awake" in shown["feeds"]["/feed.atom"]
 
 
 def test_a_made_up_status_is_on_the_page_and_in_the_terminal(shown: Any) -> None:
     assert '<symbol id="shape-half-awake" viewBox="0 0 16 16"><path d="M1 2h3"/></symbol>' in shown["page"]
-    assert "<b>half awake</b>: answered, but in its sleep" in shown["page"]
+    assert "<td>half awake</td>" in shown["page"]
     assert "--half-awake: #123456; --half-awake-bar: #234567; --tint-half-awake: #345678;" in shown["style"]
     assert "--half-awake: #456789; --half-awake-bar: #56789a; --tint-half-awake: #6789ab;" in shown["style"]
     assert ".bar.half-awake { fill: var(--half-awake-bar); }" in shown["style"]
@@ -161,7 +145,7 @@ def test_a_made_up_status_is_on_the_page_and_in_the_terminal(shown: Any) -> None
 
 
 def test_a_made_up_status_is_in_the_javascript_reader(shown: Any, reader: Path) -> None:
-    assert '"half-awake"' in (reader / "js" / "lookout-reader.d.ts").read_text(encoding="utf-8")
+    assert '"half-awake"' in (reader / "js" / "src" / "page.d.ts").read_text(encoding="utf-8")
     (reader / "js" / "script.mjs").write_text(IN_JAVASCRIPT, encoding="utf-8")
     ran = subprocess.run([find_node(), "script.mjs"], cwd=reader / "js", capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

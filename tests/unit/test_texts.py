@@ -1,15 +1,14 @@
 """The texts of the page: none is missing in any language, and each has the slots and plurals that it needs."""
 
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import pytest
 
-from lookout.public.page import html, texts
-from lookout.public.page.texts import LANGUAGES, complete_catalogue, encode_script, read_catalogue
+from lookout.public.page import assets
+from lookout.public.page.assets import LANGUAGES, TEXTS, PageText, encode_texts, read_catalogue
 from lookout_reader.statuses import STATUSES
 from lookout_reader.words import NOTES
 
@@ -29,11 +28,11 @@ SAME: Final = re.compile(
 )
 
 
-def forms_of(text: texts.PageText) -> dict[str, str]:
+def forms_of(text: PageText) -> dict[str, str]:
     return {"other": text} if isinstance(text, str) else text
 
 
-def slots_of(text: texts.PageText) -> set[str]:
+def slots_of(text: PageText) -> set[str]:
     return {slot for form in forms_of(text).values() for slot in re.findall(r"\{(\w+)\}", form)}
 
 
@@ -49,9 +48,7 @@ def test_no_text_is_left_in_english_and_none_is_of_nothing(code: str) -> None:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_no_key_stands_twice_in_a_catalogue(code: str) -> None:
-    keys = re.findall(
-        r'^    "([^"]+)":', texts.FOLDER.joinpath(f"{code}.json").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    keys = re.findall(r'^    "([^"]+)":', TEXTS.joinpath(f"{code}.json").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(keys) == sorted(set(keys))
 
 
@@ -79,24 +76,8 @@ def test_a_translation_says_that_a_machine_made_it_until_somebody_has_reviewed_i
     assert read_catalogue(code).texts["page.machine"]
 
 
-def test_a_missing_text_falls_back_to_english(tmp_path: Path) -> None:
-    whole = complete_catalogue("de").texts
-    assert whole.keys() == ENGLISH.texts.keys()
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for code in ("en", "de"):
-        catalogue = msgspec.json.decode(files(texts.__package__).joinpath("texts", f"{code}.json").read_bytes())
-        if code == "de":
-            del catalogue["texts"]["now"]
-        (folder / f"{code}.json").write_bytes(msgspec.json.encode(catalogue))
-    assert complete_catalogue("de", folder).texts["now"] == "Now"
-    assert complete_catalogue("de", folder).texts["past"] == "Die letzten Tage"
-
-
 def test_every_key_that_a_script_asks_for_is_there_and_every_text_is_asked_for() -> None:
-    scripts = "".join(
-        path.read_text(encoding="utf-8") for path in Path(html.__file__).parent.glob("*.js") if not path.is_symlink()
-    )
+    scripts = "".join(path.read_text(encoding="utf-8") for path in Path(assets.__file__).parent.glob("*.js"))
     quoted = set(re.findall(r'"([a-z][\w.-]*)"', scripts))
     asked = set(re.findall(r'\btext\(\s*"([\w.-]+)"', scripts))
     assert asked <= ENGLISH.texts.keys()
@@ -106,7 +87,7 @@ def test_every_key_that_a_script_asks_for_is_there_and_every_text_is_asked_for()
 
 
 def test_a_browser_gets_one_whole_catalogue_as_a_script() -> None:
-    script = encode_script("ar").decode()
+    script = encode_texts("ar")
     assert script.startswith("export default {")
     found = msgspec.json.decode(script.removeprefix("export default ").removesuffix(";\n"))
     assert found["direction"] == "rtl"

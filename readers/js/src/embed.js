@@ -1,13 +1,13 @@
 // The badge of a script tag, for sites without a build: how one chain is, or all that are counted. It is no gate.
 //
-// The server that sends this puts what it knows into SITE: its protocol and title, its chains' ids and names, its test
+// The server that sends this puts what it knows in the place of LOOKOUT_SITE: its protocol and title, its chains' ids and names, its test
 // networks, the languages it has texts in, the English ones, and the colour and shape of each status.
 
 import { makeReader } from "./reader.js";
 import { parseReport } from "./report.js";
 import { countChecks, worstOf } from "./rollup.js";
 
-const SITE = "SITE";
+const SITE = LOOKOUT_SITE;
 const CHAINS = new Map(SITE.chains);
 
 // By the style property alone, which no content security policy forbids.

@@ -12,7 +12,7 @@ import {
   parseReport,
   rollUp,
   rowsByCheck,
-} from "../lookout-reader.js";
+} from "../src/page.js";
 import { readVectors } from "../testing/vectors.js";
 import { instant } from "../testing/world.js";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clockAheadMs, effectiveStatus, findRow, parseReport, wrongClock } from "../lookout-reader.js";
+import { clockAheadMs, effectiveStatus, findRow, parseReport, wrongClock } from "../src/page.js";
 import { fresh, ppoi, start } from "../testing/polled.js";
 import { aHistoryText, aPage, aReportText, response } from "../testing/world.js";
 

@@ -1,7 +1,7 @@
 // The examples of docs/readers.md and of the README, run as they stand against a network of our own.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,12 +10,11 @@ import * as wallet from "lookout-reader";
 import * as page from "lookout-reader/page";
 import { aHistoryText, aPage, aReportText, response, settle } from "../testing/world.js";
 
-const DOCS = new URL("../../../docs/readers.md", import.meta.url); // not in the package
+const DOCS = new URL("../../../docs/readers.md", import.meta.url);
 const README = new URL("../README.md", import.meta.url);
-const inTheRepository = existsSync(DOCS) ? test : test.skip;
 
 function examples(file) {
-  return existsSync(file) ? [...readFileSync(file, "utf8").matchAll(/```js\n(.+?)```/gs)].map(([, code]) => code) : [];
+  return [...readFileSync(file, "utf8").matchAll(/```js\n(.+?)```/gs)].map(([, code]) => code);
 }
 
 const ADDRESSES = {
@@ -51,7 +50,7 @@ async function run(code, globals, meanwhile) {
 const [bannerExample, rollUpExample, historyExample, ...more] = examples(DOCS);
 const serve = (text) => async () => response(200, text(Date.now()));
 
-inTheRepository("C4: the banner says that it is loading before anything is known, and is gone when all is current", async () => {
+test("C4: the banner says that it is loading before anything is known, and is gone when all is current", async () => {
   assert.equal(more.length, 0);
   for (const [status, expected] of [
     ["current", ""],
@@ -81,7 +80,7 @@ inTheRepository("C4: the banner says that it is loading before anything is known
   }
 });
 
-inTheRepository("C11: the roll-up tells each service and the whole", async () => {
+test("C11: the roll-up tells each service and the whole", async () => {
   const logged = await run(rollUpExample, { fetch: serve(aReportText) }, () => process.emit("SIGTERM"));
   assert.deepEqual(logged, [
     "messaging current",
@@ -93,7 +92,7 @@ inTheRepository("C11: the roll-up tells each service and the whole", async () =>
   ]);
 });
 
-inTheRepository("C13: the history is told with its coverage", async () => {
+test("C13: the history is told with its coverage", async () => {
   const logged = await run(historyExample, { fetch: serve(aHistoryText) });
   assert.deepEqual(logged, ["no figure yet", "from 3 of 2017 buckets; 3 were recorded", "so far current"]);
 });
@@ -146,7 +145,7 @@ test("the README's examples run, and its functions are all there are", async () 
 });
 
 test("the README has every code of a failure", () => {
-  const types = readFileSync(new URL("../lookout-reader.d.ts", import.meta.url), "utf8");
+  const types = readFileSync(new URL("../src/page.d.ts", import.meta.url), "utf8");
   const [, union] = /export type FailureCode =([^;]+);/.exec(types);
   const text = readFileSync(README, "utf8");
   for (const [, code] of union.matchAll(/"([\w-]+)"/g)) assert.ok(text.includes(`\`${code}\``), code);
@@ -154,8 +153,8 @@ test("the README has every code of a failure", () => {
 
 test("every export has its type, and every type its export", () => {
   for (const [file, exported, pattern] of [
-    ["lookout-reader.d.ts", page, /export declare (?:function|const) (\w+)/g],
-    ["index.d.ts", wallet, /^  (\w+),$(?=[^}]*} from [^\n]*\nexport type)/gm],
+    ["src/page.d.ts", page, /export declare (?:function|const) (\w+)/g],
+    ["src/index.d.ts", wallet, /^  (\w+),$(?=[^}]*} from [^\n]*\nexport type)/gm],
   ]) {
     const types = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
     const declared = [...types.matchAll(pattern)].map(([, name]) => name);

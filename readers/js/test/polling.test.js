@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { newFeed, poll } from "../lookout-reader.js";
+import { newFeed, poll } from "../src/page.js";
 import { fresh, ppoi, start } from "../testing/polled.js";
 import { aReportText, never, response } from "../testing/world.js";
 

@@ -25,7 +25,7 @@ import {
   statusText,
   takeAnswer,
   wrongClock,
-} from "../lookout-reader.js";
+} from "../src/page.js";
 import { readVectors } from "../testing/vectors.js";
 
 function vectors(name) {

@@ -1,6 +1,6 @@
 // A poller on the clock and the network of world.js.
 
-import { effectiveStatus, findRow, poll } from "../lookout-reader.js";
+import { effectiveStatus, findRow, poll } from "../src/page.js";
 import { aClock, aHistoryText, aNetwork, aReportText, response } from "./world.js";
 
 /** A poller that has begun, with the clock and the network it is on and the updates that it tells. */

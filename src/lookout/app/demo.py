@@ -24,8 +24,8 @@ from lookout.demo.sim.layout import LAUNCH, ChainLayout
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.upstreams import launch_world
 from lookout.demo.sim.world import World
+from lookout.documents.document import paths
 from lookout.documents.reports import documents_of
-from lookout.documents.routes import paths
 from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 

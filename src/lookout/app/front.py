@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.base.logger import get_logger
 from lookout.config.server_settings import ServerSettings
-from lookout.documents.routes import paths
+from lookout.documents.document import paths
 from lookout.public.about import Description
-from lookout.public.feeds.files import make_feed_files
-from lookout.public.feeds.picture import Names
+from lookout.public.feeds import make_feed_files
 from lookout.public.page import html
-from lookout.public.page.embed import encode_embed
+from lookout.public.page.assets import encode_badge, load_assets
+from lookout.public.picture import Names
 from lookout.server.callers import Callers
 from lookout.server.own_routes import (
     build_about_route,
@@ -37,7 +37,7 @@ def build_responder(
     settings: ServerSettings, folder: Path, callers: Callers, limiter: Limiter | None, counts: OwnCounts
 ) -> Responder:
     clock = SystemClock()
-    assets = build_asset_routes(html.assets())
+    assets = build_asset_routes(load_assets())
     poller = Poller(
         kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key),
         clock,
@@ -62,7 +62,7 @@ def build_site(protocol: str, description: Description, assets: dict[str, Resour
     return Site(
         (live_path, history_path),
         build_description_routes(protocol, replace(description, notes=[]))
-        | build_embed_route(encode_embed(description))
+        | build_embed_route(encode_badge(description))
         | assets,
         make_replies,
     )

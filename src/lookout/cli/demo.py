@@ -18,7 +18,7 @@ from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.host_port import format_host_port
 from lookout.cli.arguments import fail, listen_option
-from lookout.documents.routes import paths
+from lookout.documents.document import paths
 from lookout.store.protocol import StoreError
 
 _PAST: Final = "simulating the last 14 days"

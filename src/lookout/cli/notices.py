@@ -15,7 +15,7 @@ from lookout.cli.arguments import config_option, fail
 from lookout.cli.monitor_port import MonitorPort
 from lookout.config.settings import Settings
 from lookout.core.notices import NoticeDraft, NoticeKind
-from lookout.public.notes import scope_text, time_text
+from lookout.public.about import scope_text, time_text
 
 _WAIT_S: Final = ANSWER_WITHIN_S + 5
 

@@ -88,13 +88,13 @@ def _show_live(updates: Iterator[Shown], console: Console) -> None:
             if newest:
                 update, at_s = newest[0]
                 waited_ms = (time.monotonic() - at_s) * 1000
-                live.update(_draw(update, console, console.height, waited_ms), refresh=True)
+                live.update(_draw(update, console, waited_ms), refresh=True)
             time.sleep(_REDRAW_S)
         following.result()  # its error: nothing new would be shown any more
 
 
-def _draw(shown: Shown, console: Console, height: int | None = None, waited_ms: float = 0) -> RenderableType:
-    view = View(console.width, height, not console.encoding.startswith("utf"))
+def _draw(shown: Shown, console: Console, waited_ms: float = 0) -> RenderableType:
+    view = View(console.width, not console.encoding.startswith("utf"))
     return draw_screen(shown, instant_now(), view, waited_ms)
 
 

@@ -1,4 +1,4 @@
-"""A document as it is stored and served: plain and as gzip, each with its ETag."""
+"""A document as it is stored and served: plain and as gzip, each with its ETag; its path, and what scripts may read."""
 
 import zlib
 from collections.abc import Mapping
@@ -18,6 +18,20 @@ PlainName = Literal["live", "history"]
 # The description of the deployment is stored beside the two, so that servers follow the monitor's configuration.
 DocumentName = Literal["live", "history", "live.gzip", "history.gzip", "about"]
 COMPRESSED: Final[Mapping[PlainName, DocumentName]] = {"live": "live.gzip", "history": "history.gzip"}
+
+Headers = tuple[tuple[str, str], ...]
+
+ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
+
+# What a script of any origin may read (A6) and ask (A7): the same headers from the server and from the edge.
+CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-expose-headers", "ETag"))
+
+PREFLIGHT_HEADERS: Final[Headers] = (
+    *CORS,
+    ("access-control-allow-methods", ALLOWED_METHODS),
+    ("access-control-allow-headers", "Accept, Content-Type, If-None-Match"),
+    ("access-control-max-age", "86400"),
+)
 
 
 class Document(Struct, frozen=True):
@@ -70,3 +84,8 @@ def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[Document
             packed = compress(document.body)
             stored[COMPRESSED[name]] = Document(packed, etag(packed), document.generated_at)
     return stored
+
+
+def paths(protocol: str) -> tuple[str, str]:
+    """Where the live report and the history are served (A1)."""
+    return f"/api/v1/{protocol}/liveness", f"/api/v1/{protocol}/liveness/history"

@@ -7,8 +7,7 @@ from typing import Final
 
 from lookout.base.host_port import format_host_port, host_and_port
 from lookout.config.settings import Settings
-from lookout.documents.cors import CORS, PREFLIGHT_HEADERS, Headers
-from lookout.documents.routes import paths
+from lookout.documents.document import CORS, PREFLIGHT_HEADERS, Headers, paths
 
 _MINUTE_S: Final = 60
 _BUCKET: Final = 12  # requests of a caller that one bucket counts

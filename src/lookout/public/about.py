@@ -1,5 +1,7 @@
-"""The public description of a deployment, as it is served: what those need who do not have the configuration."""
+"""The public description of a deployment, as it is served: what a viewer without the configuration needs.
+An operator's notes are part of it, as data and in words."""
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -84,3 +86,26 @@ def describe_note(note: Notice) -> NoteDescription:
         until=None if note.until_at is None else format_second(note.until_at),
         added_at=format_second(note.added_at),
     )
+
+
+def scope_text(services: Sequence[str], chain_names: Sequence[str]) -> str:
+    """The rows that a note is about, such as ``indexer, ppoi on Polygon``."""
+    if not services and not chain_names:
+        return "everything"
+    what = ", ".join(services) or "all services"
+    return f"{what} on {', '.join(chain_names)}" if chain_names else what
+
+
+def time_text(from_at: int, until_at: int | None) -> str:
+    """Both ends in UTC, and the day once if it is one."""
+    begin = _minute_text(from_at)
+    if until_at is None:
+        return f"from {begin} UTC on"
+    end = _minute_text(until_at)
+    day, _, time = end.partition(" ")
+    return f"from {begin} to {time if begin.startswith(day) else end} UTC"
+
+
+def _minute_text(at: int) -> str:
+    """Without seconds, where there are none."""
+    return format_second(at).removesuffix("Z").removesuffix(":00").replace("T", " ")

@@ -3,7 +3,6 @@
 All that a deployment says is shown as plain text: it may say anything.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -13,11 +12,10 @@ from rich.text import Text
 
 from lookout.base.durations import format_duration
 from lookout.base.text import can_be_shown, make_plain, shorten
-from lookout.public.notes import scope_text, time_text
+from lookout.public.about import scope_text, time_text
 from lookout_reader import (
     NOTES,
     About,
-    CheckSummary,
     Headline,
     History,
     HistoryRow,
@@ -30,7 +28,6 @@ from lookout_reader import (
     effective_status,
     find_row,
     headline_of,
-    reason_text,
     rows_by_check,
     wrong_clock,
 )
@@ -39,47 +36,26 @@ from lookout_reader.statuses import BY_WORD, CHARACTERS, KNOWN_STATUSES, NO_DATA
 
 # A cell of the strip shows the worst that is known in it; without anything known, unknown before nothing at all.
 _CELL_ORDER: Final = tuple(dict.fromkeys((*KNOWN_STATUSES, *CHARACTERS)))
-_CURRENT_CELL: Final = ("▪", "=")  # smaller than a row's, since there are many
 _DAY_S: Final = 86_400
 # As on the page: a monitor that lives publishes every 30 s, and caches and asking add more than a minute.
 _QUIET_MS: Final = 150_000
 _LONGEST_NAME: Final = 20
 _NAMED_AT_MOST: Final = 3
-_CHAINS_AT_MOST: Final = 8
 _NOTES_AT_MOST: Final = 5
+_LONGEST_REASON: Final = 30
+_STATUS_WIDTH: Final = 15
+_ABOUT_LEAST: Final = 14
+_CELLS: Final = 24  # of the last day's strip
+# The optional columns and the room that each takes, the most important first: as many as fit are shown.
+_SEEN, _ABOUT, _UPTIME, _STRIP = "seen ago", "", "uptime, 24 hours", "last 24 hours"
+_COLUMNS: Final = ((_SEEN, 9), (_ABOUT, _ABOUT_LEAST + 1), (_UPTIME, 19), (_STRIP, _CELLS + 1))
 
 ChainNames = Mapping[int, str]
 
 
 class View(NamedTuple):
-    """Where it is shown. ``height`` is None where anything may scroll by."""
-
     width: int
-    height: int | None
     is_ascii: bool
-
-
-class _Columns(NamedTuple):
-    """What there is room for beside a check and its status, the most important first."""
-
-    seen: bool
-    about: int  # characters
-    uptime: bool
-    cells: int  # of the last day's strip
-    gap: int = 2  # between two columns
-
-
-# By the characters that the longest name leaves. A status takes 13, the time since it was seen 8 and uptime 18.
-_ROOM: Final = (
-    (163, _Columns(True, 66, True, 48)),
-    (135, _Columns(True, 38, True, 48)),
-    (111, _Columns(True, 38, True, 24)),
-    (85, _Columns(True, 38, True, 0)),
-    (57, _Columns(True, 14, True, 0, gap=1)),
-    (44, _Columns(True, 0, True, 0, gap=1)),
-    (25, _Columns(True, 0, False, 0)),
-    (0, _Columns(False, 0, False, 0)),
-)
 
 
 class Shown(NamedTuple):
@@ -96,14 +72,11 @@ class Shown(NamedTuple):
         return {chain_id for _, chain_id in checks}
 
     def chain_names(self) -> dict[int, str]:
-        """Short and plain, and each only once: with its id where that is not all of its name."""
         ids = {*self.about.chains, *self.chain_ids()} - {None}
-        names = {chain_id: self.about.chain_name(chain_id) for chain_id in ids if chain_id is not None}
-        plain = {chain_id: make_plain(name, _LONGEST_NAME) for chain_id, name in names.items()}
-        times = Counter(plain.values())
         return {
-            chain_id: name if name == names[chain_id] and times[name] == 1 else f"{name} ({chain_id})"
-            for chain_id, name in plain.items()
+            chain_id: make_plain(self.about.chain_name(chain_id), _LONGEST_NAME)
+            for chain_id in ids
+            if chain_id is not None
         }
 
 
@@ -127,27 +100,15 @@ def draw_screen(shown: Shown, now: int, view: View, waited_ms: float = 0) -> Ren
     rows = [
         _RowNow(row, effective_status(row, now, received_ago_ms, update.clock_ahead_ms)) for row in update.report.rows
     ]
-    selected = _select_rows(rows, head, view)
-    parts: list[RenderableType] = [*head, _table(selected, shown, now, view)]
-    if len(selected) < len(rows):
-        parts.append(Text(f"and {len(rows) - len(selected)} more, for which this terminal is too low", style="yellow"))
-    return Group(*parts)
-
-
-def _select_rows(rows: Sequence[_RowNow], head: Sequence[Text], view: View) -> Sequence[_RowNow]:
-    """As many rows as there is room for, those that are not current before the others."""
-    if view.height is None:
-        return rows
-    lines = sum(max(1, -(-line.cell_len // view.width)) for line in head)
-    room = max(1, view.height - lines - 2)  # the header, and a line for those that are left out
-    return rows if len(rows) <= room else sorted(rows, key=lambda row: row.effective == "current")[:room]
+    # A terminal may be too low for all: what is not current comes first.
+    return Group(*head, _table(sorted(rows, key=lambda row: row.effective == "current"), shown, now, view))
 
 
 def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> list[Text]:
     update, about = shown.update, shown.about
     report = update.report
     troubles = [] if update.report_problem is None else [_describe_problem("report", update.report_problem)]
-    lines = []
+    lines: list[Text] = []
     if report is not None:
         age = _age(report, now, received_ago_ms)
         if age is not None:
@@ -182,40 +143,19 @@ def _notes(shown: Shown, now: int, view: View) -> Iterator[Text]:
         about = make_plain(f"{scope_text(note.services, chains)}, {time_text(note.from_at, note.until_at)}", 200)
         text = make_plain(note.text, 500) if view.is_ascii else shorten("".join(filter(can_be_shown, note.text)), 500)
         yield Text(f"Note: {text} ({about})", style="cyan")
-    if len(notes) > _NOTES_AT_MOST:
-        yield Text(f"and {len(notes) - _NOTES_AT_MOST} more notes", style="cyan")
 
 
 def _describe_problem(document: str, problem: str) -> str:
     return f"The {document} cannot be read: {make_plain(problem, 200)}."
 
 
-def _headline_lines(headline: Headline, names: ChainNames, view: View) -> list[Text]:
-    """The head line, in the words of the page's, and what it is about."""
-    if headline.checks[0].effective in ("current", "unmonitored"):
-        parts = [_list_chains(headline.chains, names)]
-    else:
-        others = ", ".join(f"{number} {status}" for status, number in headline.others.items())
-        missing = _few_names(headline.missing, names) or f"{len(headline.missing)} checks"
-        parts = [
-            _few_names(headline.checks, names),
-            others and f"besides {others}",
-            f"not in the report: {missing}" if headline.missing else "",
-        ]
-    return [
-        Text(f"{_shape(headline.status, view)} {headline.text}.", style=_colour(headline.status)),
-        Text("; ".join(filter(None, parts)), style="bright_black"),
-    ]
-
-
-def _list_chains(chains: Sequence[int], names: ChainNames) -> str:
-    return f"{len(chains)} chains" if len(chains) > _CHAINS_AT_MOST else ", ".join(names[each] for each in chains)
-
-
-def _few_names(checks: Sequence[CheckSummary], names: ChainNames) -> str:
-    if len(checks) > _NAMED_AT_MOST:
-        return ""
-    return ", ".join(_name((check.service, check.chain_id), names) for check in checks)
+def _headline_lines(headline: Headline, names: ChainNames, view: View) -> Iterator[Text]:
+    """The head line, in the words of the page's, and which checks it is about."""
+    yield Text(f"{_shape(headline.status, view)} {headline.text}.", style=_colour(headline.status))
+    if headline.checks[0].effective not in ("current", "unmonitored"):
+        named = [_name((check.service, check.chain_id), names) for check in headline.checks[:_NAMED_AT_MOST]]
+        more = len(headline.checks) - len(named)
+        yield Text(", ".join(named) + (f" and {more} more" if more else ""), style="bright_black")
 
 
 def _age(report: LiveReport, now: int, received_ago_ms: float) -> str | None:
@@ -239,34 +179,27 @@ def _age_ms(generated_at: int, now: int, received_ago_ms: float) -> int:
 def _table(rows: Sequence[_RowNow], shown: Shown, now: int, view: View) -> Table:
     chain_names = shown.chain_names()
     names = [_name((row.service or "?", row.chain_id), chain_names) for row, _ in rows]
-    room = max(0, view.width - max(map(len, names), default=0))
-    columns = next(columns for least, columns in _ROOM if room >= least)
-    table = Table(pad_edge=False, padding=(0, columns.gap, 0, 0), box=None, header_style="bold")
-    for title, is_there in (
-        ("check", True),
-        ("status", True),
-        ("seen ago", columns.seen),
-        ("", bool(columns.about)),
-        ("uptime, 24 hours", columns.uptime),
-        ("last 24 hours", bool(columns.cells)),
-    ):
-        if is_there:
-            table.add_column(title, no_wrap=True, overflow="crop" if view.is_ascii else "ellipsis")
+    room = view.width - max(map(len, names), default=0) - _STATUS_WIDTH
+    columns = []
+    for title, width in _COLUMNS:
+        if width > room:
+            break
+        columns.append(title)
+        room -= width
+    table = Table(pad_edge=False, padding=(0, 1, 0, 0), box=None, header_style="bold")
+    for title in ("check", "status", *columns):
+        most = room + _ABOUT_LEAST if title == _ABOUT else None
+        table.add_column(title, no_wrap=True, overflow="crop" if view.is_ascii else "ellipsis", max_width=most)
     for name, (row, effective) in zip(names, rows, strict=True):
         past = _past(shown.update.history, row)
-        cells = [
-            Text(name),
-            Text(f"{_shape(effective, view)} {effective}", style=_colour(effective)),
-        ]
-        if columns.seen:
-            cells.append(Text(_seen(row, now)))
-        if columns.about:
-            cells.append(Text(_about(row, effective, columns.about)))
-        if columns.uptime:
-            cells.append(Text("") if past is None else _uptime(*past))
-        if columns.cells:
-            cells.append(Text("") if past is None else _strip(*past, columns.cells, view))
-        table.add_row(*cells)
+        cells = {
+            _SEEN: Text(_seen(row, now)),
+            _ABOUT: Text(_about(row, effective)),
+            _UPTIME: Text("") if past is None else _uptime(*past),
+            _STRIP: Text("") if past is None else _strip(*past, view),
+        }
+        status = Text(f"{_shape(effective, view)} {effective}", style=_colour(effective))
+        table.add_row(Text(name), status, *(cells[title] for title in columns))
     return table
 
 
@@ -281,38 +214,27 @@ def _seen(row: Row | UnreadableRow, now: int) -> str:
     return _span(max(0, now - row.observed_at))
 
 
-def _about(row: Row | UnreadableRow, effective: EffectiveStatus, room: int) -> str:
-    """The longest phrase for which there is room."""
-    phrases = _phrases(row, effective)
-    return next((phrase for phrase in phrases if len(phrase) <= room), make_plain(phrases[-1], room))
-
-
-def _phrases(row: Row | UnreadableRow, effective: EffectiveStatus) -> Sequence[str]:
+def _about(row: Row | UnreadableRow, effective: EffectiveStatus) -> str:
     if not isinstance(row, Row):
-        return (row.problem, "unreadable")
-    if effective == "stale":
-        return ("No recent reading.", "too old")
-    if effective == "unmonitored":
-        return ("",)
-    sentence = reason_text(row.reason)
-    return _metrics(row.service, row.metrics) or ((sentence, row.reason or "") if sentence is not None else ("",))
+        return "unreadable"
+    if effective in ("stale", "unmonitored"):
+        return ""
+    return _metrics(row.service, row.metrics) or make_plain(row.reason or "", _LONGEST_REASON)
 
 
-def _metrics(service: str, metrics: Metrics) -> Sequence[str]:
+def _metrics(service: str, metrics: Metrics) -> str:
     if metrics.responding is not None and metrics.monitored is not None:
-        number = f"{metrics.responding} of {metrics.monitored}"
-        return (f"{number} {'heard' if service == 'broadcasters' else 'answer'}", number)
+        return f"{metrics.responding} of {metrics.monitored} {'heard' if service == 'broadcasters' else 'answer'}"
     if metrics.peers is not None:
-        return (f"{metrics.peers} peers",)
+        return f"{metrics.peers} peers"
     if metrics.missing:
-        return (f"{metrics.missing:,} missing",)
+        return f"{metrics.missing:,} missing"
     if metrics.extra:
-        return (f"{metrics.extra:,} too many",)
+        return f"{metrics.extra:,} too many"
     if metrics.position is not None and metrics.head is not None:
         lag = metrics.head - metrics.position
-        behind = f"{lag:,} behind"
-        return (f"{behind} {metrics.head:,}", behind) if lag > 0 else (f"at {metrics.position:,}",)
-    return ()
+        return f"{lag:,} behind" if lag > 0 else f"at {metrics.position:,}"
+    return ""
 
 
 def _past(history: History | None, row: Row | UnreadableRow) -> tuple[History, HistoryRow] | None:
@@ -322,37 +244,30 @@ def _past(history: History | None, row: Row | UnreadableRow) -> tuple[History, H
     return (history, past) if isinstance(past, HistoryRow) else None
 
 
-def _strip(history: History, past: HistoryRow, cells: int, view: View) -> Text:
+def _strip(history: History, past: HistoryRow, view: View) -> Text:
     """The last day in cells, the newest at the right; the one that is still filling is dim."""
     strip = Text()
-    per_cell = max(1, _DAY_S // history.bucket_seconds // cells)
-    last_day = past.buckets[-per_cell * cells :].rjust(per_cell * cells, NO_DATA)
+    per_cell = max(1, _DAY_S // history.bucket_seconds // _CELLS)
+    last_day = past.buckets[-per_cell * _CELLS :].rjust(per_cell * _CELLS, NO_DATA)
     for begin in range(0, len(last_day), per_cell):
         cell = last_day[begin : begin + per_cell]
         status = next((status for status in _CELL_ORDER if CHARACTERS[status] in cell), None)
         colour = "bright_black" if status is None else _colour(status)
         is_filling = begin + per_cell >= len(last_day)
-        strip.append(_cell(status, view), style=f"dim {colour}" if is_filling else colour)
+        strip.append(" " if status is None else _shape(status, view), style=f"dim {colour}" if is_filling else colour)
     return strip
 
 
 def _uptime(history: History, past: HistoryRow) -> Text:
     share, coverage = past.uptime.get("24h"), coverage_of(history, past, "24h")
     if share is None:
-        is_unmonitored = set(past.buckets[-coverage.existing :]) - {NO_DATA} == {CHARACTERS["unmonitored"]}
-        return Text("not monitored" if is_unmonitored else "too little known", style="bright_black")
+        return Text("too little known", style="bright_black")
     known = 100 * coverage.known // coverage.buckets or "under 1"  # only all of it is 100%
     return Text(f"{'100%' if share == 1 else f'{share:.2%}'}, {known}% known")
 
 
 def _shape(effective: EffectiveStatus, view: View) -> str:
     return BY_WORD[effective].look.shapes[view.is_ascii]
-
-
-def _cell(status: EffectiveStatus | None, view: View) -> str:
-    if status is None:
-        return " "
-    return _CURRENT_CELL[view.is_ascii] if status == "current" else _shape(status, view)
 
 
 def _colour(effective: EffectiveStatus) -> str:

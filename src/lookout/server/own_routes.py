@@ -7,13 +7,12 @@ from typing import Final
 
 import msgspec
 
-from lookout.documents.cors import Headers
+from lookout.documents.document import Headers
 from lookout.documents.reports import build_schemas
 from lookout.public import about
 from lookout.public.about import Description
-from lookout.public.feeds.files import JSON
-from lookout.public.page import embed
-from lookout.public.page.html import JAVASCRIPT
+from lookout.public.feeds import JSON
+from lookout.public.page.assets import EMBED_PATH, JAVASCRIPT
 from lookout.server.replies import PAGE_CACHING, Resource, convenience_resource
 
 # The page loads nothing from anyone else, runs no script but its own, and is shown in nobody's frame.
@@ -54,7 +53,7 @@ def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Reso
 def build_embed_route(body: bytes) -> dict[str, Resource]:
     """The badge for other sites, which also those may load that keep everything out that does not say so."""
     script = convenience_resource(JAVASCRIPT, body, ("cross-origin-resource-policy", "cross-origin"))
-    return {embed.PATH: script}
+    return {EMBED_PATH: script}
 
 
 def build_status_page(body: bytes) -> Resource:

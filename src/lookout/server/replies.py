@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lookout.documents.cors import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
-from lookout.documents.document import Document, compress, etag
-from lookout.public.feeds.files import JSON, FeedFiles, File
+from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
+from lookout.public.feeds import JSON, FeedFiles, File
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10

@@ -6,8 +6,8 @@ import pytest
 
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
+from lookout.documents.document import paths
 from lookout.documents.reports import documents_of
-from lookout.documents.routes import paths
 from lookout.server.poller import Poller
 from lookout.server.replies import Reply
 from lookout.server.responder import respond

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
-from lookout.documents.document import Document, DocumentName
-from lookout.documents.routes import paths
+from lookout.documents.document import Document, DocumentName, paths
 from lookout.server.poller import Poller
 from lookout.server.site import Site
 from lookout.store.protocol import Reader, StoreError

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from lookout.documents.document import Document, DocumentName, PlainName, etag, with_compressed
-from lookout.documents.routes import paths
+from lookout.documents.document import Document, DocumentName, PlainName, etag, paths, with_compressed
 from lookout.server.poller import Poller
 from lookout.server.replies import convenience_resource
 from lookout.server.site import Site

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.base.admin_port import Readiness, process_registry
-from lookout.documents.routes import paths
+from lookout.documents.document import paths
 from lookout.server.callers import Callers
 from lookout.server.connection import Connection, HttpServer, Limits
 from lookout.server.metrics import ServerInstruments

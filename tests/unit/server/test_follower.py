@@ -9,8 +9,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName, etag
-from lookout.documents.routes import paths
+from lookout.documents.document import Document, DocumentName, etag, paths
 from lookout.server.callers import Callers
 from lookout.server.follower import Follower
 from lookout.server.poller import Poller

@@ -50,17 +50,13 @@ class Statuspage:
 
 @dataclass(frozen=True, slots=True)
 class StatusEntry:
-    """One status. ``character`` is a bucket's; the worst of several statuses is the one of the highest ``severity``.
-
-    ``sentence`` says what it means now, ``past_sentence`` what it meant when the row was published.
-    """
+    """One status. ``character`` is a bucket's; the worst of several statuses is the one of the highest ``severity``."""
 
     word: EffectiveStatus
     character: str | None
     severity: int
     kind: Kind
     sentence: str
-    past_sentence: str
     look: Appearance
     statuspage: Statuspage
 
@@ -82,7 +78,6 @@ STATUSES: Final = (
         10,
         "well",
         "It answers, and what was checked is as it should be.",
-        "answered, and what was checked was as it should be",
         Appearance(
             Palette("0b7a5e", "3d9c7f", None),
             Palette("3cc79b", "2d8a6d", None),
@@ -98,7 +93,6 @@ STATUSES: Final = (
         40,
         "trouble",
         "It answers, but is behind. Expect old data; this is not an outage.",
-        "answered, but was behind",
         Appearance(
             Palette("0b68a8", None, "edf5fb"),
             Palette("63b6f5", None, "15232f"),
@@ -114,7 +108,6 @@ STATUSES: Final = (
         50,
         "trouble",
         "It answers, but with serious trouble. Do not rely on it where time matters.",
-        "answered, but with serious trouble",
         Appearance(
             Palette("a35b00", "cc7d00", "fdf4e3"),
             Palette("eeae3f", "e0a030", "2a2214"),
@@ -130,7 +123,6 @@ STATUSES: Final = (
         60,
         "trouble",
         "It did not answer usefully several times in a row.",
-        "did not answer usefully several times in a row",
         Appearance(
             Palette("b9310a", None, "fdeee9"),
             Palette("ff8a66", None, "301b15"),
@@ -148,7 +140,6 @@ STATUSES: Final = (
         20,
         "unknown",
         "There is too little to judge by: it may or may not work.",
-        "too little to judge by",
         Appearance(*GREY, '<circle class="line" cx="8" cy="8" r="5.6"/>', ("?", "?"), "bright_black"),
         Statuspage("degraded_performance", "minor"),
     ),
@@ -158,7 +149,6 @@ STATUSES: Final = (
         0,
         "unwatched",
         "Nobody watches this here. That is not a failure.",
-        "nobody watches this here",
         Appearance(*GREY, '<path d="M2.5 6.9h11v2.2h-11z"/>', ("·", "-"), "bright_black"),
         Statuspage(None, "minor"),
     ),
@@ -168,7 +158,6 @@ STATUSES: Final = (
         30,
         "unknown",
         "There is no recent reading: what was seen is too old to tell.",
-        "what was seen was too old to tell",
         Appearance(
             *GREY,
             '<circle class="line" cx="8" cy="8" r="6.2"/><path class="line" d="M8 4.4V8l2.6 2"/>',

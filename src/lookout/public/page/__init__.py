@@ -1,1 +1,1 @@
-"""The status page: its files, and the table in it for those without JavaScript."""
+"""The status page: its files, and the table for browsers without JavaScript."""

@@ -1,6 +1,6 @@
 /** What the rows mean for people with a wallet, in sentences that say no more than the rows do (C11, C12). */
 
-import { EFFECTIVE_STATUSES, KNOWN_STATUSES } from "./lookout-reader.js";
+import { EFFECTIVE_STATUSES, KNOWN_STATUSES } from "lookout-reader/page";
 import { chainName, checkName, compareChains, compareServices, hasText, list, serviceName, sinceText, text } from "./words.js";
 
 const NAMED_IN_HEADLINE = 3;

@@ -1,6 +1,6 @@
 /** What the operator says beside the measurements; a note never changes one, nor stands in its place. */
 
-import { parseInstant } from "./lookout-reader.js";
+import { parseInstant } from "lookout-reader/page";
 import { h } from "./dom.js";
 import { chainName, list, midnight, moment, serviceName, span, text } from "./words.js";
 

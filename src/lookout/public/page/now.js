@@ -1,6 +1,6 @@
 /** What works now: the head line, what is wrong with the page's own knowledge, and a card for every check. */
 
-import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "./lookout-reader.js";
+import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "lookout-reader/page";
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { isNothingReached, isUnanswered, meaningOf, situationOf, unansweredText } from "./meaning.js";
 import { makeNotes } from "./notes.js";

@@ -1,6 +1,6 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import { effectiveStatus, parseAbout, poll, rowsByCheck } from "./lookout-reader.js";
+import { effectiveStatus, parseAbout, poll, rowsByCheck } from "lookout-reader/page";
 import { readAddress, rowName, writeAddress } from "./address.js";
 import { h, setText } from "./dom.js";
 import { machineElements, makeFoot } from "./foot.js";

@@ -1,6 +1,6 @@
 /** The last days: a strip and the uptimes of every check, and the incidents that the strips show. */
 
-import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
+import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "lookout-reader/page";
 import { h, setChildren, setText, shape } from "./dom.js";
 import { DIRECTION } from "./language.js";
 import { isUnanswered } from "./meaning.js";

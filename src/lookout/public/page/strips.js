@@ -1,6 +1,6 @@
 /** The strips of the last days: drawn from buckets, walked by keyboard, zoomed to a day. */
 
-import { bucketBeginsAt, bucketsOf } from "./lookout-reader.js";
+import { bucketBeginsAt, bucketsOf } from "lookout-reader/page";
 import { writeAddress } from "./address.js";
 import { h, s, shape } from "./dom.js";
 import { DIRECTION } from "./language.js";

@@ -1,6 +1,6 @@
 /** Texts, names, numbers and instants as people read them. */
 
-import { EFFECTIVE_STATUSES, KNOWN_STATUSES, parseAbout } from "./lookout-reader.js";
+import { EFFECTIVE_STATUSES, KNOWN_STATUSES, parseAbout } from "lookout-reader/page";
 import { DIRECTION, LOCALE, TEXTS, TITLES } from "./language.js";
 
 /** The description of the deployment that the page was made with. */

@@ -1,16 +1,21 @@
 """The picture in the shape that readers of Atlassian Statuspage expect (its API v2)."""
 
-import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from lookout.base.instants import format_instant
-from lookout.public.feeds.picture import EffectiveRow, Names, Picture, RowTrouble, replace_unprintable
-from lookout.public.feeds.words import NOT_OFFICIAL, instant_text, notes_on
+from lookout.public.picture import (
+    NOT_OFFICIAL,
+    EffectiveRow,
+    Names,
+    Picture,
+    RowTrouble,
+    instant_text,
+    replace_unprintable,
+)
 from lookout_reader.document import Check
 from lookout_reader.statuses import STATUSES, ComponentStatus, EffectiveStatus, Indicator
 from lookout_reader.words import status_text
@@ -25,7 +30,6 @@ _IMPACTS: Final[dict[EffectiveStatus, Impact]] = {
     status.word: status.statuspage.indicator for status in STATUSES if status.statuspage.indicator != "none"
 }
 _MOST_COMPONENTS: Final = 100  # of a note, which may be about all of thousands
-_LIKE_A_CHAINS: Final = re.compile("-[0-9]+$")
 
 Instant = Annotated[str, Meta(description="UTC, to the millisecond")]
 Never = Annotated[list[str], Meta(max_length=0)]
@@ -62,42 +66,34 @@ class Component(Struct, frozen=True):
     only_show_if_degraded: bool = False
 
 
-class Incident(Struct, frozen=True):
-    """What lasts, by the history."""
-
+class _Event(Struct, frozen=True, kw_only=True):
     id: str
     name: str
+    created_at: Instant
+    started_at: Instant
+    updated_at: Instant
+    page_id: str
+    components: Annotated[list[Component], Meta(description="at most 100")]
+    incident_updates: Never = []
+    monitoring_at: None = None
+    resolved_at: None = None
+    shortlink: None = None
+
+
+class Incident(_Event, frozen=True, kw_only=True):
+    """What lasts, by the history."""
+
     status: Annotated[Literal["investigating"], Meta(description="it lasts; nobody is said to investigate")]
     impact: Impact
-    created_at: Instant
-    started_at: Instant
-    updated_at: Instant
-    page_id: str
-    components: list[Component]
-    incident_updates: Never = []
-    monitoring_at: None = None
-    resolved_at: None = None
-    shortlink: None = None
 
 
-class Maintenance(Struct, frozen=True):
+class Maintenance(_Event, frozen=True, kw_only=True):
     """A note of the operator's. It changes no status."""
 
-    id: str
-    name: Annotated[str, Meta(description="the note")]
     status: Annotated[Literal["scheduled", "in_progress"], Meta(description="whether its time has begun")]
-    created_at: Instant
-    started_at: Instant
-    updated_at: Instant
     scheduled_for: Instant
     scheduled_until: Annotated[Instant | None, Meta(description="null: until it is taken away")]
-    page_id: str
-    components: Annotated[list[Component], Meta(description="the first 100 that it is about")]
     impact: Literal["maintenance"] = "maintenance"
-    incident_updates: Never = []
-    monitoring_at: None = None
-    resolved_at: None = None
-    shortlink: None = None
 
 
 class StatusReport(Struct, frozen=True):
@@ -108,36 +104,23 @@ class StatusReport(Struct, frozen=True):
     scheduled_maintenances: list[Maintenance]
 
 
-class Summary(Struct, frozen=True):
+class Summary(StatusReport, frozen=True):
     """Every row that is watched, the incidents that last, and what the operator notes."""
 
-    page: Page
-    status: Status
     components: list[Component]
     incidents: list[Incident]
-    scheduled_maintenances: list[Maintenance]
 
 
-def encode_status(picture: Picture, names: Names) -> bytes:
-    maintenances = list(_maintenances(picture, names, dict(_components(picture, names)) if picture.notes else {}))
-    return msgspec.json.encode(StatusReport(_page(picture, names), _status(picture), maintenances))
-
-
-def encode_summary(picture: Picture, names: Names) -> bytes:
-    components = dict(_components(picture, names))
-    incidents = list(_incidents(picture, names, components))
-    page, status = _page(picture, names), _status(picture)
-    maintenances = list(_maintenances(picture, names, components))
-    return msgspec.json.encode(Summary(page, status, list(components.values()), incidents, maintenances))
-
-
-def _page(picture: Picture, names: Names) -> Page:
-    return Page(names.protocol, "Lookout", "/", "Etc/UTC", format_instant(picture.generated_at))
-
-
-def _status(picture: Picture) -> Status:
+def encode_summaries(picture: Picture, names: Names) -> tuple[bytes, bytes]:
+    """The summary and the status."""
+    page = Page(names.protocol, "Lookout", "/", "Etc/UTC", format_instant(picture.generated_at))
     as_of = f"as of {instant_text(picture.generated_at)}"
-    return Status(INDICATORS[picture.headline.status], f"{picture.headline.text}, {as_of}. {NOT_OFFICIAL}")
+    status = Status(INDICATORS[picture.headline.status], f"{picture.headline.text}, {as_of}. {NOT_OFFICIAL}")
+    components = dict(_components(picture, names))
+    maintenances = list(_maintenances(picture, names, components))
+    incidents = list(_incidents(picture, names, components))
+    summary = Summary(page, status, maintenances, list(components.values()), incidents)
+    return msgspec.json.encode(summary), msgspec.json.encode(StatusReport(page, status, maintenances))
 
 
 def _components(picture: Picture, names: Names) -> Iterator[tuple[Check, Component]]:
@@ -152,7 +135,7 @@ def _component(row: EffectiveRow, position: int, picture: Picture, names: Names)
         id=_id(row.check),
         name=names.row(row.check),
         status=COMPONENT_STATUSES[row.status],
-        description=" ".join((f"{row.status}: {status_text(row.status)}", *notes_on(row.check[0], names))),
+        description=" ".join((f"{row.status}: {status_text(row.status)}", *names.limits_of(row.check[0]))),
         position=position,
         updated_at=format_instant(seen_at),
         page_id=names.protocol,
@@ -172,7 +155,7 @@ def _maintenances(picture: Picture, names: Names, components: dict[Check, Compon
     for note in picture.notes:
         begin = format_instant(note.from_at)
         added = begin if note.added_at is None else format_instant(note.added_at)
-        covered = (component for check, component in components.items() if note.covers(check))
+        covered = [component for check, component in components.items() if note.covers(check)]
         yield Maintenance(
             id=f"note-{replace_unprintable(note.note_id)}",
             name=replace_unprintable(note.text),
@@ -183,7 +166,7 @@ def _maintenances(picture: Picture, names: Names, components: dict[Check, Compon
             scheduled_for=begin,
             scheduled_until=None if note.until_at is None else format_instant(note.until_at),
             page_id=names.protocol,
-            components=list(islice(covered, _MOST_COMPONENTS)),
+            components=covered[:_MOST_COMPONENTS],
         )
 
 
@@ -207,4 +190,4 @@ def _id(check: Check) -> str:
     if chain_id is not None:
         return replace_unprintable(f"{service}-{chain_id}")
     # "indexer-1" may be a service, too: no name has a point in it.
-    return replace_unprintable(f"{service}.shared" if _LIKE_A_CHAINS.search(service) else service)
+    return replace_unprintable(f"{service}.shared" if service.rpartition("-")[2].isdecimal() else service)

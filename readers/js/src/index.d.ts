@@ -1,4 +1,3 @@
-// Written by `make schemas`, from src/.
 export {
   NOTES,
   SERVICES,
@@ -16,7 +15,7 @@ export {
   rowsByCheck,
   statusText,
   wrongClock,
-} from "./lookout-reader.js";
+} from "./page.js";
 export type {
   Instant,
   EffectiveStatus,
@@ -65,4 +64,4 @@ export type {
   PollOptions,
   Reader,
   Polling,
-} from "./lookout-reader.js";
+} from "./page.js";

@@ -9,19 +9,26 @@ from html import escape
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
+from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS
-from lookout.public.feeds.picture import SILENT_MS, EffectiveRow, Names, Past, Picture, RowTrouble, replace_unprintable
-from lookout.public.feeds.words import MINUTE_MS, NOT_OFFICIAL, duration_text, instant_text, notes_on
-from lookout.public.notes import time_text
+from lookout.public.about import time_text
+from lookout.public.picture import (
+    NOT_OFFICIAL,
+    SILENT_MS,
+    Names,
+    Past,
+    Picture,
+    RowTrouble,
+    instant_text,
+    replace_unprintable,
+)
 from lookout_reader.about import AboutNote
-from lookout_reader.document import Check
-from lookout_reader.statuses import EFFECTIVE_STATUSES, TROUBLE_STATUSES, EffectiveStatus
+from lookout_reader.statuses import EffectiveStatus
 
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _TAG: Final = "tag:lookout.invalid,2026:"
-_MOST_ROWS: Final = 20  # that one entry names
 
 
 class _Entry(NamedTuple):
@@ -65,27 +72,20 @@ def _format_entry(entry: _Entry) -> str:
 
 
 def _subtitle(picture: Picture) -> str:
-    as_of = f"{_as_of(picture)}."
+    """Nothing that changes with every report: a feed without news stays the same."""
+    parts = [NOT_OFFICIAL]
     if picture.silent:
-        as_of = f"The monitor has been silent since {instant_text(picture.generated_at)}: what is up now is not known."
-    history = " The history cannot be read, so past incidents are missing." if picture.past is None else ""
-    return f"{as_of}{history} {NOT_OFFICIAL}"
-
-
-def _as_of(picture: Picture) -> str:
-    """The instant to the minute, so that a feed that has nothing new stays the same for one."""
-    return f"As of {instant_text(picture.generated_at // MINUTE_MS * MINUTE_MS)}"
+        parts.append(f"The monitor has been silent since {instant_text(picture.generated_at)}.")
+    if picture.past is None:
+        parts.append("The history cannot be read, so past incidents are missing.")
+    return " ".join(parts)
 
 
 def _entries(picture: Picture, names: Names) -> Iterator[_Entry]:
-    past = picture.past
     if picture.silent:
         yield _silence(picture, names)
-    bad = [row for row in picture.rows if row.is_counted and row.status in TROUBLE_STATUSES]
-    if bad:
-        yield _now(bad, picture, names)
     yield from (_note(note, names) for note in picture.notes)
-    if past is not None:
+    if (past := picture.past) is not None:
         yield from (_incident(trouble, past, names) for trouble in past.troubles)
 
 
@@ -115,30 +115,6 @@ def _note(note: AboutNote, names: Names) -> _Entry:
     )
 
 
-def _now(bad: list[EffectiveRow], picture: Picture, names: Names) -> _Entry:
-    """What is not well at this moment, some of which no history has yet. It is new when a row joins it."""
-    worst = min((row.status for row in bad), key=EFFECTIVE_STATUSES.index)
-    named = [f"{names.row(row.check)}: {row.status}" for row in bad[:_MOST_ROWS]]
-    if len(bad) > _MOST_ROWS:
-        named.append(f"and {len(bad) - _MOST_ROWS} more")
-    past = picture.past
-    began_at = {} if past is None else _find_ongoing(past)
-    bucket_ms = MINUTE_MS if past is None else past.bucket_ms
-    joined_at = max(began_at.get(row.check, (row.observed_at or 0) // bucket_ms * bucket_ms) for row in bad)
-    return _Entry(
-        id=_id(names, "now"),
-        title=f"{_as_of(picture)}: {len(bad)} not current, at worst {worst}",
-        published_at=joined_at,
-        updated_at=joined_at,
-        category=worst,
-        text=f"{_as_of(picture)}: {'; '.join(named)}.",
-    )
-
-
-def _find_ongoing(past: Past) -> dict[Check, int]:
-    return {trouble.check: trouble.incident.begins_at for trouble in past.troubles if trouble.incident.ends_at is None}
-
-
 def _incident(trouble: RowTrouble, past: Past, names: Names) -> _Entry:
     check, incident, cut = trouble
     service, chain_id = check
@@ -160,23 +136,18 @@ def _incident(trouble: RowTrouble, past: Past, names: Names) -> _Entry:
 def _story(names: Names, trouble: RowTrouble, past: Past) -> str:
     """A bucket that is bad is bad for a minute or more, so both instants are as exact as a bucket is long."""
     name, incident = names.row(trouble.check), trouble.incident
-    lasted = duration_text(incident.buckets * past.bucket_ms)
+    lasted = format_duration(incident.buckets * past.bucket_ms, units=3)
     begin = f"{'before ' if trouble.cut else ''}{instant_text(incident.begins_at)}"
     if incident.ends_at is None:
-        written = (
-            "" if past.written_at is None else f" when the history was written, at {instant_text(past.written_at)}"
-        )
-        parts = [
-            f"{name} was not current from {begin} on, and not seen to recover{written}. At worst {incident.worst}."
-        ]
+        parts = [f"{name} was not current from {begin} on, and not seen to recover."]
     else:
         parts = [f"{name} was not current from {begin} to {instant_text(incident.ends_at)} ({lasted})."]
-        parts.append(f"At worst {incident.worst}.")
         if not incident.end_seen:
             parts.append("It was not seen to recover: what came after is not known.")
+    parts.append(f"At worst {incident.worst}.")
     if not incident.begin_seen:
         parts.append("It may have begun earlier.")
-    return " ".join((*parts, *notes_on(trouble.check[0], names)))
+    return " ".join((*parts, *names.limits_of(trouble.check[0])))
 
 
 def _id(names: Names, *parts: str) -> str:

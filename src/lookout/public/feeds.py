@@ -2,11 +2,11 @@
 
 from typing import Final, NamedTuple
 
-from lookout.public.feeds import atom
-from lookout.public.feeds.badges import draw_badge, encode_shield
-from lookout.public.feeds.picture import EffectiveRow, Names, Picture, note_edges, take_picture
-from lookout.public.feeds.summary import encode_status, encode_summary
-from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
+from lookout.public import atom
+from lookout.public.badges import draw_badge, encode_shield
+from lookout.public.picture import NOT_OFFICIAL, EffectiveRow, Names, Picture, instant_text, note_edges, take_picture
+from lookout.public.summary import encode_summaries
+from lookout_reader.document import Check
 from lookout_reader.rollup import worst_of
 from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import status_text
@@ -19,7 +19,7 @@ STATUS: Final = "/status.json"
 BADGE: Final = "/badge"
 
 # A copy must not outlive what it says. So the seconds for which it may be kept fall before that is over: each number is
-# given only while more than so many seconds are left, and one more for what takes its time on the way.
+# given only while more than so many seconds are left, plus one in transit.
 MAX_AGES_S: Final = (30, 15, 7, 3, 1)
 
 
@@ -58,13 +58,18 @@ def make_feed_files(
     max_age_s, holds_ms = (
         (0, min(note_edges(names.about, now), default=None)) if picture is None else compute_max_age(picture.holds_ms)
     )
-    files = _documents(picture, names)
+    files: dict[str, File | None] = dict.fromkeys((FEED, SUMMARY, STATUS))
+    if picture is not None:
+        summary, report = encode_summaries(picture, names)
+        feed = File(atom.MEDIA_TYPE, atom.encode_feed(picture, names))
+        files = {FEED: feed, SUMMARY: File(JSON, summary), STATUS: File(JSON, report)}
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
     files |= _badges(BADGE, "services", "unknown" if picture is None else picture.headline.status, seen, max_age_s)
-    for service in (each.name for each in names.about.services):
+    for service in (service.name for service in names.about.services):
         status = "unknown" if picture is None else _status_of(service, picture)
         files |= _badges(f"{BADGE}/{service}", service, status, seen, max_age_s)
-    return FeedFiles(files, {} if picture is None else _rows(picture), names, max_age_s, holds_ms)
+    rows = {} if picture is None else {_stem(row.check): row for row in picture.rows}
+    return FeedFiles(files, rows, names, max_age_s, holds_ms)
 
 
 def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:
@@ -78,28 +83,14 @@ def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:
     return 0, holds_ms
 
 
-def _documents(picture: Picture | None, names: Names) -> dict[str, File | None]:
-    if picture is None:
-        return dict.fromkeys((FEED, SUMMARY, STATUS))
-    return {
-        FEED: File(atom.MEDIA_TYPE, atom.encode_feed(picture, names)),
-        SUMMARY: File(JSON, encode_summary(picture, names)),
-        STATUS: File(JSON, encode_status(picture, names)),
-    }
-
-
 def _status_of(service: str, picture: Picture) -> EffectiveStatus:
     """The worst of what counts of a service; of one that is on test networks alone, the worst of that."""
     counted = picture.headline.services.get(service)
     return counted or worst_of(row.status for row in picture.rows if row.check[0] == service)
 
 
-def _rows(picture: Picture) -> dict[str, EffectiveRow]:
-    return {_stem(row): row for row in picture.rows}
-
-
-def _stem(row: EffectiveRow) -> str:
-    service, chain_id = row.check
+def _stem(check: Check) -> str:
+    service, chain_id = check
     return f"{BADGE}/{service}" if chain_id is None else f"{BADGE}/{service}/{chain_id}"
 
 

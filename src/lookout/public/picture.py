@@ -1,25 +1,27 @@
 """What both documents come to at an instant, read as every reader reads them."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-import msgspec
-
-from lookout.public.notes import scope_text
+from lookout.base.instants import format_second
+from lookout.public.about import scope_text
 from lookout_reader.about import About, AboutNote
-from lookout_reader.document import SCHEMA_VERSION, Check, Unreadable, UnreadableRow, rows_by_check
+from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check
 from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import History, parse_history
 from lookout_reader.incidents import Incident, incidents_of
-from lookout_reader.instants import parse_instant
-from lookout_reader.report import LiveReport, Row, parse_report, parse_row
+from lookout_reader.report import LiveReport, Row, parse_report
 from lookout_reader.status import FUTURE_MS, OLD_MS, effective_status
 from lookout_reader.statuses import EffectiveStatus
+from lookout_reader.words import notes_for
 
 MOST_INCIDENTS: Final = 100
+NOT_OFFICIAL: Final = (
+    "What one monitor sees from one place: no official status, and no signal that it is safe to transact."
+)
 # Twice what the page waits for, since an entry of a feed is not taken back: by now no row can hold any more.
 SILENT_MS: Final = OLD_MS
 
@@ -38,8 +40,13 @@ class Names(NamedTuple):
         service, chain_id = check
         return replace_unprintable(service if chain_id is None else f"{service} on {self.about.chain_name(chain_id)}")
 
+    def limits_of(self, service: str) -> list[str]:
+        """What a service's rows do not say (C12)."""
+        notes = notes_for(service, service in self.about.run_by_others)
+        return [note.text for note in notes if note.services is not None]
+
     def note_scope(self, note: AboutNote) -> str:
-        return replace_unprintable(scope_text(note.services, [self.about.chain_name(each) for each in note.chains]))
+        return replace_unprintable(scope_text(note.services, [*map(self.about.chain_name, note.chains)]))
 
 
 class EffectiveRow(NamedTuple):
@@ -48,7 +55,6 @@ class EffectiveRow(NamedTuple):
     check: Check
     status: EffectiveStatus
     observed_at: int | None
-    is_counted: bool  # in what sums up the rows (C11)
 
 
 class RowTrouble(NamedTuple):
@@ -63,7 +69,6 @@ class RowTrouble(NamedTuple):
 class Past:
     """What the history says. Of more incidents than there is room for, those that last and then the newest."""
 
-    written_at: int | None
     from_at: int
     bucket_ms: int
     troubles: tuple[RowTrouble, ...]
@@ -85,7 +90,7 @@ class Picture:
 
 def take_picture(about: About, live: bytes, history: bytes | None, now: int, received_ago_ms: int) -> Picture | None:
     """The picture at ``now``, of a report that arrived so long ago; None if it cannot be read."""
-    report = _report(live)
+    report = read_report(live)
     if isinstance(report, Unreadable) or report.generated_at is None:
         return None
     age_ms = max(now - report.generated_at, received_ago_ms)
@@ -94,7 +99,7 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
     return Picture(
         generated_at=report.generated_at,
         silent=age_ms >= SILENT_MS,
-        rows=tuple(_effective_rows(report.rows, now, received_ago_ms, {None, *chains})),
+        rows=tuple(_effective_rows(report.rows, now, received_ago_ms)),
         headline=headline_of(
             report,
             now,
@@ -110,18 +115,20 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
     )
 
 
+def instant_text(at: int) -> str:
+    return f"{format_second(at)[:-1].replace('T', ' ')} UTC"
+
+
 def replace_unprintable(text: str) -> str:
     return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _effective_rows(
-    rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int, counted: Collection[int | None]
-) -> Iterator[EffectiveRow]:
+def _effective_rows(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[EffectiveRow]:
     for row in rows:
         if row.check is not None:
             observed_at = row.observed_at if isinstance(row, Row) else None
             status = effective_status(row, now, received_ago_ms)
-            yield EffectiveRow(row.check, status, observed_at, row.check[1] in counted)
+            yield EffectiveRow(row.check, status, observed_at)
 
 
 def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[int]:
@@ -140,29 +147,10 @@ def note_edges(about: About, now: int) -> Iterator[int]:
         yield from (at - now for at in (note.from_at, note.until_at) if at is not None and at > now)
 
 
-class _Envelope(msgspec.Struct):
-    schema_version: int = msgspec.field(name="schemaVersion")
-    generated_at: str = msgspec.field(name="generatedAt")
-    checks: list[msgspec.Raw]
-
-
 @lru_cache(1)
-def _report(live: bytes) -> LiveReport | Unreadable:
-    """The report as ``parse_report`` reads it, which would read every row again: from one report to the next few
-    change."""
-    try:
-        envelope = msgspec.json.decode(live, type=_Envelope)
-    except (ValueError, RecursionError):
-        return parse_report(live)
-    rows = [_row(bytes(raw)) for raw in envelope.checks]
-    readable = tuple(row for row in rows if isinstance(row, Row))
-    is_plain = len({row.check for row in readable}) == len(rows)  # each could be read, and none is there twice
-    if envelope.schema_version != SCHEMA_VERSION or not is_plain:
-        return parse_report(live)
-    return LiveReport(parse_instant(envelope.generated_at), readable)
-
-
-_row = lru_cache(4096)(parse_row)
+def read_report(live: bytes) -> LiveReport | Unreadable:
+    """The report, read once for all that is made of it."""
+    return parse_report(live)
 
 
 @lru_cache(1)
@@ -178,7 +166,6 @@ def _past(history: bytes) -> Past | None:
     ]
     troubles.sort(key=lambda trouble: (trouble.incident.ends_at is None, trouble.incident.begins_at), reverse=True)
     return Past(
-        written_at=found.generated_at,
         from_at=found.from_at,
         bucket_ms=found.bucket_seconds * 1000,
         troubles=tuple(troubles[:MOST_INCIDENTS]),

@@ -1,1 +1,0 @@
-../../../../readers/js/lookout-reader.js
