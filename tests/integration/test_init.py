@@ -185,7 +185,7 @@ def test_completing_a_command_reads_none_of_their_modules() -> None:
     assert "plain,monitor\nplain,serve\n" in done.stdout
     loaded = set(done.stderr.split())
     assert "lookout.cli" in loaded
-    assert not loaded & {"lookout.cli.monitor", "lookout.config.settings", "msgspec", "aiohttp", "httptools"}
+    assert not loaded & {"lookout.cli.commands", "lookout.config.settings", "msgspec", "aiohttp", "httptools"}
 
 
 @pytest.mark.parametrize(
