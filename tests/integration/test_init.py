@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.cli.template import read_template
+from lookout.cli.init import read_template
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from tests.commands import LOOKOUT, lookout
