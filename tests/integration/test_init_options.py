@@ -134,6 +134,11 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             id="an indexer of a chain without endpoints",
         ),
         pytest.param(
+            [*ETHEREUM, *(f"--indexer=1=squid:https://{letter}.example" for letter in "ij")],
+            "--indexer: chain 1 has one already",
+            id="two indexers of a chain",
+        ),
+        pytest.param(
             ["--messaging=https://user:p#w@waku.example"],
             "lookout.toml: messaging.url: has a # in its user or password, which ends them; write %23 instead",
             id="a password that ends an address",

@@ -222,6 +222,7 @@ def test_nothing_is_written_if_nothing_is_named(tmp_path: Path) -> None:
         terminal.answer("RPC endpoint 1, of three or more from different providers (Enter: leave Gnosis out)", "")
         terminal.answer("Messaging", "")
         terminal.answer("Store: ", "")
+        terminal.answer("Alerts", "")
         assert terminal.end() == 2
     assert terminal.shown.endswith("lookout: no chain and no service was named, so nothing is written\n")
     assert list(tmp_path.iterdir()) == []

@@ -96,6 +96,8 @@ def _ask_endpoints(draft: Draft) -> Iterator[Question]:
 
 def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
     (chain_id,), rest = _split_chains(text, None)
+    if chain_id in (table.keys["chain"] for table in draft.find(service)):
+        raise AnswerError(f"chain {chain_id} has one already")
     match = _KIND.fullmatch(rest)
     kind, url = match.groups() if match else (None, rest)
     kinds = [known.name for known in kinds_for(SERVICES[service])]
@@ -180,9 +182,8 @@ def _take_target(draft: Draft, text: str) -> Draft:
 
 
 def _ask_targets(draft: Draft) -> Iterator[Question]:
-    if draft.is_watching():
-        text = "Alerts: an address of Apprise, such as mailto://user:password@example.org (docs/alerts.md)"
-        yield Question(f"{text} (Enter: {'no more' if draft.find('alerts') else 'none'})", repeats=True)
+    text = "Alerts: an address of Apprise, such as mailto://user:password@example.org (docs/alerts.md)"
+    yield Question(f"{text} (Enter: {'no more' if draft.find('alerts') else 'none'})", repeats=True)
 
 
 def _split_chains(text: str, default: list[int] | None) -> tuple[list[int], str]:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.config.file import ConfigError, read_config_text
 from lookout.config.settings import Settings
-from lookout.core.services import SERVICES
 
 _BEGINNING: Final = """\
 # Written by lookout init. What is not here has its default: docs/configuration.md explains every key.
@@ -32,7 +31,6 @@ _TABLES: Final = {
     "alerts": ("[alerts]", "Messages to people when a check is bad for long, and when it recovers: docs/alerts.md."),
     "alerts.rules": ("[[alerts.rules]]", ""),
 }
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _ADDRESS: Final = re.compile(r"(?P<scheme>[A-Za-z0-9+]+)://(?P<rest>(?P<host>[^/?#\s'\\]*)[^#\s'\\]*)")
 _PASSWORD: Final = re.compile(r"^[^/?]*:[^/?]*@|\?.*(?:key|token|pass|secret|auth|sig)", re.IGNORECASE)
 
@@ -88,10 +86,6 @@ class Draft(Struct, frozen=True):
     def chain_names(self) -> dict[int, str]:
         """The names, by id, of the chains that have an endpoint."""
         return {table.keys["id"]: name_chain(table) for table in self.find("chains") if table.keys["rpc"]}
-
-    def is_watching(self) -> bool:
-        """Whether a service is named, and not only chains."""
-        return any(table.name in SERVICES.names for table in self.tables)
 
     def without_empty_chains(self) -> "Draft":
         tables = (table for table in self.tables if table.name != "chains" or table.keys["rpc"])
@@ -177,4 +171,4 @@ def _write_value(value: Any) -> str:
 
 
 def _write_key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _write_value(key)
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _write_value(key)

@@ -115,7 +115,7 @@ def _interview(draft: Draft) -> Draft:
         click.echo("\nNothing is written.", err=True)
         raise KeyboardInterrupt from None
     draft = draft.without_empty_chains()
-    if {table.name for table in draft.tables} <= {"store"}:
+    if not any(table.name == "chains" or table.name in SERVICES.names for table in draft.tables):
         fail("no chain and no service was named, so nothing is written")
     return draft
 
