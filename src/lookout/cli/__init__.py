@@ -69,7 +69,7 @@ class _Commands(click.Group):
         """Ctrl-C ends a command without a word; Click would say that it was aborted."""
         try:
             return super().invoke(context)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):  # the latter at a question
             raise SystemExit(_INTERRUPTED) from None
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:

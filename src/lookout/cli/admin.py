@@ -1,4 +1,4 @@
-"""The commands of those who run a monitor: reload, silence and note ask its admin port, alerts sends a sample."""
+"""The commands that ask a running monitor (reload, silence, note), and the one that tries its alerts."""
 
 import http.client
 import os
@@ -279,8 +279,8 @@ class _MonitorPort:
             fail(f"the monitor at {self.address} did not answer within {self._wait_s:g} s", exit_code=NOT_FINE)
         except (OSError, http.client.HTTPException) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no HTTP"
-            nobody = f"no monitor answers at {self.address}, which admin.monitor names: {why}"
-            fail(f"{nobody}; one that stands by has no port: {self._instead}", exit_code=NOT_FINE)
+            silent = f"no monitor answers at {self.address}, which admin.monitor names: {why}"
+            fail(f"{silent}; one that stands by has no port: {self._instead}", exit_code=NOT_FINE)
         finally:
             connection.close()
 

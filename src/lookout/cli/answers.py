@@ -187,7 +187,7 @@ def _ask_targets(draft: Draft) -> Iterator[Question]:
 
 
 def _split_chains(text: str, default: list[int] | None) -> tuple[list[int], str]:
-    """The chains before the =, or those that are meant without one; None: exactly one has to be named."""
+    """The chains before the =, and the rest. ``default``: the chains without a =; None: exactly one has to be named."""
     named = _FOR_CHAINS.fullmatch(text)
     if named is None:
         if default is None:
@@ -223,7 +223,7 @@ def probe_drafts(*drafts: Draft) -> list[Probed]:
     settings = [draft.settings() for draft in drafts]
 
     async def ask() -> list[Probed]:
-        return await asyncio.gather(*(probe_once(each, SystemClock()) for each in settings))
+        return await asyncio.gather(*(probe_once(asked, SystemClock()) for asked in settings))
 
     with show_status(f"asking, for up to {settings[0].policy.probe_timeout_s:g} s"):
         return run(ask())

@@ -1,4 +1,4 @@
-"""The commands that run a process (run, monitor, serve), and those that only print.
+"""The commands that run a process (run, monitor, serve), and the ones that only print.
 
 Each imports what it needs when it is called: a server starts without what a monitor imports.
 """

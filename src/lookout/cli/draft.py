@@ -1,10 +1,10 @@
 """A configuration while ``lookout init`` makes it: one value, filled by questions or by options, and its text."""
 
+import itertools
 import json
 import os
 import re
 from collections.abc import Container, Iterator, Mapping
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -72,7 +72,7 @@ class Draft(Struct, frozen=True):
 
     def narrow_to(self, table: DraftTable) -> "Draft":
         """This table, and the chains that it names."""
-        chains = [each for each in self.find("chains") if each.keys["id"] in table.chain_ids()]
+        chains = [chain for chain in self.find("chains") if chain.keys["id"] in table.chain_ids()]
         return replace(self, tables=(table,) if table.name == "chains" else (*chains, table))
 
     def find(self, name: str) -> list[DraftTable]:
@@ -128,8 +128,8 @@ def name_chain(table: DraftTable) -> str:
 
 def number_name(name: str, separator: str, taken: Container[str]) -> str:
     """This name, with a number after it if it is taken."""
-    numbered = (f"{name}{separator}{number}" for number in count(2))
-    return next(free for free in chain([name], numbered) if free not in taken)
+    numbered = (f"{name}{separator}{number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain([name], numbered) if free not in taken)
 
 
 def find_secret(text: str) -> str | None:

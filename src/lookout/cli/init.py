@@ -59,7 +59,7 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
         fail(*error.messages)
     if has_options and draft.is_probing:
         show_probed(probe_drafts(draft)[0], settings, on_stderr=not is_file)
-    # The variables first: alone they harm nobody, while a configuration without them cannot be used.
+    # The variables first: a configuration without them could not be used.
     if draft.secrets:
         _append(draft.environment_path, draft.secrets)
     _write(path, draft.text())
@@ -113,7 +113,7 @@ def _interview(draft: Draft) -> Draft:
             draft = taken or draft
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nNothing is written.", err=True)
-        raise KeyboardInterrupt from None
+        raise
     draft = draft.without_empty_chains()
     if not any(table.name == "chains" or table.name in SERVICES.names for table in draft.tables):
         fail("no chain and no service was named, so nothing is written")
@@ -151,7 +151,7 @@ def _keeps_endpoint(draft: Draft, chain: DraftTable) -> bool:
     """Ask the endpoints of a chain, and say how the newest compares."""
     heads = probe_drafts(draft.narrow_to(chain))[0].chains[0]
     newest = heads.endpoints[-1]
-    said = newest.block if len(heads.endpoints) == 1 and newest.block else newest.found  # alone it agrees with nobody
+    said = newest.block if len(heads.endpoints) == 1 and newest.block else newest.found
     _say(f"{said} ({newest.took_ms} ms)")
     return newest.is_fine or (newest.cause is None and not heads.has_head) or _keeps_anyway(newest.cause)
 
