@@ -1,9 +1,10 @@
 """What the commands share: options, reading the configuration, and how they say that something is wrong."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -104,6 +105,16 @@ def show_status(text: str) -> "Status":
     from rich.text import Text
 
     return Console(stderr=True).status(Text(text))
+
+
+@contextmanager
+def open_private(path: Path, how: int = os.O_TRUNC) -> Iterator[BinaryIO]:
+    """A file to write to, which is for its owner alone if it is new; the end of the command if it cannot be written."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:
+            yield file
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
 
 
 def fail(*sentences: str, exit_code: int = click.UsageError.exit_code) -> NoReturn:

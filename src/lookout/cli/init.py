@@ -3,17 +3,16 @@
 import os
 import readline  # noqa: F401  it lets people edit what they type
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import click
 
 from lookout.cli.answers import ENTRIES, AnswerError, Entry, probe_drafts, select_rows
-from lookout.cli.arguments import fail
+from lookout.cli.arguments import fail, open_private
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.cli.probe import explain_row, list_next_steps, show_probed
 from lookout.config.file import DEFAULT_CONFIG, ConfigError
@@ -195,26 +194,16 @@ def _write(path: Path, text: str) -> None:
         click.echo(text, nl=False)
         return
     is_file = path.is_file()
-    with _open(path, os.O_TRUNC) as file:
+    with open_private(path) as file:
         if is_file:  # and not a device
             os.fchmod(file.fileno(), 0o600)
-        file.write(text)
+        file.write(text.encode())
 
 
 def _append(path: Path, variables: Mapping[str, str]) -> None:
     """Append to an environment file, for its owner, and for a group that could read it before."""
     lines = "".join(f"{name}='{value}'\n" for name, value in variables.items())
-    with _open(path, os.O_APPEND) as file:
+    with open_private(path, os.O_APPEND) as file:
         before = os.fstat(file.fileno())
         os.fchmod(file.fileno(), before.st_mode & 0o640)
-        file.write(f"\n{lines}" if before.st_size else lines)
-
-
-@contextmanager
-def _open(path: Path, how: int) -> Iterator[TextIO]:
-    """A file for writing, for its owner alone if it is new."""
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "w", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        fail(f"{path}: {error.strerror}")
+        file.write((f"\n{lines}" if before.st_size else lines).encode())

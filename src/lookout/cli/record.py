@@ -19,7 +19,7 @@ from lookout.app.backup import restore as restore_from
 from lookout.app.process import stopping_signals
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant, parse_second
-from lookout.cli.arguments import config_option, fail, settings_of, show_status
+from lookout.cli.arguments import config_option, fail, open_private, settings_of, show_status
 from lookout.config.file import read_config
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Check
@@ -198,10 +198,8 @@ def _open_log(log: Path) -> Iterator[BinaryIO]:
 
 
 def _write(path: Path, body: bytes) -> None:
-    try:
-        path.write_bytes(body)
-    except OSError as error:
-        fail(f"{path}: {error.strerror}")
+    with open_private(path) as file:
+        file.write(body)
 
 
 def _show(comparison: HistoryComparison, title: str, console: Console) -> None:
