@@ -210,7 +210,7 @@ def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Pat
     assert done.stderr == (
         "lookout: --indexer: no known kind fits what chain 1's answers (squid: no usable answer: HTTP 405;"
         " subgraph: no usable answer: HTTP 405; ponder: no usable answer: HTTP 404; envio: no usable answer: HTTP 405;"
-        " evm: no usable answer: HTTP 405); name it, KIND:URL\n"
+        " evm: no usable answer: HTTP 405); name it, KIND:URL or json:URL#POINTER\n"
     )
     assert list(folder.iterdir()) == []
 

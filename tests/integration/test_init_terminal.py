@@ -48,7 +48,7 @@ def test_two_chains_with_every_service_take_twenty_answers(tmp_path: Path, base:
         ("The indexer of Polygon that others run", f"{base}/ponder"),
         ("The ppoi node", f"{base}/ppoi"),
         ("Messaging", f"{base}/waku"),
-        ("Broadcasters", f"polygon={base}/waku"),
+        ("hears broadcasters", f"polygon={base}/waku"),
         ("Store: ", ""),
         ("Alerts", ""),
     ]
@@ -110,7 +110,7 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(tmp_path: Path, base: s
         terminal.answer("Keep it anyway? [y/N]", "y")
         terminal.answer("The ppoi node", "")
         terminal.answer("Messaging", "")
-        terminal.answer("Broadcasters", "")
+        terminal.answer("hears broadcasters", "")
         terminal.answer("Store: ", "mysql:db")
         terminal.wait_for("store.url: has to begin with sqlite: and a path, or be a postgresql:// address")
         terminal.answer("Store: ", "")
@@ -146,7 +146,7 @@ def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: P
         terminal.answer("that others run", "")
         terminal.answer("The ppoi node", "")
         terminal.answer("Messaging", "https://${HOME_NODE}/waku")
-        terminal.answer("Broadcasters", "")
+        terminal.answer("hears broadcasters", "")
         terminal.answer("Store: ", f"postgresql://{secrets['LOOKOUT_STORE']}")
         terminal.answer("in ${LOOKOUT_STORE}?", "y")
         terminal.answer("with a role that can only read", "postgresql://reader@db.example/lookout")

@@ -31,7 +31,7 @@ from lookout.store.kinds import ADDRESS_FORM, find_kind
 _REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
 _CONFIRMATIONS: Final = 5
 _CHAIN_FORM: Final = "ID,NAME,SECONDS[,test]"
-_INDEXER_FORM: Final = "[KIND:]URL"
+_INDEXER_FORM: Final = "CHAIN=[KIND:]URL"
 _ON_CHAINS_FORM: Final = "[CHAIN,CHAIN=]URL"
 _FOR_CHAINS: Final = re.compile(r"([^=:/]+)=(.+)")
 _KIND: Final = re.compile(r"(?:([a-z][a-z0-9_-]*):)?((?:[A-Za-z]+://|\$\{).*)")
@@ -77,7 +77,7 @@ def _take_chain(draft: Draft, text: str) -> Draft:
 def _ask_chains(draft: Draft) -> Iterator[Question]:
     some = ", ".join(known.name for known in [*KNOWN_CHAINS.values()][:4])
     enter = "no more" if draft.find("chains") else "none"
-    yield Question(f"A chain: its name or id ({some}, …), or {_CHAIN_FORM} (Enter: {enter})", repeats=True)
+    yield Question(f"A chain: its name or id ({some}, …), for another one {_CHAIN_FORM} (Enter: {enter})", repeats=True)
 
 
 def _take_endpoint(draft: Draft, text: str) -> Draft:
@@ -113,14 +113,16 @@ def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
     recognised = next((kind for kind, row in found.items() if fits(row)), None)
     if recognised is None:
         causes = "; ".join(f"{kind}: {row.found}" for kind, row in found.items())
-        raise AnswerError(f"no known kind fits what chain {chain_id}'s answers ({causes}); name it, KIND:URL")
+        raise AnswerError(
+            f"no known kind fits what chain {chain_id}'s answers ({causes}); name it, KIND:URL or json:URL#POINTER"
+        )
     click.echo(f"recognised chain {chain_id}'s {service}: {recognised}, {found[recognised].found}", err=True)
     return draft.put(table.with_keys(kind=recognised))
 
 
 def _ask_indexers(text: str, draft: Draft) -> Iterator[Question]:
     for chain_id, name in draft.chain_names().items():
-        yield Question(f"{text.format(name)}: {_INDEXER_FORM} (Enter: none)", f"{chain_id}=")
+        yield Question(f"{text.format(name)}: its address, or KIND:ADDRESS (Enter: none)", f"{chain_id}=")
 
 
 def _take_own_key(table: DraftTable) -> DraftTable:
@@ -151,7 +153,7 @@ def _take_broadcasters(draft: Draft, text: str) -> Draft:
 
 def _ask_on_chains(text: str, draft: Draft) -> Iterator[Question]:
     if draft.chain_names():
-        yield Question(f"{text}: {_ON_CHAINS_FORM}, on all chains without CHAIN (Enter: none)")
+        yield Question(f"{text}: its address, or CHAIN,CHAIN=ADDRESS for some of the chains (Enter: none)")
 
 
 def _take_store(key: str, draft: Draft, url: str) -> Draft:
@@ -255,14 +257,14 @@ ENTRIES: Final = (
     ),
     Entry(
         "indexer",
-        f"CHAIN={_INDEXER_FORM}",
+        _INDEXER_FORM,
         "Your own indexer of a chain; without KIND, the known kinds are tried.",
         partial(_take_indexer, "indexer"),
         partial(_ask_indexers, "Your own indexer of {}"),
     ),
     Entry(
         "hosted-indexer",
-        f"CHAIN={_INDEXER_FORM}",
+        _INDEXER_FORM,
         "The indexer of a chain that others run.",
         partial(_take_indexer, "hosted-indexer"),
         partial(_ask_indexers, "The indexer of {} that others run"),
@@ -286,7 +288,7 @@ ENTRIES: Final = (
         _ON_CHAINS_FORM,
         "The waku node that hears broadcasters; on all chains.",
         _take_broadcasters,
-        partial(_ask_on_chains, "Broadcasters: the REST address of a waku node"),
+        partial(_ask_on_chains, "The waku node that hears broadcasters"),
     ),
     Entry(
         "store",
