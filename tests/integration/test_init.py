@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.cli.template import read_template
+from lookout.cli.init import read_template
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from tests.commands import LOOKOUT, lookout
@@ -185,7 +185,7 @@ def test_completing_a_command_reads_none_of_their_modules() -> None:
     assert "plain,monitor\nplain,serve\n" in done.stdout
     loaded = set(done.stderr.split())
     assert "lookout.cli" in loaded
-    assert not loaded & {"lookout.cli.monitor", "lookout.config.settings", "msgspec", "aiohttp", "httptools"}
+    assert not loaded & {"lookout.cli.commands", "lookout.config.settings", "msgspec", "aiohttp", "httptools"}
 
 
 @pytest.mark.parametrize(

@@ -184,4 +184,4 @@ async def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answe
         assert await service.count("applied") == 0
         other.write_text(service.whole.replace('monitor = "', 'monitor = "${LOOKOUT_TEST_UNSET}'))
         done = await asyncio.to_thread(reload, other)
-        assert (done.exit_code, "needs the environment of the monitor" in done.stderr) == (2, True)
+        assert (done.exit_code, "LOOKOUT_TEST_UNSET is not set" in done.stderr) == (2, True)

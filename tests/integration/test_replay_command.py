@@ -1,8 +1,6 @@
 """``lookout replay`` as a person uses it."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 from contextlib import chdir
@@ -210,12 +208,9 @@ def test_lines_of_other_checks_and_chains_are_skipped_with_one_warning(tmp_path:
             ["--until", "2026-11-05T11:59:59.999Z"],
             "lookout: log.jsonl: line 1: the log begins at 2026-11-05T12:00:00.000Z, later than asked for\n",
         ),
-        (["--live", "history.json"], "lookout: history.json would be overwritten: it is also --live\n"),
         (["--live", "log.jsonl"], "lookout: log.jsonl would be overwritten: it is also read from\n"),
         (["--history", str(VECTORS / "edges.toml")], "edges.toml would be overwritten: it is also read from\n"),
         (["--live", "no/such/file"], "lookout: no/such/file: No such file or directory\n"),
-        (["--live", "/dev/stdout", "--history", "no/file"], "lookout: no/file: No such file or directory\n"),
-        (["--history", "/"], "lookout: /: Is a directory\n"),
         (["--live", "/"], "lookout: /: Is a directory\n"),
     ],
 )
@@ -284,29 +279,6 @@ def test_years_of_silence_are_passed_over(tmp_path: Path) -> None:
     history = json.loads((tmp_path / "history.json").read_bytes())
     assert (history["from"], history["to"]) == ("2998-12-18T00:00:00Z", "2999-01-01T00:00:00Z")
     assert {row["buckets"] for row in history["rows"]} == {"?" * 4033, "." * 4033}
-
-
-def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    log = VECTORS / "replay-12.jsonl"
-    arguments = [str(log), "-c", str(VECTORS / "replay.toml"), "--live", str(tmp_path / "live.json")]
-    with subprocess.Popen(
-        [LOOKOUT, "replay", *arguments], stderr=theirs, env=os.environ | {"TERM": "xterm"}
-    ) as command:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:  # the other side is closed
-                break
-            if not piece:
-                break
-            shown += piece
-        assert command.wait() == 0
-    os.close(ours)
-    assert b"replaying replay-12.jsonl" in shown
-    assert b"1.6/1.6 MB" in shown
 
 
 @pytest.mark.long

@@ -11,7 +11,9 @@ import pytest
     [
         pytest.param("lookout_reader", "urllib.request", id="the reader's rules need no network"),
         pytest.param("lookout.app.server_main", "lookout_reader.poller", id="a server polls nobody"),
-        pytest.param("lookout.cli.check_config", "aiohttp", id="who judges a configuration asks nobody"),
+        pytest.param("lookout.cli.commands", "aiohttp", id="who judges a configuration asks nobody"),
+        pytest.param("lookout.cli.commands", "asyncio", id="a server reads its configuration without an event loop"),
+        pytest.param("lookout.cli.commands", "structlog", id="and without a log"),
         pytest.param("lookout.app.server_main", "cryptography", id="a server checks no signatures"),
         pytest.param("lookout.app.server_main", "rich", id="a server draws nothing"),
         pytest.param("lookout.app.server_main", "prometheus_client", id="the first answer waits for no metrics"),

@@ -1,8 +1,6 @@
 """The commands: they read arguments, call one function and print its result."""
 
 import gc
-import os
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,8 +12,7 @@ import lookout
 
 
 class _Command(NamedTuple):
-    """The module of ``lookout.cli`` that has it, and what it does. The module is imported when the command is used:
-    neither does the list of all commands need any, nor a server those that probe."""
+    """The module of ``lookout.cli`` that has the command, imported when it is used, and what it does."""
 
     module: str
     purpose: str
@@ -24,24 +21,24 @@ class _Command(NamedTuple):
 _COMMANDS: Final = {
     "init": _Command("init", "Write a configuration: ask on a terminal, or take options."),
     "demo": _Command("demo", "Show the whole service on a simulated world."),
-    "run": _Command("run", "Monitor and serve together, until stopped."),
-    "monitor": _Command("monitor", "Probe every source and store what was seen, until stopped."),
-    "serve": _Command("serve", "Serve the page and the API from the store, until stopped."),
-    "reload": _Command("reload", "Make the running monitor read its configuration again."),
+    "run": _Command("commands", "Monitor and serve together, until stopped."),
+    "monitor": _Command("commands", "Probe every source and store what was seen, until stopped."),
+    "serve": _Command("commands", "Serve the page and the API from the store, until stopped."),
+    "reload": _Command("admin", "Make the running monitor read its configuration again."),
     "probe": _Command("probe", "Ask every source once and show the rows this leads to."),
-    "coverage": _Command("coverage", "Compare indexers' lists of transactions with their chains."),
-    "check-config": _Command("check_config", 'List everything wrong with a configuration, or print "ok".'),
-    "replay": _Command("replay", "Run a recorded observation log through the policy."),
+    "coverage": _Command("probe", "Compare indexers' lists of transactions with their chains."),
+    "check-config": _Command("commands", 'List everything wrong with a configuration, or print "ok".'),
+    "replay": _Command("record", "Run a recorded observation log through the policy."),
     "sim": _Command("sim", "Run the upstreams of a simulated world, faults on demand."),
-    "edge-config": _Command("edge", "Print the configuration of Varnish for these settings."),
+    "edge-config": _Command("commands", "Print the configuration of Varnish for these settings."),
     "watch": _Command("watch", "Show a deployment's rows in the terminal, live."),
     "verify": _Command("verify", "Compare a deployment with the contract, clause by clause."),
-    "alerts": _Command("alerts", "Send a sample of an alert."),
-    "silence": _Command("notices", "Hold back alerts for some time."),
-    "note": _Command("notices", "Publish a note beside the measurements."),
-    "backup": _Command("backup", "Copy the store into a file, while it is in use."),
-    "restore": _Command("backup", "Replace the store with a backup."),
-    "completion": _Command("completion", "Print the completion script of a shell."),
+    "alerts": _Command("admin", "Send a sample of an alert."),
+    "silence": _Command("admin", "Hold back alerts for some time."),
+    "note": _Command("admin", "Publish a note beside the measurements."),
+    "backup": _Command("record", "Copy the store into a file, while it is in use."),
+    "restore": _Command("record", "Replace the store with a backup."),
+    "completion": _Command("commands", "Print the completion script of a shell."),
 }
 
 _ENVIRONMENT_FILES: Final = "LOOKOUT_ENV_FILE"  # of the environment: with : between several
@@ -64,31 +61,19 @@ class _Commands(click.Group):
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of all commands, as the library writes it."""
+        """Write the list of all commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.purpose) for name, command in _COMMANDS.items()])
 
     def invoke(self, context: click.Context) -> Any:
-        """Ctrl-C ends a command without a word; the library would say that it was aborted."""
+        """Ctrl-C ends a command without a word; Click would say that it was aborted."""
         try:
             return super().invoke(context)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):  # the latter at a question
             raise SystemExit(_INTERRUPTED) from None
 
-    def resolve_command(
-        self, context: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """With what may have been meant, which the library looks for among the commands that have been read."""
-        try:
-            return super().resolve_command(context, args)
-        except click.UsageError as unknown:
-            near = get_close_matches(args[0], _COMMANDS, n=1)
-            if not near:
-                raise
-            context.fail(f"{unknown.message} Did you mean {near[0]!r}?")
-
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Without reading every command's module for its help: somebody waits at a prompt."""
+        """Complete commands without importing them: a person waits at a prompt."""
         commands = [CompletionItem(name) for name in _COMMANDS if name.startswith(incomplete)]
         return [*commands, *click.Command.shell_complete(self, context, incomplete)]
 
@@ -106,16 +91,6 @@ class _Commands(click.Group):
 )
 def main(env_files: tuple[Path, ...]) -> None:
     """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
-    _keep_standard_files()
     import_module("lookout.base.memory").hide_memory()
     if env_files:
-        import_module("lookout.cli.environment").set_variables(env_files)
-
-
-def _keep_standard_files() -> None:
-    """Where one of the three was closed, the next file to be opened would take its number: log lines in a store."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
+        import_module("lookout.cli.arguments").set_variables(env_files)

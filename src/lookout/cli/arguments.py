@@ -1,42 +1,33 @@
-"""What the commands share: the configuration they are given, and how they say that something is wrong."""
+"""What the commands share: options, reading the configuration, and how they say that something is wrong."""
 
-from collections.abc import Callable
-from contextlib import suppress
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, TypeVar
 
 import click
-import msgspec
 from click.core import ParameterSource
 
-from lookout.app.process import WRONG_USE
-from lookout.base.setting_types import is_host_port
 from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
-from lookout.config.server_settings import ServerSettings
-from lookout.config.settings import SEGMENT, Settings
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 NOT_FINE: Final = 1
+NO_LIMIT: Final = 10_000  # columns of a file or a pipe: a row stays one line, for grep
 
+T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., object] | click.Command)
-S = TypeVar("S", Settings, ServerSettings)
 
 
 def _find_config(context: click.Context, option: click.Parameter, config: Path) -> Path:
-    """The configuration file; the end of the command if it was not given, and is not where it is looked for."""
-    source = context.get_parameter_source(option.name or "")
-    if source is not ParameterSource.COMMANDLINE and _is_missing(config) and not context.resilient_parsing:
-        if source is ParameterSource.ENVIRONMENT:
-            fail(f"{config}: there is no such file, which {CONFIG_VARIABLE} names; correct that, or give -c FILE")
+    """The configuration file. A command without one says how to make one."""
+    is_default = context.get_parameter_source(option.name or "") is ParameterSource.DEFAULT
+    if is_default and not os.path.lexists(config) and not context.resilient_parsing:
         looked = f"-c is not given, {CONFIG_VARIABLE} names none, and there is no {config} in this folder"
         fail(f"there is no configuration: {looked}; begin with lookout init, which writes one")
     return config
-
-
-def _is_missing(path: Path) -> bool:
-    """Whether nothing is there, as far as can be seen; reading it says what else is wrong."""
-    with suppress(OSError):
-        return not path.exists()
-    return False
 
 
 config_option = click.option(
@@ -50,7 +41,7 @@ config_option = click.option(
 )
 
 
-def settings_of(config: Path, read: Callable[[Path], S]) -> S:
+def settings_of(config: Path, read: Callable[[Path], T]) -> T:
     """The settings in a file, or the end of the command with everything that is wrong with it."""
     try:
         return read(config)
@@ -58,8 +49,25 @@ def settings_of(config: Path, read: Callable[[Path], S]) -> S:
         fail(*error.messages_with_lines)
 
 
+def set_variables(files: Sequence[Path]) -> None:
+    """Set the variables of environment files; a later file wins over an earlier one, and each over the environment."""
+    from lookout.config.environment_file import read_environment_file
+
+    messages: list[str] = []
+    for path in files:
+        try:
+            os.environ.update(read_environment_file(path))
+        except ConfigError as error:
+            messages += error.messages
+    if messages:
+        fail(*messages)
+
+
 def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:
-    """A protocol's name as a configuration may have it, or the end of the command."""
+    import msgspec
+
+    from lookout.config.settings import SEGMENT, Settings
+
     try:
         msgspec.convert({"protocol": protocol}, Settings)
     except msgspec.ValidationError:
@@ -78,7 +86,8 @@ protocol_option = click.option(
 
 
 def _check_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
-    """An address to listen on, or the end of the command."""
+    from lookout.base.setting_types import is_host_port
+
     if not is_host_port(address):
         fail(f"--listen: {address!r} is not HOST:PORT")
     return address
@@ -90,8 +99,26 @@ def listen_option(default: str, text: str) -> Callable[[C], C]:
     )
 
 
-def fail(*sentences: str, exit_code: int = WRONG_USE) -> NoReturn:
-    """Say what is wrong and end: wrong use or configuration, if nothing else is said."""
+def show_status(text: str) -> "Status":
+    """Show on a terminal what takes a while."""
+    from rich.console import Console
+    from rich.text import Text
+
+    return Console(stderr=True).status(Text(text))
+
+
+@contextmanager
+def open_private(path: Path, how: int = os.O_TRUNC) -> Iterator[BinaryIO]:
+    """A file to write to, which is for its owner alone if it is new; the end of the command if it cannot be written."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:
+            yield file
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+
+
+def fail(*sentences: str, exit_code: int = click.UsageError.exit_code) -> NoReturn:
+    """Say what is wrong and end the command."""
     for sentence in sentences:
         click.echo(f"lookout: {sentence}", err=True)
     raise SystemExit(exit_code)

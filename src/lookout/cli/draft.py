@@ -1,42 +1,38 @@
-"""A configuration while it is made, and the text that it becomes."""
+"""A configuration while ``lookout init`` makes it: one value, filled by questions or by options, and its text."""
 
+import itertools
 import json
 import os
 import re
 from collections.abc import Container, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
-from lookout.base.known_chains import KNOWN_CHAINS, find_chain
-from lookout.base.setting_types import Positive
-from lookout.cli.template import Section, read_sections
-from lookout.cli.variables import find_secret, name_variable, number_name, write_variable
-from lookout.config.alerts import AlertRule
-from lookout.config.environment_file import parse_environment
+from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.config.file import ConfigError, read_config_text
 from lookout.config.settings import Settings
-from lookout.config.tables import StoreTable
-from lookout.core.services import SERVICES
-from lookout.protocols.lists import ListTable
-from lookout.protocols.ppoi import NETWORKS
-from lookout.protocols.registry import PROTOCOLS
-from lookout.protocols.tables import KindTable
 
 _BEGINNING: Final = """\
 # Written by lookout init. What is not here has its default: docs/configuration.md explains every key.
 # ${NAME} in a value is the environment variable NAME; so secrets need not be in this file.
 """
-REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
-CONFIRMATIONS: Final = 5
-DEFAULT_STORE: Final = StoreTable().url
-_COMMENT_COLUMN: Final = 36
-_LONGEST_LINE: Final = 120
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+# The tables that are written, in their order, each with the comment above the first of its name.
+_TABLES: Final = {
+    "store": ("[store]", ""),
+    "chains": ("[[chains]]", "Each with three RPC endpoints or more: the second-highest of their heights is the head."),
+    "ppoi": ("[ppoi]", "The private-proof-of-innocence node."),
+    "indexer": ("[[indexer]]", "Your own indexers. confirmations: blocks they stay behind the head on purpose."),
+    "hosted-indexer": ("[[hosted-indexer]]", "Indexers that others run."),
+    "messaging": ("[messaging]", "Your own waku node. It has to run with --rest-admin=true to list its peers."),
+    "broadcasters": ("[broadcasters]", "The broadcasters that this waku node hears."),
+    "alerts": ("[alerts]", "Messages to people when a check is bad for long, and when it recovers: docs/alerts.md."),
+    "alerts.rules": ("[[alerts.rules]]", ""),
+}
+_ADDRESS: Final = re.compile(r"(?P<scheme>[A-Za-z0-9+]+)://(?P<rest>(?P<host>[^/?#\s'\\]*)[^#\s'\\]*)")
+_PASSWORD: Final = re.compile(r"^[^/?]*:[^/?]*@|\?.*(?:key|token|pass|secret|auth|sig)", re.IGNORECASE)
 
 
 class DraftTable(NamedTuple):
@@ -50,136 +46,79 @@ class DraftTable(NamedTuple):
 
     def chain_ids(self) -> list[int]:
         """The chains that it is about."""
-        one = [self.keys[key] for key in ("id", "chain") if key in self.keys]
-        return [*one, *self.keys.get("chains", ())]
+        single = [self.keys[key] for key in ("id", "chain") if key in self.keys]
+        return [*single, *self.keys.get("chains", ())]
 
 
 class Draft(Struct, frozen=True):
     path: Path
     """Of the file that it becomes."""
+    is_probing: bool
+    """Whether sources are asked while they are named."""
     tables: tuple[DraftTable, ...] = ()
     secrets: Mapping[str, str] = {}
-    """The variables that are not in the environment yet."""
+    """Variables of the environment that the text names, and that are not set yet."""
 
-    def add(self, *tables: DraftTable) -> "Draft":
-        return replace(self, tables=(*self.tables, *tables))
+    def put(self, table: DraftTable) -> "Draft":
+        """Add a table, or replace the one of the same name and chain."""
+        tables = {(each.name, each.keys.get("id", each.keys.get("chain"))): each for each in (*self.tables, table)}
+        return replace(self, tables=tuple(tables.values()))
+
+    def hide(self, secret: str, label: str) -> tuple["Draft", str]:
+        """The draft with a variable, named after a label, that has a secret; and what to write for the secret."""
+        name = f"LOOKOUT_{re.sub('[^A-Z0-9]+', '_', label.upper()).strip('_')}"
+        name = number_name(name, "_", {*os.environ, *self.secrets})
+        return replace(self, secrets={**self.secrets, name: secret}), f"${{{name}}}"
 
     def narrow_to(self, table: DraftTable) -> "Draft":
         """This table, and the chains that it names."""
-        chains = [
-            each for each in self.find("chains") if each.keys["id"] in table.chain_ids() and table.name != "chains"
-        ]
-        return replace(self, tables=(*chains, table))
+        chains = [chain for chain in self.find("chains") if chain.keys["id"] in table.chain_ids()]
+        return replace(self, tables=(table,) if table.name == "chains" else (*chains, table))
 
     def find(self, name: str) -> list[DraftTable]:
-        return [each for each in self.tables if each.name == name]
+        return [table for table in self.tables if table.name == name]
+
+    def find_chain(self, chain_id: int) -> DraftTable:
+        """A chain's table, which is a new one if there is none."""
+        found = (table for table in self.find("chains") if table.keys["id"] == chain_id)
+        return next(found, DraftTable("chains", {"id": chain_id, "rpc": []}))
 
     def chain_names(self) -> dict[int, str]:
-        """The chains' names, by their ids."""
-        return {each.keys["id"]: name_chain(each) for each in self.find("chains")}
+        """The names, by id, of the chains that have an endpoint."""
+        return {table.keys["id"]: name_chain(table) for table in self.find("chains") if table.keys["rpc"]}
 
-    def is_watching(self) -> bool:
-        """Whether a service is named, and not only chains."""
-        return any(each.name in SERVICES.names for each in self.tables)
-
-    def has_sources(self) -> bool:
-        """Whether anything is named that can be probed."""
-        return self.is_watching() or bool(self.find("chains"))
-
-    def may_have_secrets(self) -> bool:
-        """Whether an address in its text may have a key in it."""
-        texts = (text for table in self.tables for text in _texts_in(table.keys))
-        return any("${" not in text and find_secret(text) for text in texts)
-
-    def name_variable(self, label: str) -> str:
-        """A name that is not in use, for the variable that a label describes."""
-        return name_variable(label, {*os.environ, *self.secrets, *self._read_names()})
-
-    def _read_names(self) -> list[str]:
-        """The variables in the file of the environment that is there already."""
-        with suppress(OSError, UnicodeDecodeError):
-            return re.findall(r"^(\w+)=", self.environment_path.read_text(encoding="utf-8"), re.MULTILINE)
-        return []
-
-    def find_overridden(self) -> list[str]:
-        """The variables of this draft that the file of the environment has already, with another value."""
-        try:
-            there, _ = parse_environment(self.environment_path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            return []
-        return [name for name, value in self.secrets.items() if there.get(name, value) != value]
+    def without_empty_chains(self) -> "Draft":
+        tables = (table for table in self.tables if table.name != "chains" or table.keys["rpc"])
+        return replace(self, tables=tuple(tables))
 
     @property
     def environment_path(self) -> Path:
-        """The path of the file that has the secrets, beside the configuration."""
+        """Of the file beside the configuration that gets the secrets."""
         return self.path.with_name(f"{self.path.name.removesuffix('.toml')}.environment")
-
-    def environment(self) -> str:
-        """What that file is to hold: the variables that are used."""
-        text = self.text()
-        used = {name: value for name, value in self.secrets.items() if f"${{{name}}}" in text}
-        return "".join(write_variable(*each) for each in used.items())
 
     def settings(self) -> Settings:
         """What a command would read; ConfigError says all that is wrong."""
         return read_config_text(self.text(), self.path, {**os.environ, **self.secrets})
 
     def problems(self) -> list[str]:
+        """What is wrong with it, but for chains whose endpoints are still to be named."""
+        named = (
+            table if table.keys.get("rpc", True) else table.with_keys(rpc=["http://localhost"]) for table in self.tables
+        )
         try:
-            self.settings()
+            replace(self, tables=tuple(named)).settings()
         except ConfigError as error:
-            return [str(each) for each in error.problems]
+            return [str(problem) for problem in error.problems]
         return []
 
     def text(self) -> str:
-        sections = read_sections()
         parts = [_BEGINNING]
-        for name, section in sections.items():
-            for number, table in enumerate(self.find(name)):
-                if section.paragraph and not number:
-                    parts.append(section.paragraph)
-                parts.append("".join(f"{line}\n" for line in _write_table(table, section)))
+        for name, (header, comment) in _TABLES.items():
+            tables = self.find(name)
+            if tables and comment:
+                parts.append(f"# {comment}\n")
+            parts += ("\n".join([header, *_write_keys(table.keys), ""]) for table in tables)
         return "\n".join(parts)
-
-
-def build_ppoi_table(url: str, chain_ids: list[int], names: Mapping[int, str] = {}) -> DraftTable:
-    """The table of a ppoi node; ``names`` are its own names of chains, where they are not built in."""
-    networks = {str(each): names[each] for each in chain_ids if each in names and each not in NETWORKS}
-    more = {"networks": networks} if networks else {}
-    return DraftTable("ppoi", {"url": url, "required_list": REQUIRED_LIST, "chains": chain_ids, **more})
-
-
-def build_alert_tables(targets: Mapping[str, str]) -> tuple[DraftTable, DraftTable]:
-    """The targets, and one rule for all that is watched."""
-    rule = AlertRule()
-    return (
-        DraftTable("alerts", {"targets": dict(targets)}),
-        DraftTable("alerts.rules", {"from": rule.from_, "for_s": rule.for_s}),
-    )
-
-
-def name_target(address: str, taken: Container[str]) -> str:
-    """A name for a target, by the kind of its address; what is no address may be a key, and no name is made of it."""
-    kind = re.match(r"([A-Za-z0-9]{1,20})\w*://", address)
-    return number_name(kind[1] if kind else "target", "-", taken)
-
-
-def parse_chain(text: str) -> int | None:
-    """The id of a chain that is given by its id, or named, if it is known."""
-    try:
-        return msgspec.convert(text, Positive, strict=False)
-    except msgspec.ValidationError:
-        return find_chain(text)
-
-
-def parse_number(text: str) -> float | str:
-    """As it is to be written; the configuration says what is wrong with what is no number."""
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
 
 
 def name_chain(table: DraftTable) -> str:
@@ -187,36 +126,35 @@ def name_chain(table: DraftTable) -> str:
     return table.keys.get("name") or (f"chain {table.keys['id']}" if known is None else known.name)
 
 
-def list_own_keys(kind: str) -> list[str]:
-    """The keys that a kind adds to those of every kind."""
-    settings = PROTOCOLS[kind].settings if kind in PROTOCOLS else KindTable
-    return [each.name for each in fields(settings) if each.name not in ListTable.__struct_fields__]
+def number_name(name: str, separator: str, taken: Container[str]) -> str:
+    """This name, with a number after it if it is taken."""
+    numbered = (f"{name}{separator}{number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain([name], numbered) if free not in taken)
 
 
-def _texts_in(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            yield from (text for each in value for text in _texts_in(each))
-        case dict():
-            yield from _texts_in([*value.values()])
+def find_secret(text: str) -> str | None:
+    """The address in a text, after ://, if it seems to have a password or a key in it. A variable is no secret."""
+    address = _ADDRESS.search(text)
+    if address is None or "${" in text or not text.isprintable():
+        return None
+    host_of_http = address["host"] if address["scheme"].lower() in ("http", "https") else ""
+    long_words = re.findall(r"[\w-]{16,}", address["rest"].removeprefix(host_of_http), re.ASCII)
+    is_secret = "@" in host_of_http or _PASSWORD.search(address["rest"]) or any(map(_looks_random, long_words))
+    return address["rest"] if is_secret else None
 
 
-def _write_table(table: DraftTable, section: Section) -> Iterator[str]:
-    yield section.header
-    for key, value in table.keys.items():
-        comment = section.comments.get(key, "")
-        if key in ("id", "chain") and value in KNOWN_CHAINS:
-            comment = KNOWN_CHAINS[value].name
+def _looks_random(text: str) -> bool:
+    """Words and a version number do not; keys have several digits, or both cases."""
+    return len(re.findall("[0-9]", text)) > 1 or (text.lower() != text and text.upper() != text)
+
+
+def _write_keys(keys: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in keys.items():
         if key == "rpc":
-            yield from (f"{key} = [", *(f"    {_write_value(each)}," for each in value), "]")
+            yield from (f"{key} = [", *(f"    {_write_value(url)}," for url in value), "]")
         else:
-            written = f"{key} = {_write_value(value)}"
-            beside = f"{written:{_COMMENT_COLUMN - 1}} # {comment}"
-            if comment and len(beside) > _LONGEST_LINE:
-                yield f"# {key}: {comment}"
-            yield beside if comment and len(beside) <= _LONGEST_LINE else written
+            chain_name = f"  # {KNOWN_CHAINS[value].name}" if key in ("id", "chain") and value in KNOWN_CHAINS else ""
+            yield f"{key} = {_write_value(value)}{chain_name}"
 
 
 def _write_value(value: Any) -> str:
@@ -233,4 +171,4 @@ def _write_value(value: Any) -> str:
 
 
 def _write_key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _write_value(key)
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _write_value(key)

@@ -1,50 +1,39 @@
-"""``lookout init``."""
+"""``lookout init``: from options or an interview to the files that it writes."""
 
 import os
+import readline  # noqa: F401  it lets people edit what they type
 import sys
-import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
 import click
-from msgspec.structs import replace
 
-from lookout.cli.arguments import fail
-from lookout.cli.draft import Draft
-from lookout.cli.interview import Interview
-from lookout.cli.option_draft import OptionError, build_draft
-from lookout.cli.probe import show_probed
-from lookout.cli.template import read_template
-from lookout.cli.trial import probe_draft
-from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
-from lookout.store.kinds import ADDRESS_FORM
+from lookout.cli.answers import ENTRIES, AnswerError, Entry, probe_drafts, select_rows
+from lookout.cli.arguments import fail, open_private
+from lookout.cli.draft import Draft, DraftTable, find_secret
+from lookout.cli.probe import explain_row, list_next_steps, show_probed
+from lookout.config.file import DEFAULT_CONFIG, ConfigError
+from lookout.config.settings import Settings
+from lookout.core.causes import code_of
+from lookout.core.services import SERVICES
 
 _STANDARD_OUTPUT: Final = Path("-")
 
 
-def _repeated(name: str, form: str, text: str) -> Callable[[Any], Any]:
-    return click.option(name, multiple=True, metavar=form, help=text)
+def _entry_options(command: Callable[..., None]) -> Callable[..., None]:
+    for entry in reversed(ENTRIES):
+        command = click.option(f"--{entry.option}", metavar=entry.form, multiple=True, help=entry.help)(command)
+    return command
 
 
 @click.command()
 @click.argument("path", type=click.Path(allow_dash=True, path_type=Path), default=DEFAULT_CONFIG)
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--no-probe", is_flag=True, help="Ask no source; then each indexer needs its KIND.")
-@_repeated("--rpc", "CHAIN=URL", "An RPC endpoint of a chain, which is named or given by its id; three for each chain.")
-@_repeated("--chain", "ID,NAME,SECONDS[,test]", "A chain that is not known, and the time between its blocks.")
-@_repeated("--indexer", "CHAIN=[KIND:]URL", "Your own indexer of a chain; without KIND, the known kinds are tried.")
-@_repeated("--hosted-indexer", "CHAIN=[KIND:]URL", "The indexer of a chain that others run.")
-@click.option("--ppoi", metavar="[CHAIN,CHAIN=]URL", help="The ppoi node; on all chains that it has a name for.")
-@click.option("--messaging", metavar="URL", help="Your waku node.")
-@click.option(
-    "--broadcasters", metavar="[CHAIN,CHAIN=]URL", help="The waku node that hears broadcasters; on all chains."
-)
-@click.option("--store", metavar="URL", help=f"The store's address; it has to {ADDRESS_FORM}.")
-@click.option("--store-read", metavar="URL", help="The address for servers, if the store is a database.")
-@_repeated("--alert", "[NAME=]ADDRESS", "An address of Apprise that gets messages.")
+@_entry_options
 def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     """Write a configuration to PATH (default: lookout.toml; - is standard output), which only its owner can read.
 
@@ -52,157 +41,169 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     repeated. What follows a # in an indexer's URL is its JSON pointer or deployment. With neither, it writes a file to
     start from, with every table.
     """
-    if path != _STANDARD_OUTPUT:
-        _check_place(path)
-    if any(options.values()):
-        _take_options(path, options, force=force, is_probing=not no_probe)
-    elif path != _STANDARD_OUTPUT and sys.stdin.isatty() and sys.stdout.isatty():
-        _interview(path, force=force, is_probing=not no_probe)
-    else:
-        _write_or_fail(path, read_template(), force=force)
-        if path != _STANDARD_OUTPUT:
+    is_file, draft = path != _STANDARD_OUTPUT, Draft(path, not no_probe)
+    has_options = any(options.values())
+    is_asking = is_file and not has_options and sys.stdin.isatty() and sys.stdout.isatty()
+    if is_file:
+        _check_place(path, force=force, is_asking=is_asking)
+    if not has_options and not is_asking:
+        _write(path, read_template())
+        if is_file:
             click.echo(f'{path}: replace each "FILL IN" with your own address')
+        return
+    draft = _interview(draft) if is_asking else _take_options(draft, options)
+    try:
+        settings = draft.settings()
+    except ConfigError as error:
+        fail(*error.messages)
+    if has_options and draft.is_probing:
+        show_probed(probe_drafts(draft)[0], settings, on_stderr=not is_file)
+    # The variables first: a configuration without them could not be used.
+    if draft.secrets:
+        _append(draft.environment_path, draft.secrets)
+    _write(path, draft.text())
+    for warning in settings.warnings():
+        click.echo(f"lookout: warning: {path}: {warning}", err=True)
+    if any(find_secret(text) for given in options.values() for text in given):
+        hint = "write '${NAME}' in their place to take them from the environment"
+        click.echo(f"lookout: warning: {path}: addresses in it may have secrets in them; {hint}", err=True)
+    if is_file:
+        _say_what_is_next(draft, settings)
 
 
-def _check_place(path: Path) -> None:
+def read_template() -> str:
+    """The file to start from."""
+    return files("lookout.cli").joinpath("lookout.template.toml").read_text(encoding="utf-8")
+
+
+def _check_place(path: Path, *, force: bool, is_asking: bool) -> None:
     if path.is_dir():
         fail(f"{path}: is a folder; name a file in it")
     if not path.parent.is_dir():
         fail(f"{path}: there is no folder {path.parent}; make it first")
+    if not path.exists() or force or (is_asking and click.confirm(f"{path} exists. Replace it in the end?")):
+        return
+    fail(f"{path}: already exists; choose another name, or replace it with --force")
 
 
-def _take_options(path: Path, options: dict[str, Any], *, force: bool, is_probing: bool) -> None:
-    if path != _STANDARD_OUTPUT and path.exists() and not force:  # before anybody is asked
-        fail(_explain_existing(path))
+def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
+    for entry in ENTRIES:
+        for text in options[entry.option.replace("-", "_")]:
+            try:
+                draft = entry.take(draft, text)
+            except AnswerError as error:
+                fail(f"--{entry.option}: {error}")
+    return draft
+
+
+def _interview(draft: Draft) -> Draft:
+    """Ask every question. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
+    click.echo("Enter leaves something out; Ctrl-C ends this, and nothing is written.")
+    click.echo("In any answer, ${NAME} stands for the environment variable NAME.")
+    number = 0
     try:
-        draft = build_draft(path, options, is_probing=is_probing)
-        settings = draft.settings()
-    except (ConfigError, OptionError) as error:
-        fail(*error.messages)
-    if is_probing and draft.has_sources():
-        show_probed(probe_draft(draft), settings, on_stderr=path == _STANDARD_OUTPUT)
-    _write_or_fail(path, draft.text(), force=force)
-    for warning in settings.warnings():
-        click.echo(f"lookout: warning: {path}: {warning}", err=True)
-    if draft.may_have_secrets():
-        hint = "write '${NAME}' in their place to take them from the environment"
-        click.echo(f"lookout: warning: {path}: addresses in it may have secrets in them; {hint}", err=True)
-    if path != _STANDARD_OUTPUT:
-        _say_written(draft)
-
-
-def _interview(path: Path, *, force: bool, is_probing: bool) -> None:
-    """Ask, and write in the end; until then, Ctrl-C leaves everything as it was."""
-    try:
-        if not force and path.exists():
-            force = click.confirm(f"{path} exists. Replace it in the end?", default=False)
-            if not force:
-                fail(_explain_existing(path))
-        draft = Interview(Draft(path), is_probing=is_probing).run()
-        if not draft.has_sources():
-            fail("no chain and no service was named, so nothing is written")
-        draft = _write_somewhere(draft, force=force)
+        # An answer changes which questions come after it, and none before it.
+        while number < len(questions := [(entry, question) for entry in ENTRIES for question in entry.ask(draft)]):
+            entry, question = questions[number]
+            click.echo()
+            answer = click.prompt(question.text, question.default, show_default=question.default != "").strip()
+            taken = _take_answer(draft, entry, question.about, answer) if answer else draft
+            number += taken is not None and not (answer and question.repeats)
+            draft = taken or draft
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nNothing is written.", err=True)
-        raise KeyboardInterrupt from None
-    for warning in draft.settings().warnings():
-        click.echo(f"Warning: {warning}")
-    _say_written(draft)
+        raise
+    draft = draft.without_empty_chains()
+    if not any(table.name == "chains" or table.name in SERVICES.names for table in draft.tables):
+        fail("no chain and no service was named, so nothing is written")
+    return draft
 
 
-def _write_somewhere(draft: Draft, *, force: bool) -> Draft:
-    """Under another name, if it cannot be written under this one: the answers are not to be lost."""
-    while True:
-        try:
-            # The variables first: alone they harm nobody, while a configuration without them cannot be used.
-            if variables := draft.environment():
-                _append(draft.environment_path, variables)
-            _write(draft.path, draft.text(), force=force)
-        except FileExistsError:
-            click.echo(f"{draft.path} exists by now.")
-        except OSError as error:
-            click.echo(f"{error.filename or draft.path}: {error.strerror}")
-        else:
-            return draft
-        draft, force = _ask_place(draft), False
+def _take_answer(draft: Draft, entry: Entry, about: str, answer: str) -> Draft | None:
+    """The draft with an answer; None, after printing why, if the question is to be asked again."""
+    before = draft.tables
+    secret = find_secret(answer)
+    if secret is not None:
+        hiding, variable = draft.hide(secret, f"{entry.option} {about}")
+        if click.confirm(f"  This may hold a secret. Keep it out of the file, in {variable}?", default=True):
+            draft, answer = hiding, answer.replace(secret, variable)
+    try:
+        draft = entry.take(draft, f"{about}{answer}")
+    except AnswerError as error:
+        _say(str(error))
+        return None
+    problems = draft.problems()
+    _say(*problems)
+    return (
+        draft if not problems and all(_keeps(draft, table) for table in draft.tables if table not in before) else None
+    )
 
 
-def _ask_place(draft: Draft) -> Draft:
-    while True:
-        moved = replace(draft, path=Path(click.prompt("Write it to", type=str)))
-        taken = moved.find_overridden()
-        if not taken:
-            return moved
-        click.echo(f"{moved.environment_path} has another {', '.join(taken)}.")
+def _keeps(draft: Draft, table: DraftTable) -> bool:
+    """Ask what a table names, and show what it said; whether the table is to stay in the draft."""
+    if draft.is_probing and table.name == "chains" and table.keys["rpc"]:
+        return _keeps_endpoint(draft, table)
+    return not draft.is_probing or table.name not in SERVICES.names or _keeps_source(draft, table)
 
 
-def _say_written(draft: Draft) -> None:
-    """With what to do next."""
-    is_found = str(draft.path) == DEFAULT_CONFIG and CONFIG_VARIABLE not in os.environ
-    which = "" if is_found else f" -c {quote(str(draft.path))}"
+def _keeps_endpoint(draft: Draft, chain: DraftTable) -> bool:
+    """Ask the endpoints of a chain, and say how the newest compares."""
+    heads = probe_drafts(draft.narrow_to(chain))[0].chains[0]
+    newest = heads.endpoints[-1]
+    said = newest.block if len(heads.endpoints) == 1 and newest.block else newest.found
+    _say(f"{said} ({newest.took_ms} ms)")
+    return newest.is_fine or (newest.cause is None and not heads.has_head) or _keeps_anyway(newest.cause)
+
+
+def _keeps_source(draft: Draft, table: DraftTable) -> bool:
+    rows, names = select_rows(probe_drafts(draft.narrow_to(table))[0], table), draft.chain_names()
+    for probed in rows:
+        chain_id = probed.row.check.chain_id
+        where = "" if chain_id is None else f"{names[chain_id]}: "
+        _say(f"{where}{probed.row.status}: {explain_row(probed)}")
+    doubts = {code_of(probed.cause or "") for probed in rows if probed.row.status == "unknown"}
+    return doubts <= {"no_head"} or _keeps_anyway(*(probed.cause for probed in rows))
+
+
+def _keeps_anyway(*causes: str | None) -> bool:
+    _say(*list_next_steps(causes))
+    return click.confirm("  Keep it anyway?", default=False)
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        click.echo(f"  {line}")
+
+
+def _say_what_is_next(draft: Draft, settings: Settings) -> None:
+    which = "" if str(draft.path) == DEFAULT_CONFIG else f" -c {quote(str(draft.path))}"
     click.echo(f"\n{draft.path} is written; only you can read it. Next:")
-    if draft.environment():
+    if draft.secrets:
         file = quote(str(draft.environment_path.absolute()))
         click.echo(f"  export LOOKOUT_ENV_FILE={file}    # in each shell: the secrets that are kept out of it")
     click.echo(f"  lookout check-config{which} && lookout probe{which}")
     if draft.find("alerts"):
         click.echo(f"  lookout alerts test{which}")
     click.echo(f"  lookout run{which}")
-    click.echo(f"\nThen the status page is at http://{draft.settings().server.listen}/")
-    if draft.environment():
-        click.echo(f"For systemd, add {draft.environment_path} to /etc/lookout/environment: docs/deployment.md.")
+    click.echo(f"\nThen the status page is at http://{settings.server.listen}/")
 
 
-def _write_or_fail(path: Path, text: str, *, force: bool) -> None:
+def _write(path: Path, text: str) -> None:
+    """Write the configuration for its owner alone; whether it may be replaced was asked before."""
     if path == _STANDARD_OUTPUT:
         click.echo(text, nl=False)
         return
-    try:
-        _write(path, text, force=force)
-    except FileExistsError:
-        fail(_explain_existing(path))
-    except OSError as error:
-        fail(f"{path}: {error.strerror}")
+    is_file = path.is_file()
+    with open_private(path) as file:
+        if is_file:  # and not a device
+            os.fchmod(file.fileno(), 0o600)
+        file.write(text.encode())
 
 
-def _write(path: Path, text: str, *, force: bool) -> None:
-    """For the owner alone, and whole or not at all. FileExistsError unless it may be replaced."""
-    if force and path.exists() and not path.is_file():  # a device or a pipe
-        path.write_text(text, encoding="utf-8")
-    elif force and path.exists():
-        _replace(path.resolve(), text)
-    else:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            _fill(file, text)
-        except BaseException:
-            path.unlink()
-            raise
-
-
-def _replace(path: Path, text: str) -> None:
-    file, name = tempfile.mkstemp(prefix=".lookout-", dir=path.parent)
-    try:
-        with suppress(PermissionError):  # root may write a file that somebody else is to read
-            os.fchown(file, path.stat().st_uid, path.stat().st_gid)
-        _fill(file, text)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _fill(file: int, text: str) -> None:
-    with os.fdopen(file, "w", encoding="utf-8") as opened:
-        opened.write(text)
-
-
-def _append(path: Path, text: str) -> None:
-    """For the owner alone; and for its group, if that could read it before and not everybody could."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        os.fchmod(file.fileno(), mode & (0o600 if mode & 0o004 else 0o640))
-        file.write(f"\n{text}" if os.fstat(file.fileno()).st_size else text)
-
-
-def _explain_existing(path: Path) -> str:
-    return f"{path}: already exists; choose another name, or replace it with --force"
+def _append(path: Path, variables: Mapping[str, str]) -> None:
+    """Append to an environment file, for its owner, and for a group that could read it before."""
+    lines = "".join(f"{name}='{value}'\n" for name, value in variables.items())
+    with open_private(path, os.O_APPEND) as file:
+        before = os.fstat(file.fileno())
+        os.fchmod(file.fileno(), before.st_mode & 0o640)
+        file.write((f"\n{lines}" if before.st_size else lines).encode())

@@ -1,4 +1,4 @@
-"""``lookout probe``."""
+"""The commands that ask upstreams once: probe asks every source, coverage compares lists with their chains."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,15 +12,17 @@ from rich.text import Text
 
 from lookout.app.process import run
 from lookout.base.clock import SystemClock
-from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
+from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, settings_of, show_status
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.causes import choose_next_step, code_of
-from lookout.core.model import Status
+from lookout.core.completeness.coverage import Finding
+from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
+from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
-_NO_LIMIT: Final = 10_000  # columns where nobody looks: a row stays one line, for grep
+_NOT_COMPARED: Final = 3
 
 
 @click.command()
@@ -33,32 +35,32 @@ def probe(config: Path) -> None:
     "unavailable", is said in words.
     """
     settings = settings_of(config, read_config)
-    with Console(stderr=True).status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"):
+    with show_status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"):
         probed = run(probe_once(settings, SystemClock()))
-    if not probed.chains and all(each.row.status == "unmonitored" for each in probed.rows):
+    if not probed.chains and all(row.row.status == "unmonitored" for row in probed.rows):
         fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")
     show_probed(probed, settings)
-    if not all(each.is_fine for each in probed.rows):
+    if not all(row.is_fine for row in probed.rows):
         raise SystemExit(NOT_FINE)
 
 
 def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) -> None:
     is_terminal = (sys.stderr if on_stderr else sys.stdout).isatty()
-    console = Console(stderr=on_stderr, width=None if is_terminal else _NO_LIMIT, highlight=False)
+    console = Console(stderr=on_stderr, width=None if is_terminal else NO_LIMIT, highlight=False)
     if probed.chains:
-        console.print(_heads(probed.chains))
+        console.print(_tabulate_heads(probed.chains))
         console.print()
-    console.print(_rows(probed.rows, {chain.id: chain.name for chain in settings.chains}))
+    console.print(_tabulate_rows(probed.rows, {chain.id: chain.name for chain in settings.chains}))
     console.print()
-    wrong = sum(not each.is_fine for each in probed.rows)
+    wrong = sum(not row.is_fine for row in probed.rows)
     console.print(
         f"{wrong} of {len(probed.rows)} rows would be neither current nor unmonitored"
         if wrong
         else "every row would be current or unmonitored"
     )
-    of_endpoints = (each.cause for chain in probed.chains for each in chain.endpoints)
-    of_rows = (each.cause for each in probed.rows)
-    laters = (each.later for each in probed.rows if each.later)
+    of_endpoints = (endpoint.cause for chain in probed.chains for endpoint in chain.endpoints)
+    of_rows = (row.cause for row in probed.rows)
+    laters = (row.later for row in probed.rows if row.later)
     for line in dict.fromkeys((*list_next_steps((*of_endpoints, *of_rows)), *laters)):
         console.print(line)
 
@@ -69,8 +71,8 @@ def list_next_steps(causes: Iterable[str | None]) -> Iterator[str]:
     by_code: dict[str, set[str]] = {}
     for cause, step in steps.items():
         by_code.setdefault(code_of(cause), set()).add(step)
-    lines = (f"{code_of(each) if len(by_code[code_of(each)]) == 1 else each}: {steps[each]}" for each in sorted(steps))
-    yield from dict.fromkeys(lines)
+    names = {cause: code_of(cause) if len(by_code[code_of(cause)]) == 1 else cause for cause in sorted(steps)}
+    yield from dict.fromkeys(f"{name}: {steps[cause]}" for cause, name in names.items())
 
 
 def explain_row(probed: ProbedRow) -> str:
@@ -83,30 +85,28 @@ def _explain_endpoint(probed: ProbedEndpoint) -> str:
     return f"{code_of(probed.cause)}: {probed.found}" if probed.cause else probed.found
 
 
-def _heads(chains: tuple[ProbedChain, ...]) -> Table:
-    table = _table("endpoint", "head")
+def _tabulate_heads(chains: tuple[ProbedChain, ...]) -> Table:
+    table = _make_table("endpoint", "head")
     for chain in chains:
         table.add_row(Text(chain.name), Text(chain.found, "" if chain.has_head else "red"))
-        for each in chain.endpoints:
-            table.add_row(
-                Text(f"  {each.name}"),
-                Text(_explain_endpoint(each), "green" if each.is_fine else "red"),
-                _ms(each.took_ms),
-            )
+        for endpoint in chain.endpoints:
+            explained = Text(_explain_endpoint(endpoint), "green" if endpoint.is_fine else "red")
+            table.add_row(Text(f"  {endpoint.name}"), explained, f"{endpoint.took_ms} ms")
     return table
 
 
-def _rows(rows: tuple[ProbedRow, ...], chain_names: dict[int, str]) -> Table:
-    table = _table("service", "chain", "status", "why")
-    for each in rows:
-        row = each.row
-        chain = "" if row.check.chain_id is None else chain_names[row.check.chain_id]
-        status = Text(row.status, _STYLES.get(row.status, "yellow"))
-        table.add_row(Text(row.check.service), Text(chain), status, Text(explain_row(each)), _ms(each.took_ms))
+def _tabulate_rows(rows: tuple[ProbedRow, ...], chain_names: dict[int, str]) -> Table:
+    table = _make_table("service", "chain", "status", "why")
+    for probed in rows:
+        check, status = probed.row.check, probed.row.status
+        chain = "" if check.chain_id is None else chain_names[check.chain_id]
+        took = "" if probed.took_ms is None else f"{probed.took_ms} ms"
+        shown = Text(status, _STYLES.get(status, "yellow"))
+        table.add_row(Text(check.service), Text(chain), shown, Text(explain_row(probed)), took)
     return table
 
 
-def _table(*columns: str) -> Table:
+def _make_table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -114,5 +114,58 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _ms(took_ms: int | None) -> str:
-    return "" if took_ms is None else f"{took_ms} ms"
+@click.command()
+@config_option
+@click.option("--from", "first", type=click.IntRange(0), metavar="N", help="The first block; default: first_block.")
+@click.option("--to", "last", type=click.IntRange(0), metavar="N", help="The last block; default: the last final one.")
+def coverage(config: Path, first: int | None, last: int | None) -> None:
+    """Compare the list of every indexer that has a table `complete` with its chain, now, and print which transactions
+    are missing or too many.
+
+    What differs is read twice on both sides. Nothing is stored. Exit code 0 if all of it agreed, 1 if something is
+    missing or too many, 3 if something could not be compared.
+    """
+    settings = settings_of(config, read_config)
+    names = {chain.id: chain.name for chain in settings.chains}
+    if first is not None and last is not None and first > last:
+        fail(f"--from {first} is above --to {last}")
+    if not settings.transaction_lists():
+        fail(f"{config}: no indexer has a table `complete`, so there is no list to compare; docs/coverage.md says more")
+    progress: dict[Check, str] = {}
+    with show_status("reading the heads") as status:
+
+        def report(check: Check, checked: int, blocks: int) -> None:
+            progress[check] = f"{_name(check, names)}: {checked} of {blocks} blocks"
+            status.update(Text(", ".join(progress.values())))
+
+        ranges = run(check_ranges(settings, SystemClock(), Ends(first, last), report))
+    for checked in ranges:
+        _show_range(checked, names)
+    if any(checked.differs for checked in ranges):
+        raise SystemExit(NOT_FINE)
+    if not all(checked.is_whole for checked in ranges):
+        raise SystemExit(_NOT_COMPARED)
+
+
+def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
+    click.echo(f"{_name(checked.check, names)}, blocks {checked.first} to {checked.last}:")
+    if not checked.differs and checked.is_whole:
+        click.echo("  agrees with the chain")
+    _list_findings("missing", checked.missing)
+    _list_findings("too many", checked.extra)
+    _list_findings("differs, and could not be confirmed; a longer range may help", checked.suspected)
+    for part in checked.not_compared:
+        click.echo(f"  not compared: blocks {part.first} to {part.last}: {part.why}")
+    for cause in checked.causes:
+        click.echo(f"  {cause}")
+
+
+def _list_findings(what: str, findings: tuple[Finding, ...]) -> None:
+    if findings:
+        click.echo(f"  {what}: {len(findings)}")
+    for finding in findings:
+        click.echo(f"    {finding.hash} in blocks {finding.first} to {finding.last}")
+
+
+def _name(check: Check, names: dict[int, str]) -> str:
+    return check.service if check.chain_id is None else f"{check.service} on {names[check.chain_id]}"

@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -12,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from lookout.base.base_url import BaseUrlError, parse_base_url
-from lookout.cli.arguments import NOT_FINE, fail, protocol_option
+from lookout.cli.arguments import NO_LIMIT, NOT_FINE, fail, protocol_option
 from lookout.public.about import PATH
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout_reader import About, History, NoAnswer, Update, instant_now, parse_about, poll
@@ -21,8 +20,7 @@ from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 
 _REDRAW_S = 1.0
 _USER_AGENT = "lookout-watch"
-_ABOUT_WITHIN_S = 2.0  # for so long an update waits to be shown
-_NO_LIMIT = 10_000  # columns: a file or a pipe has any number
+_ABOUT_WITHIN_S = 2.0  # so long an update waits to be shown
 
 
 @click.command()
@@ -40,7 +38,7 @@ def watch(url: str, protocol: str, once: bool) -> None:
     except BaseUrlError as error:
         fail(str(error))
     is_terminal = sys.stdout.isatty()
-    console = Console(width=None if is_terminal else _NO_LIMIT)
+    console = Console(width=None if is_terminal else NO_LIMIT)
     updates = poll(address, protocol, user_agent=_USER_AGENT)
     if is_terminal and not once:
         _show_live(add_about(updates, address), console)
@@ -51,24 +49,21 @@ def watch(url: str, protocol: str, once: bool) -> None:
 
 
 def add_about(updates: Iterable[Update], address: str) -> Iterator[Shown]:
-    """With how the deployment describes itself, which is asked for beside the documents, once it has any, and again
-    with each history, since a monitor stores the two together. One that does not is shown all the same."""
+    """With how the deployment describes itself: asked with the first report, and again with each later history, since a
+    monitor stores the two together. A deployment without a description is shown all the same."""
     about: About | None = None
-    asked: Future[About | None] | None = None
     history: History | None = None
     for update in updates:
         is_later = history is not None and update.history is not history
         history = update.history
-        if update.report is not None and (about is None or asked is not None or is_later):
-            asked = asked or in_a_thread(_read_about, address, about or NO_ABOUT)
-            if wait([asked], _ABOUT_WITHIN_S).done:
-                about, asked = asked.result() or about, None
+        if update.report is not None and (about is None or is_later):
+            about = _read_about(address, about or NO_ABOUT) or about
         yield Shown(address, about or NO_ABOUT, update)
 
 
 def _read_about(address: str, last: About) -> About | None:
-    """The last one if the deployment has none that can be read; None if that is not known."""
-    answer = fetch_with_urllib(f"{address}{PATH}", {"User-Agent": _USER_AGENT})
+    """The last description if the deployment has none that can be read; None if it did not answer."""
+    answer = fetch_with_urllib(f"{address}{PATH}", {"User-Agent": _USER_AGENT}, _ABOUT_WITHIN_S)
     if isinstance(answer, NoAnswer) or answer.http_code not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
         return None
     about = parse_about(answer.body) if answer.http_code == HTTPStatus.OK else last

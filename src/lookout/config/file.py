@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from lookout.alerts.sender import INSTALL, count_recipients, is_installed
 from lookout.base.problem import Problem, UnreadError, run_checks
 from lookout.config.alerts import is_target_name
 from lookout.config.lines import find_line, find_lines
@@ -152,6 +151,8 @@ def _files_of_store(url: str, folder: Path) -> dict[str, str]:
 
 def _check_targets(settings: Settings) -> Iterator[Problem]:
     """What only Apprise can say of the targets' addresses."""
+    from lookout.alerts.sender import INSTALL, count_recipients, is_installed  # a server sends no messages
+
     if settings.alerts.targets and not is_installed():
         yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
         return

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import EntryPoint, entry_points
 from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 from urllib.parse import unquote
@@ -14,7 +13,6 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import asdict, fields
 
-from lookout.base.logger import get_logger
 from lookout.base.problem import Problem, run_checks
 from lookout.base.setting_types import are_headers
 from lookout.base.url import find_url_mistake
@@ -29,7 +27,10 @@ from lookout.protocols.protocol import AnyProtocol, Protocol
 from lookout.protocols.source import Now, Source
 from lookout.protocols.tables import KindTable
 
-if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
+# What reading a configuration without plug-ins does not need is imported where it is used.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from lookout.protocols.client.session import Session
 
 GROUP: Final = "lookout.protocols"
@@ -41,8 +42,6 @@ _SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
 _LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
 
 _Value = TypeVar("_Value")
-
-log = get_logger("monitor")
 
 
 class PluginError(Exception):
@@ -84,10 +83,14 @@ class PluginSource:
 
     def _log(self, failure: PluginFailed) -> None:
         """Log where it happened, without the error's text, which may hold a secret."""
+        from lookout.base.logger import get_logger
+
         where = "" if failure.__cause__ is None else "".join(format_tb(failure.__cause__.__traceback__, -_FRAMES))
         if where + failure.what != self._logged:
             self._logged = where + failure.what
-            log.error("a plug-in did something wrong", source=self.name, what=failure.what, traceback=where)
+            get_logger("monitor").error(
+                "a plug-in did something wrong", source=self.name, what=failure.what, traceback=where
+            )
 
 
 def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
@@ -190,7 +193,9 @@ def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
     return PluginProtocol(found.name, found.answer, found.settings, found.request, found.parse)
 
 
-def _find_entry(kind: str) -> EntryPoint:
+def _find_entry(kind: str) -> "EntryPoint":
+    from importlib.metadata import entry_points
+
     try:
         provided = entry_points(group=GROUP)
     except Exception as error:  # noqa: BLE001  it raises whatever its parser does
@@ -218,7 +223,7 @@ def find_mistake(found: object, place: str) -> str | None:
     return None
 
 
-def _find_misfit(protocol: Protocol[Any], entry: EntryPoint, declared: Iterable[AnyProtocol]) -> str | None:
+def _find_misfit(protocol: Protocol[Any], entry: "EntryPoint", declared: Iterable[AnyProtocol]) -> str | None:
     """Why a protocol cannot be used beside the declared ones."""
     if protocol.name != entry.name:
         return f"has a Protocol of another name at {entry.value}"
@@ -238,7 +243,7 @@ def _own_keys(settings: type[KindTable]) -> dict[str, tuple[object, object]]:
     return {key.name: (key.type, key.default) for key in fields(settings) if key.name not in shared}
 
 
-def _distribution(entry: EntryPoint) -> str:
+def _distribution(entry: "EntryPoint") -> str:
     if entry.dist is None or not entry.dist.name:  # what is installed may be damaged
         return "an unnamed package"
     return f"{entry.dist.name} {entry.dist.version}"

@@ -1,6 +1,5 @@
 """What a source asks for, and for how long. A configuration can be read with this alone, without an HTTP client."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -33,6 +32,8 @@ class Request:
 @asynccontextmanager
 async def at_most(timeout_s: float) -> AsyncIterator[None]:
     """What happens inside ends after so many seconds, whatever the upstream does (M3)."""
+    import asyncio
+
     try:
         async with asyncio.timeout(timeout_s):
             yield

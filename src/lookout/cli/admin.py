@@ -1,0 +1,302 @@
+"""The commands that ask a running monitor (reload, silence, note), and the one that tries its alerts."""
+
+import http.client
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import click
+import msgspec
+from msgspec import Struct
+
+from lookout.alerts.messages import Message, write_sample
+from lookout.alerts.sender import NotAcceptedError, open_sender
+from lookout.app import reloader
+from lookout.app.notices import ADD_PATH, ANSWER_WITHIN_S, END_PATH, LIST_PATH, Ending, NoticeEntry, Refusal
+from lookout.base.admin_port import CHANGE_HEADER, CONFIG_HEADER, RELOAD_HEADER
+from lookout.base.host_port import host_and_port
+from lookout.base.instants import parse_second
+from lookout.base.unix_socket import can_be_asked, is_unix, path_of, resolve
+from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of, show_status
+from lookout.config.file import read_sending_config
+from lookout.config.settings import Settings
+from lookout.core.notices import NoticeDraft, NoticeKind
+from lookout.public.about import scope_text, time_text
+
+_GRACE_S: Final = 5  # beyond the time in which a monitor answers
+
+T = TypeVar("T")
+
+
+@click.command()
+@config_option
+def reload(config: Path) -> None:
+    """Make the running monitor read its configuration again, without a gap, and show what changed.
+
+    The file is checked first, and has to name the monitor's admin port. Exit code 1 if the monitor did not reload it.
+    """
+    port = _MonitorPort(config, reloader.ANSWER_WITHIN_S, "send the monitor SIGHUP instead")
+    reply = port.post("/reload", RELOAD_HEADER)
+    if reply.http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
+        fail(*reply.decode(reloader.Reloaded).problems, exit_code=NOT_FINE)
+    reloaded = reply.decode_if_ok(reloader.Reloaded, "did not reload")
+    lists = {
+        "added": reloaded.added,
+        "removed": reloaded.removed,
+        "changed": reloaded.changed,
+        "needs a restart": reloaded.needs_restart,
+    }
+    changes = [f"  {what}: {', '.join(names)}" for what, names in lists.items() if names]
+    click.echo("\n".join([f"reloaded {config}" + ("" if changes else ": nothing changed"), *changes]))
+
+
+@click.group()
+def alerts() -> None:
+    """Try the alert messages."""
+
+
+@alerts.command(short_help="Send a sample to each target now.")
+@config_option
+@click.option("--target", metavar="NAME", help="Send only to this target of [alerts.targets].")
+def test(config: Path, target: str | None) -> None:
+    """Send a sample to each target now, and say whether it was accepted; exit code 1 if any was not."""
+    policy = settings_of(config, read_sending_config).alert_policy()
+    targets = policy.targets
+    if not targets:
+        fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
+    if target is not None and target not in targets:
+        fail(f"--target: no target in [alerts.targets] has this name; there is {', '.join(targets)}")
+    chosen = targets if target is None else {target: targets[target]}
+    sample = write_sample(policy.deployment)
+    accepted = [_send_sample(name, address, sample) for name, address in chosen.items()]
+    if not all(accepted):
+        raise SystemExit(NOT_FINE)
+
+
+def _send_sample(name: str, address: str, sample: Message) -> bool:
+    began_s = time.monotonic()
+    with show_status(f"sending to {name}"):
+        try:
+            open_sender(address)(sample)
+        except NotAcceptedError:
+            outcome, hint = "not accepted", "; apprise -v -b test ADDRESS tells why"
+        else:
+            outcome, hint = "accepted", ""
+    click.echo(f"{name}: {outcome} after {time.monotonic() - began_s:.1f} s{hint}")
+    return not hint
+
+
+_NOTICE_OPTIONS: Final = (
+    config_option,
+    click.option(
+        "--service", "services", multiple=True, metavar="NAME", help="A service; may be repeated. Default: all."
+    ),
+    click.option(
+        "--chain",
+        "chains",
+        multiple=True,
+        metavar="ID|NAME",
+        help="A chain; may be repeated. Default: every chain, and services without one.",
+    ),
+    click.option("--from", "from_", metavar="INSTANT", help="When it begins, such as 2026-11-17T14:00Z. Default: now."),
+    click.option("--until", metavar="INSTANT", help="When it ends, such as 2026-11-17T16:00Z."),
+    click.option("--for", "for_", metavar="DURATION", help="How long it lasts, instead: 30min, 2h, 1d."),
+)
+
+
+def _notice_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_NOTICE_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group()
+def silence() -> None:
+    """Hold back alerts of some services and chains for some time.
+
+    What is still bad when the silence ends is reported then, and what was reported before is still reported when it
+    recovers. Nothing public changes. Exit code 1 if the monitor did not do it, 2 if what was asked for is wrong.
+    """
+
+
+@silence.command("add", short_help="Begin a silence.")
+@_notice_options
+@click.option("--why", "text", default="", metavar="TEXT", help="For those who read the list: up to 200 characters.")
+def add_silence(config: Path, **asked: Any) -> None:
+    """Hold back alerts; without --service and --chain all of them. Either --until or --for is needed.
+
+    \b
+    lookout silence add --for 2h --why "moving the squid"
+    lookout silence add --service indexer --chain Polygon --until 2026-11-17T16:00Z
+    """
+    _change("added", config, ADD_PATH, NoticeDraft("silence", **asked))
+
+
+@silence.command("list", short_help="List what is silenced.")
+@config_option
+def list_silences(config: Path) -> None:
+    """List all silences, and the notes that silence alerts, the newest first."""
+    _list("silence", config, lambda entry: entry.silences)
+
+
+@silence.command("end", short_help="End a silence.")
+@config_option
+@click.argument("notice_id", metavar="ID")
+def end_silence(config: Path, notice_id: str) -> None:
+    """End the silence with this ID now: what is bad is reported at once."""
+    _change("ended", config, END_PATH, Ending("silence", notice_id))
+
+
+@click.group()
+def note() -> None:
+    """Publish a note, such as planned maintenance, on the page and in the feeds, beside what is measured.
+
+    It changes no measurement. Exit code 1 if the monitor did not do it, 2 if what was asked for is wrong.
+    """
+
+
+@note.command("add", short_help="Publish a note.")
+@click.argument("text")
+@_notice_options
+@click.option("--silence", "silences", is_flag=True, help="Hold back alerts of its services and chains meanwhile.")
+def add_note(config: Path, **asked: Any) -> None:
+    """Publish TEXT, one line of up to 500 characters. Without --until and --for it is shown until you end it.
+
+    \b
+    lookout note add "Planned maintenance of the squid on Polygon" --service indexer --chain Polygon \\
+        --from 2026-11-17T14:00Z --for 2h --silence
+    """
+    _change("added", config, ADD_PATH, NoticeDraft("note", **asked))
+
+
+@note.command("list", short_help="List the notes.")
+@config_option
+def list_notes(config: Path) -> None:
+    """List all notes that are not over, the newest first."""
+    _list("note", config, lambda entry: entry.kind == "note")
+
+
+@note.command("end", short_help="Take a note away.")
+@config_option
+@click.argument("notice_id", metavar="ID")
+def end_note(config: Path, notice_id: str) -> None:
+    """Take the note with this ID away now."""
+    _change("ended", config, END_PATH, Ending("note", notice_id))
+
+
+def _change(done: str, config: Path, path: str, asked: NoticeDraft | Ending) -> None:
+    port = _open_for_notices(config)
+    try:
+        body = msgspec.json.encode(asked)
+    except UnicodeEncodeError:
+        fail("what is given is not text: it has to be UTF-8")
+    reply = port.post(path, CHANGE_HEADER, body)
+    if reply.http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
+        fail(*reply.decode(Refusal).problems)
+    entry = reply.decode_if_ok(NoticeEntry, "did not do it")
+    click.echo(f"{done} {_describe(entry, port.settings)}")
+
+
+def _list(kind: NoticeKind, config: Path, is_listed: Callable[[NoticeEntry], bool]) -> None:
+    port = _open_for_notices(config)
+    entries = port.get(LIST_PATH).decode_if_ok(tuple[NoticeEntry, ...], "does not list notices")
+    listed = [_describe(entry, port.settings) for entry in entries if is_listed(entry)]
+    click.echo("\n".join(listed) or f"there is no {kind}")
+
+
+def _describe(entry: NoticeEntry, settings: Settings) -> str:
+    names = {chain.id: chain.name for chain in settings.chains}
+    scope = scope_text(entry.services, [names.get(chain_id, f"chain {chain_id}") for chain_id in entry.chains])
+    until_at = None if entry.until is None else parse_second(entry.until)
+    silences = "; alerts are silenced" if entry.silences and entry.kind == "note" else ""
+    when = f"{scope}, {time_text(parse_second(entry.from_), until_at)}{silences}"
+    return "\n  ".join(filter(None, (f"{entry.kind} {entry.id}", entry.text, when)))
+
+
+def _open_for_notices(config: Path) -> "_MonitorPort":
+    return _MonitorPort(config, ANSWER_WITHIN_S, "ask on the machine of the monitor that has the store")
+
+
+class _Error(Struct, frozen=True):
+    error: str
+
+
+class _Reply(NamedTuple):
+    """What a monitor answered."""
+
+    address: str
+    http_code: int
+    body: bytes
+
+    def decode(self, kind: type[T]) -> T:
+        """The body as this, or the end of the command."""
+        try:
+            return msgspec.json.decode(self.body, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            fail(f"what answers at {self.address} is not a monitor", exit_code=NOT_FINE)
+
+    def decode_if_ok(self, kind: type[T], otherwise: str) -> T:
+        """The body as this, or the end of the command, which says what the monitor did not do, and why."""
+        if self.http_code != HTTPStatus.OK:
+            fail(f"what answers at {self.address} {otherwise}: {self.decode(_Error).error}", exit_code=NOT_FINE)
+        return self.decode(kind)
+
+
+class _MonitorPort:
+    """The admin port that a configuration names; a request without an answer ends the command with what to do
+    instead."""
+
+    def __init__(self, config: Path, answer_within_s: float, instead: str) -> None:
+        self._config = config
+        self._wait_s = answer_within_s + _GRACE_S
+        self._instead = instead
+        self.settings = settings_of(config, read_sending_config)
+        self.address = resolve(self.settings.admin.monitor, config.parent)
+        if not can_be_asked(self.address):
+            fail(f"{config}: admin.monitor: names no port to ask; {instead}")
+
+    def get(self, path: str) -> _Reply:
+        return self._request("GET", path, {}, b"")
+
+    def post(self, path: str, header: str, body: bytes = b"") -> _Reply:
+        """``header`` is what keeps browsers from asking this."""
+        meant = quote(os.fsencode(self._config.absolute()))
+        headers = {header: "1", CONFIG_HEADER: meant, "Content-Length": str(len(body))}
+        return self._request("POST", path, headers, body)
+
+    def _request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> _Reply:
+        connection = self._connect()
+        try:
+            connection.request(method, path, body, dict(headers))
+            response = connection.getresponse()
+            return _Reply(self.address, response.status, response.read())
+        except TimeoutError:
+            fail(f"the monitor at {self.address} did not answer within {self._wait_s:g} s", exit_code=NOT_FINE)
+        except (OSError, http.client.HTTPException) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no HTTP"
+            silent = f"no monitor answers at {self.address}, which admin.monitor names: {why}"
+            fail(f"{silent}; one that stands by has no port: {self._instead}", exit_code=NOT_FINE)
+        finally:
+            connection.close()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if is_unix(self.address):
+            return _UnixConnection(path_of(self.address), self._wait_s)
+        host, port = host_and_port(self.address)
+        return http.client.HTTPConnection(host, port, timeout=self._wait_s)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, wait_s: float) -> None:
+        super().__init__("localhost", timeout=wait_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

@@ -1,0 +1,122 @@
+"""The commands that run a process (run, monitor, serve), and the ones that only print.
+
+Each imports what it needs when it is called: a server starts without what a monitor imports.
+"""
+
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lookout.cli.arguments import config_option, fail, settings_of
+
+if TYPE_CHECKING:
+    from lookout.app.reloader import Reloader
+    from lookout.base.problem import Problem
+    from lookout.config.settings import Settings
+    from lookout.config.tables import ServerTable
+
+_SHELLS: Final = ("bash", "zsh", "fish")
+
+
+@click.command()
+@config_option
+def run(config: Path) -> None:
+    """Monitor and serve together, until stopped."""
+    from lookout.app.monitor_and_server import ServerEndedError, monitor_and_serve
+
+    try:
+        _run_reloadable(config, monitor_and_serve)
+    except ServerEndedError as ended:
+        raise SystemExit(ended.exit_code) from None
+
+
+@click.command()
+@config_option
+def monitor(config: Path) -> None:
+    """Probe every source about every 30 seconds and store what was seen, until stopped."""
+    from lookout.app.monitor import monitor as run_monitor
+
+    _run_reloadable(config, run_monitor)
+
+
+def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]") -> None:
+    from lookout.app.log import configure_log
+    from lookout.app.process import block_sighup, run_until_stopped
+    from lookout.app.record import RecordTakenError
+    from lookout.app.reloader import Reloader, log_warnings
+    from lookout.app.sockets import ListenError
+    from lookout.base.clock import SystemClock
+    from lookout.base.pieces import StateError
+    from lookout.config.file import read_sending_config
+    from lookout.store.protocol import StoreError
+
+    block_sighup()
+    settings = settings_of(config, read_sending_config)
+    configure_log(settings.log)
+    log_warnings(settings)
+    reloader = Reloader(config.absolute(), settings, SystemClock())
+    try:
+        run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.request)
+    except (ListenError, RecordTakenError, StateError, StoreError) as error:
+        fail(str(error))
+
+
+@click.command()
+@config_option
+def serve(config: Path) -> None:
+    """Answer with what the monitor stored, until stopped."""
+    from lookout.app.server_process import become_server
+    from lookout.config.file import read_server_config
+
+    become_server(settings_of(config, read_server_config), config.absolute().parent)
+
+
+@click.command("check-config")
+@config_option
+def check_config(config: Path) -> None:
+    """List everything wrong with a configuration, or print "ok"."""
+    from lookout.config.file import read_sending_config
+
+    settings = settings_of(config, read_sending_config)
+    for warning in (*settings.warnings(), *_doubt_connections(settings.server)):
+        click.echo(f"lookout: warning: {config}: {warning}", err=True)
+    click.echo("ok")
+
+
+def _doubt_connections(server: "ServerTable") -> "Iterator[Problem]":
+    from lookout.app.process import count_acceptable_connections
+    from lookout.base.problem import Problem
+
+    of_address, accepted = server.connections_per_address * server.workers, count_acceptable_connections()
+    if of_address >= accepted:
+        what = f"lets one address have {of_address} connections, {server.connections_per_address} to each worker"
+        yield Problem("server.connections_per_address", f"{what}; a process on this machine accepts {accepted}")
+
+
+@click.command("edge-config")
+@config_option
+@click.option("--parameters", "wants_parameters", is_flag=True, help="Print the options that varnishd needs with it.")
+def edge_config(config: Path, wants_parameters: bool) -> None:
+    """Print the configuration of Varnish for these settings."""
+    from lookout.config.file import read_config
+    from lookout.edge.varnish import OriginError, configuration, parameters
+
+    settings = settings_of(config, read_config)
+    try:
+        click.echo(" ".join(parameters()) + "\n" if wants_parameters else configuration(settings), nl=False)
+    except OriginError as error:
+        fail(f"{config}: {error}")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script with which a shell completes commands, options and file names."""
+    from click.shell_completion import get_completion_class
+
+    complete = get_completion_class(shell)
+    if complete is not None:
+        click.echo(complete(context.find_root().command, {}, "lookout", "_LOOKOUT_COMPLETE").source())

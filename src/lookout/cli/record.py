@@ -1,0 +1,248 @@
+"""The commands on what was recorded: backup and restore of the store, and replay of an observation log."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import click
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from lookout.app.backup import Contents, back_up, name_backup, remove_old_backups
+from lookout.app.backup import restore as restore_from
+from lookout.app.process import stopping_signals
+from lookout.base.clock import SystemClock
+from lookout.base.instants import parse_instant, parse_second
+from lookout.cli.arguments import config_option, fail, open_private, settings_of, show_status
+from lookout.config.file import read_config
+from lookout.core.buckets import CHARACTERS, NO_DATA
+from lookout.core.model import Check
+from lookout.documents.reports import history_document, live_document
+from lookout.replay.comparison import (
+    ChangedStretch,
+    ComparedRow,
+    ComparisonError,
+    Figure,
+    HistoryComparison,
+    check_comparable,
+    compare,
+)
+from lookout.replay.replay import LogError, Replay, read_log, run_log
+from lookout.store.protocol import StoreError
+
+_SHOWN_STRETCHES: Final = 20
+_WORDS: Final = {**{character: status for status, character in CHARACTERS.items()}, NO_DATA: "no data"}
+
+
+@click.command()
+@config_option
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="OUT is a folder: name the file by the time, then remove all but the newest N of such files.",
+)
+@click.argument("out", type=click.Path(path_type=Path))
+def backup(config: Path, keep: int | None, out: Path) -> None:
+    """Copy the store into the new file OUT, also while a monitor and servers are using it.
+
+    The file is the same for every kind of store, and restores into any.
+    """
+    settings = settings_of(config, read_config)
+    _end_cleanly()
+    if keep is not None:
+        out /= name_backup(SystemClock().now())
+    try:
+        with show_status(f"backing up into {out.name}"):
+            contents, size = back_up(settings, config.absolute().parent, out)
+        click.echo(f"{out}: {_describe_contents(contents)}; {size:,} bytes")
+        for removed in remove_old_backups(out, keep) if keep is not None else ():
+            click.echo(f"removed {removed}")
+    except StoreError as error:
+        fail(str(error))
+
+
+@click.command()
+@config_option
+@click.option("--force", is_flag=True, help="Replace what is stored.")
+@click.argument("backup", metavar="IN", type=click.Path(path_type=Path))
+def restore(config: Path, backup: Path, force: bool) -> None:
+    """Replace the content of the store with the backup IN, completely or not at all.
+
+    No monitor may be writing to the store. Servers may be running: they then serve what was restored.
+    """
+    settings = settings_of(config, read_config)
+    _end_cleanly()
+    try:
+        with show_status(f"restoring {backup.name}"):
+            contents = restore_from(settings, config.absolute().parent, backup, force=force)
+    except StoreError as error:
+        fail(str(error))
+    click.echo(f"restored {backup}: {_describe_contents(contents)}")
+
+
+def _describe_contents(contents: Contents) -> str:
+    rows, from_, to, generated_at = contents
+    return f"{rows} rows, the history from {from_} to {to}, a report of {generated_at}"
+
+
+def _end_cleanly() -> None:
+    """Treat every signal to stop like Ctrl-C, so that no half-written file stays behind."""
+    for name in stopping_signals():
+        signal.signal(name, signal.default_int_handler)
+
+
+class _Instant(click.ParamType[int]):
+    name = "instant"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return parse_second(value) if len(value) == len("2026-11-01T00:00:00Z") else parse_instant(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command()
+@click.argument("log", type=click.Path(allow_dash=True, path_type=Path))
+@config_option
+@click.option("--until", type=_Instant(), help="Stop at this instant (UTC); default: the end of the log.")
+@click.option("--live", type=click.Path(path_type=Path), help="Write the live report here.")
+@click.option("--history", type=click.Path(path_type=Path), help="Write the history here.")
+@click.option(
+    "--compare",
+    "other",
+    metavar="OTHER",
+    type=click.Path(path_type=Path),
+    help="Show which buckets and uptimes this configuration would have changed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Show the whole comparison as JSON.")
+def replay(  # Click gives each option as a parameter
+    log: Path,
+    config: Path,
+    until: int | None,
+    live: Path | None,
+    history: Path | None,
+    other: Path | None,
+    as_json: bool,
+) -> None:
+    """Run a recorded observation LOG through the policy and write the documents it leads to.
+
+    The thresholds are those of the configuration, so you can try a log with others than it was recorded with; --compare
+    shows what they would have changed. LOG may be - for standard input.
+    """
+    if live is None and history is None and other is None:
+        fail("nothing to do: give --live FILE, --history FILE or --compare FILE")
+    if as_json and other is None:
+        fail("--json is for --compare")
+    configs = [config] if other is None else [config, other]
+    inputs = {os.path.realpath(path) for path in (log, *configs)}
+    for output in (live, history):
+        if output is not None and os.path.realpath(output) in inputs:
+            fail(f"{output} would be overwritten: it is also read from")
+    replays = _replays_of(configs)
+    _run(log, configs, replays, until)
+    ledger = replays[0].ledger
+    if live is not None:
+        _write(live, live_document(ledger.report()).body)
+    if history is not None:
+        _write(history, history_document(ledger.view()).body)
+    if other is not None:
+        comparison = compare(*(replay.ledger.view() for replay in replays))
+        if as_json:
+            click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
+        else:
+            _show(comparison, f"{config} → {other}", Console())
+
+
+def _replays_of(configs: list[Path]) -> list[Replay]:
+    plans = [settings_of(config, read_config).plan() for config in configs]
+    try:
+        check_comparable(plans[0], plans[-1])
+    except ComparisonError as error:
+        fail(str(error))
+    return [Replay(plan) for plan in plans]
+
+
+def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | None) -> None:
+    """Run the log through all replays, and warn of the lines that were left out."""
+    warnings: list[str] = []
+    try:
+        with _open_log(log) as lines, show_status(f"replaying {log.name}"):
+            run_log(read_log(lines, warnings), *replays, until_at=until_at)
+    except OSError as error:
+        fail(f"{log}: {error.strerror}")
+    except LogError as error:
+        fail(f"{log}: {error}")
+    for config, replay in zip(configs, replays, strict=True):
+        if replay.skipped:
+            whose = "the configuration" if len(configs) == 1 else config
+            what = f"{whose} does not have their check or chain (the first: {replay.first_skipped})"
+            warnings.append(f"{replay.skipped} lines skipped: {what}")
+    for warning in warnings:
+        click.echo(f"lookout: warning: {log}: {warning}", err=True)
+
+
+@contextmanager
+def _open_log(log: Path) -> Iterator[BinaryIO]:
+    if str(log) == "-":
+        yield sys.stdin.buffer
+    else:
+        with log.open("rb") as lines:
+            yield lines
+
+
+def _write(path: Path, body: bytes) -> None:
+    with open_private(path) as file:
+        file.write(body)
+
+
+def _show(comparison: HistoryComparison, title: str, console: Console) -> None:
+    """A table of the rows that would change, the first stretches of buckets that do, and a sentence in total."""
+    total = comparison.total
+    table = Table(
+        "check",
+        "buckets",
+        "uptime 24 h",
+        "7 d",
+        "14 d",
+        title=f"{escape(title)}\n{comparison.since} to {comparison.until}",
+    )
+    for row in comparison.rows:
+        if row.changed or any(figure.was != figure.would_be for figure in row.uptime.values()):
+            table.add_row(_name(row), f"{row.changed:,}", *map(_format_figure, row.uptime.values()))
+    table.add_section()
+    table.add_row(f"all {total.rows}", f"{total.changed:,}", *map(_format_figure, total.uptime.values()))
+    console.print(table)
+    stretches = [(row, stretch) for row in comparison.rows for stretch in row.stretches]
+    for row, stretch in stretches[:_SHOWN_STRETCHES]:
+        console.print(f"{_name(row)}: {_describe_stretch(stretch)}", highlight=False)
+    if len(stretches) > _SHOWN_STRETCHES:
+        console.print(f"and {len(stretches) - _SHOWN_STRETCHES} more; --json lists them all")
+    changes = [f"{number:,} from {_WORDS[pair[0]]} to {_WORDS[pair[1]]}" for pair, number in total.changes.items()]
+    console.print(
+        f"{total.changed:,} of {total.buckets:,} buckets would change, in {total.changed_rows} of {total.rows} rows"
+        f"{': ' if changes else ''}{', '.join(changes)}.",
+        highlight=False,
+    )
+    if comparison.left_out:
+        console.print(f"Left out, since only one configuration has them: {', '.join(comparison.left_out)}.")
+
+
+def _name(row: ComparedRow) -> str:
+    return Check(row.service, row.chain_id).name
+
+
+def _format_figure(figure: Figure) -> str:
+    was, would_be = ("-" if share is None else f"{share:.2%}" for share in (figure.was, figure.would_be))
+    return was if figure.was == figure.would_be else f"{was} → {would_be}"
+
+
+def _describe_stretch(stretch: ChangedStretch) -> str:
+    buckets = f"{stretch.buckets} bucket{'s' if stretch.buckets > 1 else ''}"
+    return f"{stretch.since}, {buckets}: {_WORDS[stretch.was]} → {_WORDS[stretch.would_be]}"
