@@ -1,7 +1,6 @@
 """``lookout verify``: any deployment held against the contract."""
 
 import time
-from collections import Counter
 from typing import Final
 
 import click
@@ -94,17 +93,21 @@ def verify(  # Click gives each option as a parameter
         }
         click.echo(msgspec.json.encode(report))
     else:
-        _show(Console(), str(base), findings, doubts, wants_all=wants_all)
+        _show(Console(), findings, doubts, title=f"{base}, by the contract", wants_all=wants_all)
+        rest = f"{summary['pass']} pass, {summary['could not tell']} could not be told"
+        click.echo(
+            f"Of {len(findings)} clauses {summary['fail']} fail, {rest}{'' if wants_all else ' (--all lists them)'}"
+        )
     if any(finding.verdict == "fail" for finding in findings) or (strict and doubts):
         raise SystemExit(NOT_FINE)
 
 
 def _show(
-    console: Console, base: str, findings: list[ClauseFinding], doubts: list[ClauseFinding], *, wants_all: bool
+    console: Console, findings: list[ClauseFinding], doubts: list[ClauseFinding], *, title: str, wants_all: bool
 ) -> None:
-    """What fails, or else what a healthy deployment shows and this one did not; then a line for the rest."""
+    """What fails, or else what a healthy deployment shows and this one did not."""
     failures = [finding for finding in findings if finding.verdict == "fail"]
-    table = Table("clause", "verdict", "what was seen", title=Text(f"{base}, by the contract"))
+    table = Table("clause", "verdict", "what was seen", title=Text(title))
     for clause, verdict, what in findings if wants_all else failures or doubts:
         mark, colour = _MARKS[verdict]
         shown = f"{mark} {verdict}" if console.encoding.startswith("utf") else verdict
@@ -114,7 +117,3 @@ def _show(
     if doubts and not failures:
         ids = ", ".join(finding.clause for finding in doubts)
         console.print(f"A healthy deployment shows these, and this one did not: {ids}", highlight=False)
-    counts = Counter(finding.verdict for finding in findings)
-    rest = f"{counts['pass']} pass, {counts['could not tell']} could not be told"
-    hint = "" if wants_all else " (--all lists them)"
-    console.print(f"Of {len(findings)} clauses {counts['fail']} fail, {rest}{hint}", highlight=False)

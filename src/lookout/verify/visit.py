@@ -12,7 +12,6 @@ from lookout.base.clock import Clock
 from lookout.verify.client import Client, Headers, HttpAnswer, HttpRequest
 from lookout.verify.documents import History, LiveReport, Remark, read_document
 
-MOST_PER_PATH: Final = 40
 _MOST_LOOKS: Final = 10
 # A caller may be let through up to twice the limit where an edge counts by calendar minute (E2).
 LIMIT_PER_MINUTE: Final = 120
@@ -20,7 +19,8 @@ _MOST_TO_BE_REFUSED: Final = 2 * LIMIT_PER_MINUTE + 5
 _LIMIT_WITHIN_MS: Final = 60_000
 _MOST_UNANSWERED: Final = 3
 
-_USUAL: Final[Headers] = (("User-Agent", "lookout-verify"), ("Accept", "*/*"), ("Accept-Encoding", "identity"))
+_USUAL: Final[Headers] = (("User-Agent", "lookout-verify"), ("Accept", "*/*"))
+_IDENTITY: Final = ("Accept-Encoding", "identity")
 _ORIGIN: Final = ("Origin", "https://wallet.example")
 _OTHER_TAG: Final = '"0000000000000000"'
 # What stands in a request for the newest ETag of the document in a coding.
@@ -36,21 +36,15 @@ _CACHE_SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastl
 
 
 class Ask(NamedTuple):
-    """A request under the name of its purpose. ``headers`` replace the usual ones of the same names."""
+    """A request under the name of its purpose; ``tag`` is what is sent in If-None-Match."""
 
     name: str
     method: str = "GET"
     headers: Headers = ()
     suffix: str = ""
+    accept: str = "identity"
+    tag: str = ""
     usual: Headers = _USUAL
-
-
-def _with_tag(name: str, tag: str, accept: str = "identity", method: str = "GET") -> Ask:
-    return Ask(name, method, (("If-None-Match", tag), ("Accept-Encoding", accept)))
-
-
-def _accepting(name: str, accept: str, method: str = "GET") -> Ask:
-    return Ask(name, method, (("Accept-Encoding", accept),))
 
 
 _GET: Final = Ask("get")
@@ -65,23 +59,23 @@ _ASKS: Final = (
     Ask("range", headers=(("Range", "bytes=0-9"),)),
     Ask("accept", headers=(("Accept", "text/html"),)),
     Ask("origin", headers=(_ORIGIN,)),
-    Ask("bare", usual=()),
+    Ask("bare", accept="", usual=()),
     Ask("again"),
-    _accepting("gzip", "gzip"),
-    _accepting("gzip head", "gzip", "HEAD"),
-    _accepting("gzip of a browser", "gzip, deflate, br, zstd"),
-    _accepting("any coding", "*"),
-    _accepting("gzip refused", "gzip;q=0"),
-    _accepting("identity refused", "identity;q=0"),
-    _with_tag("exact", "PLAIN"),
-    _with_tag("weak", "W/PLAIN"),
-    _with_tag("list", f"{_OTHER_TAG}, W/PLAIN"),
-    _with_tag("conditional head", "PLAIN", method="HEAD"),
-    _with_tag("star", "*"),
-    _with_tag("other tag", _OTHER_TAG),
-    _with_tag("gzip exact", "GZIP", "gzip"),
-    _with_tag("gzip for identity", "GZIP"),
-    _with_tag("identity for gzip", "PLAIN", "gzip"),
+    Ask("gzip", accept="gzip"),
+    Ask("gzip head", "HEAD", accept="gzip"),
+    Ask("gzip of a browser", accept="gzip, deflate, br, zstd"),
+    Ask("any coding", accept="*"),
+    Ask("gzip refused", accept="gzip;q=0"),
+    Ask("identity refused", accept="identity;q=0"),
+    Ask("exact", tag="PLAIN"),
+    Ask("weak", tag="W/PLAIN"),
+    Ask("list", tag=f"{_OTHER_TAG}, W/PLAIN"),
+    Ask("conditional head", "HEAD", tag="PLAIN"),
+    Ask("star", tag="*"),
+    Ask("other tag", tag=_OTHER_TAG),
+    Ask("gzip exact", tag="GZIP", accept="gzip"),
+    Ask("gzip for identity", tag="GZIP"),
+    Ask("identity for gzip", tag="PLAIN", accept="gzip"),
     Ask("options", "OPTIONS"),
     Ask(
         "preflight",
@@ -106,7 +100,9 @@ class Exchange(NamedTuple):
     at: int
 
     def __str__(self) -> str:
-        unusual = ", ".join(f"{name}: {text}" for name, text in self.request.headers if (name, text) not in _USUAL)
+        unusual = ", ".join(
+            f"{name}: {text}" for name, text in self.request.headers if (name, text) not in (*_USUAL, _IDENTITY)
+        )
         return f"{self.request.method} {self.request.path}{' with ' if unusual else ''}{unusual}"
 
 
@@ -233,15 +229,13 @@ class _Visitor:
 
     def ask(self, path: str, ask: Ask) -> HttpAnswer | None:
         """The answer; None if nothing is asked any more, or if no ETag is known that would have to be sent back."""
-        headers = dict(ask.usual) | dict(ask.headers)
+        sent = ask.tag
         for mark, coding in _TAG_OF.items():
-            if mark in headers.get("If-None-Match", ""):
-                tag = _find_newest_tag(self.exchanges[path], coding)
-                if tag is None:
-                    return None
-                headers["If-None-Match"] = headers["If-None-Match"].replace(mark, tag)
-        if self._unanswered >= _MOST_UNANSWERED:
+            sent = sent.replace(mark, _find_newest_tag(self.exchanges[path], coding) or mark)
+        if self._unanswered >= _MOST_UNANSWERED or any(mark in sent for mark in _TAG_OF):
             return None
+        more = {"Accept-Encoding": ask.accept, "If-None-Match": sent}
+        headers = dict(ask.usual) | {name: text for name, text in more.items() if text} | dict(ask.headers)
         self._progress(f"{ask.method} {path}")
         request, at = HttpRequest(ask.method, path + ask.suffix, tuple(headers.items())), self.clock.elapsed_ms()
         answer = self._client.send(request, self.options.timeout_s)
