@@ -113,10 +113,7 @@ _WITHOUT_A_CACHE: Final[_Table] = {
         f"HEAD gets what GET does without a body, other methods get 405 with Allow: {_METHODS}",
         gets(200, "head", "gzip head"),
         has_header("etag", ".+", 200, method="HEAD"),
-        _unless_cached(
-            gets(405, "POST", "PATCH", "PROPFIND"),
-            has_header("allow", _METHODS, 405),
-        ),
+        _unless_cached(gets(405, "POST", "PATCH", "PROPFIND"), has_header("allow", _METHODS, 405)),
     ),
     "A4": (
         "the ETag is strong, 16 characters in quotes, and each body has its own",

@@ -4,6 +4,7 @@ and bodies where none belongs."""
 import socket
 import ssl
 import zlib
+from collections.abc import Mapping
 from http.client import HTTPException, HTTPResponse
 from io import BytesIO
 from typing import Final, NamedTuple
@@ -15,21 +16,13 @@ from lookout.base.text import shorten
 _MOST_BYTES: Final = 32 * 1024 * 1024
 _GZIP: Final = 31  # zlib's number for gzip's format
 
-Headers = tuple[tuple[str, str], ...]
-
-
-class HttpRequest(NamedTuple):
-    method: str
-    path: str
-    headers: Headers
-
 
 class HttpAnswer(NamedTuple):
     """An answer, with the names of headers in lower case. ``problem`` says why its body is not whole, or why there is
     no answer: ``http_code`` is then None."""
 
     http_code: int | None
-    headers: Headers
+    headers: tuple[tuple[str, str], ...]
     body: bytes
     problem: str = ""
 
@@ -63,13 +56,13 @@ class Client:
         self._clock = clock
         self._tls = ssl.create_default_context() if base.scheme == "https" else None
 
-    def send(self, request: HttpRequest, timeout_s: float) -> HttpAnswer:
+    def send(self, method: str, path: str, headers: Mapping[str, str], timeout_s: float) -> HttpAnswer:
         """The answer as far as it came within ``timeout_s``."""
         until = self._clock.elapsed_ms() + int(timeout_s * 1000)
         received, problem = bytearray(), ""
         try:
             with self._connect(timeout_s) as connection:
-                connection.sendall(self._encode(request))
+                connection.sendall(self._encode(method, path, headers))
                 while len(received) <= _MOST_BYTES and (part := connection.recv(65_536)):
                     received += part
                     connection.settimeout(max(0.001, (until - self._clock.elapsed_ms()) / 1000))
@@ -79,15 +72,15 @@ class Client:
             problem = str(getattr(error, "strerror", None) or error)
         if len(received) > _MOST_BYTES:
             problem = f"more than {_MOST_BYTES >> 20} MB"
-        return parse_answer(request.method, bytes(received), problem)
+        return parse_answer(method, bytes(received), problem)
 
     def _connect(self, timeout_s: float) -> socket.socket:
         connection = socket.create_connection((self._base.host, self._base.port), timeout_s)
         return connection if self._tls is None else self._tls.wrap_socket(connection, server_hostname=self._base.host)
 
-    def _encode(self, request: HttpRequest) -> bytes:
-        headers = [("Host", self._base.authority), *request.headers, ("Connection", "close")]
-        lines = [f"{request.method} {self._base.prefix}{request.path} HTTP/1.1", *map(": ".join, headers), "", ""]
+    def _encode(self, method: str, path: str, headers: Mapping[str, str]) -> bytes:
+        sent = {"Host": self._base.authority, **headers, "Connection": "close"}
+        lines = [f"{method} {self._base.prefix}{path} HTTP/1.1", *map(": ".join, sent.items()), "", ""]
         return "\r\n".join(lines).encode("latin-1")
 
 

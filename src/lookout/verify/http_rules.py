@@ -30,8 +30,8 @@ def of_answers(question: Question, *codes: int, method: str = "", noun: str = ""
     def judge(visit: Visit) -> Iterator[Remark]:
         for endpoint in visit.endpoints:
             for exchange, answer in endpoint.answers(*codes):
-                is_meant = method in ("", exchange.request.method) and noun in ("", endpoint.noun)
-                is_meant = is_meant and (bool(header) or exchange.request.method != "HEAD")
+                is_meant = method in ("", exchange.method) and noun in ("", endpoint.noun)
+                is_meant = is_meant and (bool(header) or exchange.method != "HEAD")
                 found = question(answer) if is_meant else None
                 seen = f"{header}: {quote(answer.header(header))}" if header else quote(answer.body[:60])
                 if found is not None:
@@ -85,7 +85,7 @@ def gets(http_code: int, *names: str) -> Rule:
 
 def _is_unchanged(endpoint: EndpointVisit, exchange: Exchange | None, answer: HttpAnswer) -> bool:
     """Whether an answer is the document whose ETag was sent back for it."""
-    sent = "" if exchange is None else dict(exchange.request.headers).get("If-None-Match", "")
+    sent = "" if exchange is None else exchange.headers.get("If-None-Match", "")
     tagged = {parse_opaque_tag(other.header("etag")): other.plain_body for _, other in endpoint.answers(200)}
     documents = [body for tag, body in tagged.items() if tag is not None and tag in sent]
     return sent == "*" or (parse_opaque_tag(answer.header("etag")) or "none") in sent or answer.plain_body in documents
@@ -143,7 +143,7 @@ def has_its_own_etag(visit: Visit) -> Iterator[Remark]:
     tags: dict[bytes, set[str | None]] = defaultdict(set)
     for exchange, answer in (pair for endpoint in visit.endpoints for pair in endpoint.answers(200)):
         etag = answer.header("etag")
-        if exchange.request.method == "GET" and etag is not None and not answer.problem:
+        if exchange.method == "GET" and etag is not None and not answer.problem:
             bodies[etag].add(answer.body)
             tags[answer.body].add(parse_opaque_tag(etag))
     for etag, tagged in bodies.items():
@@ -158,7 +158,7 @@ def has_the_matching_etag(visit: Visit) -> Iterator[Remark]:
         plain = {answer.header("etag") for _, answer in endpoint.answers(200) if answer.coding == "identity"}
         packed = {answer.header("etag") for _, answer in endpoint.answers(200)} - plain
         for exchange, answer in endpoint.answers(304):
-            sent, etag = dict(exchange.request.headers).get("If-None-Match", ""), answer.header("etag")
+            sent, etag = exchange.headers.get("If-None-Match", ""), answer.header("etag")
             is_right = etag not in packed if sent == "*" else (parse_opaque_tag(etag) or "none") in sent
             yield FINE if is_right else wrong(f"{exchange} gets 304 with the ETag {quote(etag)}")
 
@@ -167,7 +167,7 @@ def has_an_accepted_coding(visit: Visit) -> Iterator[Remark]:
     """Those who accept gzip get it, and others do not."""
     for endpoint in visit.endpoints:
         for exchange, answer in endpoint.answers(200):
-            accept, is_plain = dict(exchange.request.headers).get("Accept-Encoding", ""), answer.coding == "identity"
+            accept, is_plain = exchange.headers.get("Accept-Encoding", ""), answer.coding == "identity"
             is_right = accept == "*" or is_plain == (not accept.startswith("gzip") or accept == "gzip;q=0")
             yield FINE if is_right else wrong(f"{exchange} gets {answer.coding}")
 
@@ -192,29 +192,22 @@ def read_object(answer: HttpAnswer) -> dict[str, Any]:
         return {}
 
 
-def _list_descriptions(visit: Visit, *paths: str) -> Iterator[tuple[str, HttpAnswer]]:
-    """Those that are served, with their paths."""
-    for _, request, answer, _ in visit.descriptions:
-        if request.path in paths and answer.http_code == 200:
-            yield request.path, answer
-
-
 def serves_descriptions(visit: Visit) -> Iterator[Remark]:
-    served = [path for path, answer in _list_descriptions(visit, *DESCRIPTIONS) if read_object(answer)]
-    for path in DESCRIPTIONS if visit.descriptions else ():
-        yield FINE if path in served else unsure(f"{path} is not served here; it is a convenience")
+    for path in DESCRIPTIONS if visit.live.exchanges else ():
+        is_served = path in visit.descriptions and bool(read_object(visit.descriptions[path]))
+        yield FINE if is_served else unsure(f"{path} is not served here; it is a convenience")
 
 
 def has_permissive_schemas(visit: Visit) -> Iterator[Remark]:
-    for path, answer in _list_descriptions(visit, *_SCHEMAS):
-        closing = _CLOSING.search(answer.plain_body or b"")
-        is_draft = read_object(answer).get("$schema") == _DRAFT
+    for path in visit.descriptions.keys() & {*_SCHEMAS}:
+        closing = _CLOSING.search(visit.descriptions[path].plain_body or b"")
+        is_draft = read_object(visit.descriptions[path]).get("$schema") == _DRAFT
         yield FINE if is_draft and closing is None else wrong(f"{path}: {quote(closing[0]) if closing else 'no draft'}")
 
 
 def has_openapi(visit: Visit) -> Iterator[Remark]:
-    for path, answer in _list_descriptions(visit, _OPENAPI):
-        description = read_object(answer)
+    for path in visit.descriptions.keys() & {_OPENAPI}:
+        description = read_object(visit.descriptions[path])
         version = str(description.get("openapi"))
         yield FINE if version.startswith("3.1") else wrong(f"{path}: openapi is {version}")
         for endpoint in (endpoint for endpoint in visit.endpoints if endpoint.is_served):

@@ -8,18 +8,8 @@ from typing import Final
 
 import msgspec
 
-from lookout.verify.documents import (
-    FINE,
-    LiveReport,
-    Remark,
-    Row,
-    is_integer,
-    list_doubles,
-    read_instant,
-    read_rows,
-    unsure,
-    wrong,
-)
+from lookout.verify import documents
+from lookout.verify.documents import FINE, LiveReport, Remark, Row, is_integer, read_instant, unsure, wrong
 from lookout.verify.visit import Rule, Visit
 from lookout_reader import SERVICES
 from lookout_reader.statuses import CHARACTERS, KNOWN_STATUSES
@@ -86,12 +76,12 @@ def is_readable(visit: Visit) -> Iterator[Remark]:
         if read_instant(report.generated_at) is None:
             yield wrong(f"generatedAt is {report.generated_at}")
         yield FINE if report.checks else wrong("there is no row, and messaging always has one")
-        yield from map(wrong, list_doubles(report.rows))
+        yield from map(wrong, documents.list_doubles(report.rows))
 
 
 @of_report
 def has_fields(report: LiveReport) -> Iterator[Remark]:
-    return (row if isinstance(row, Remark) else FINE for row in read_rows(report.checks, Row))
+    return (row if isinstance(row, Remark) else FINE for row in documents.read_rows(report.checks, Row))
 
 
 @of_rows

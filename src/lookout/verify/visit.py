@@ -2,14 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
-from lookout.verify.client import Client, Headers, HttpAnswer, HttpRequest
+from lookout.verify.client import Client, HttpAnswer
 from lookout.verify.documents import History, LiveReport, Remark, read_document
 
 _MOST_LOOKS: Final = 10
@@ -19,9 +19,8 @@ _MOST_TO_BE_REFUSED: Final = 2 * LIMIT_PER_MINUTE + 5
 _LIMIT_WITHIN_MS: Final = 60_000
 _MOST_UNANSWERED: Final = 3
 
-_USUAL: Final[Headers] = (("User-Agent", "lookout-verify"), ("Accept", "*/*"))
-_IDENTITY: Final = ("Accept-Encoding", "identity")
-_ORIGIN: Final = ("Origin", "https://wallet.example")
+_USUAL: Final = {"User-Agent": "lookout-verify", "Accept": "*/*", "Accept-Encoding": "identity"}
+_ORIGIN: Final = {"Origin": "https://wallet.example"}
 _OTHER_TAG: Final = '"0000000000000000"'
 # What stands in a request for the newest ETag of the document in a coding.
 _TAG_OF: Final = {"PLAIN": "identity", "GZIP": "gzip"}
@@ -40,11 +39,11 @@ class Ask(NamedTuple):
 
     name: str
     method: str = "GET"
-    headers: Headers = ()
+    headers: Mapping[str, str] = {}
     suffix: str = ""
     accept: str = "identity"
     tag: str = ""
-    usual: Headers = _USUAL
+    usual: Mapping[str, str] = _USUAL
 
 
 _GET: Final = Ask("get")
@@ -56,10 +55,10 @@ _ASKS: Final = (
     _GET,
     Ask("head", "HEAD"),
     Ask("query", suffix="?service=indexer&chainId=1&limit=1"),  # what a misguided server might take for parameters
-    Ask("range", headers=(("Range", "bytes=0-9"),)),
-    Ask("accept", headers=(("Accept", "text/html"),)),
-    Ask("origin", headers=(_ORIGIN,)),
-    Ask("bare", accept="", usual=()),
+    Ask("range", headers={"Range": "bytes=0-9"}),
+    Ask("accept", headers={"Accept": "text/html"}),
+    Ask("origin", headers=_ORIGIN),
+    Ask("bare", accept="", usual={}),
     Ask("again"),
     Ask("gzip", accept="gzip"),
     Ask("gzip head", "HEAD", accept="gzip"),
@@ -80,10 +79,10 @@ _ASKS: Final = (
     Ask(
         "preflight",
         "OPTIONS",
-        (_ORIGIN, ("Access-Control-Request-Method", "GET"), ("Access-Control-Request-Headers", "if-none-match")),
+        _ORIGIN | {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "if-none-match"},
     ),
     # Methods that change nothing even where they are wrongly obeyed; an empty POST and PATCH come nearest to it.
-    *(Ask(method, method, (("Content-Length", "0"),)) for method in ("POST", "PATCH", "PROPFIND")),
+    *(Ask(method, method, {"Content-Length": "0"}) for method in ("POST", "PATCH", "PROPFIND")),
     Ask("other path", suffix="/no-such-thing"),
     Ask("slash", suffix="/"),
     _LAST,
@@ -95,15 +94,15 @@ class Exchange(NamedTuple):
     """A request under the name of its purpose, and its answer. ``at`` is on a clock that never jumps."""
 
     name: str
-    request: HttpRequest
+    method: str
+    path: str
+    headers: Mapping[str, str]
     answer: HttpAnswer
     at: int
 
     def __str__(self) -> str:
-        unusual = ", ".join(
-            f"{name}: {text}" for name, text in self.request.headers if (name, text) not in (*_USUAL, _IDENTITY)
-        )
-        return f"{self.request.method} {self.request.path}{' with ' if unusual else ''}{unusual}"
+        unusual = ", ".join(f"{name}: {text}" for name, text in self.headers.items() if _USUAL.get(name) != text)
+        return f"{self.method} {self.path}{' with ' if unusual else ''}{unusual}"
 
 
 class EndpointVisit(NamedTuple):
@@ -141,7 +140,7 @@ class Visit:
     at: int
     live: EndpointVisit
     history: EndpointVisit
-    descriptions: tuple[Exchange, ...] = ()
+    descriptions: dict[str, HttpAnswer] = field(default_factory=dict)  # by path, of those that are served
 
     @property
     def endpoints(self) -> tuple[EndpointVisit, EndpointVisit]:
@@ -187,6 +186,7 @@ def visit(
     """Ask for everything once; if nothing answers the first request, nothing more is asked."""
     visitor = _Visitor(Client(base, clock), options, clock, progress)
     at = clock.now()
+    descriptions: dict[str, HttpAnswer] = {}
     live_path = f"/api/v1/{options.protocol}/liveness"
     history_path = f"{live_path}/history"
     first = visitor.ask(live_path, _GET)
@@ -195,8 +195,8 @@ def visit(
             visitor.ask(live_path, ask)
         for ask in _ASKS:
             visitor.ask(history_path, ask)
-        for path in DESCRIPTIONS:
-            visitor.ask(path, _GET)
+        answers = [(path, visitor.ask(path, _GET)) for path in DESCRIPTIONS]
+        descriptions = {path: answer for path, answer in answers if answer is not None and answer.http_code == 200}
         visitor.ask(live_path, _LAST)  # after the history, whose rows are compared with it (H2)
         if options.wait_s > 0:
             _watch(visitor, (live_path, history_path), sleep)
@@ -206,7 +206,7 @@ def visit(
         at,
         EndpointVisit("live report", live_path, tuple(visitor.exchanges[live_path])),
         EndpointVisit("history", history_path, tuple(visitor.exchanges[history_path])),
-        tuple(exchange for path in DESCRIPTIONS for exchange in visitor.exchanges[path]),
+        descriptions,
     )
 
 
@@ -217,7 +217,7 @@ def parse_opaque_tag(etag: str | None) -> str | None:
 
 
 class _Visitor:
-    """Asks, until several requests had no answer."""
+    """Asks, until several requests had no whole answer."""
 
     def __init__(self, client: Client, options: VisitOptions, clock: Clock, progress: Callable[[str], None]) -> None:
         self.options = options
@@ -235,12 +235,12 @@ class _Visitor:
         if self._unanswered >= _MOST_UNANSWERED or any(mark in sent for mark in _TAG_OF):
             return None
         more = {"Accept-Encoding": ask.accept, "If-None-Match": sent}
-        headers = dict(ask.usual) | {name: text for name, text in more.items() if text} | dict(ask.headers)
-        self._progress(f"{ask.method} {path}")
-        request, at = HttpRequest(ask.method, path + ask.suffix, tuple(headers.items())), self.clock.elapsed_ms()
-        answer = self._client.send(request, self.options.timeout_s)
-        self._unanswered += answer.http_code is None
-        self.exchanges[path].append(Exchange(ask.name, request, answer, at))
+        headers = {**ask.usual, **{name: text for name, text in more.items() if text}, **ask.headers}
+        at, target = self.clock.elapsed_ms(), path + ask.suffix
+        self._progress(f"{ask.method} {target}")
+        answer = self._client.send(ask.method, target, headers, self.options.timeout_s)
+        self._unanswered += bool(answer.problem)
+        self.exchanges[path].append(Exchange(ask.name, ask.method, target, headers, answer, at))
         return answer
 
 

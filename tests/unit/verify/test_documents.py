@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lookout.core.buckets import uptime
 from lookout.verify.clauses import ClauseFinding, verify_visit
-from lookout.verify.client import HttpAnswer, HttpRequest
+from lookout.verify.client import HttpAnswer
 from lookout.verify.documents import History, read_document
 from lookout.verify.history_rules import calculate_uptime, find_change
 from lookout.verify.visit import EndpointVisit, Exchange, Visit
@@ -97,9 +97,7 @@ def judge(live: bytes | None = None, *histories: bytes) -> list[ClauseFinding]:
 
     def serve(noun: str, *bodies: bytes | None) -> EndpointVisit:
         answers = [HttpAnswer(200, (), body) for body in bodies if body is not None]
-        return EndpointVisit(
-            noun, "/", tuple(Exchange("watch", HttpRequest("GET", "/", ()), seen, 0) for seen in answers)
-        )
+        return EndpointVisit(noun, "/", tuple(Exchange("watch", "GET", "/", {}, seen, 0) for seen in answers))
 
     findings = verify_visit(Visit(0, serve("live report", live), serve("history", *histories)))
     return [each for each in findings if each.clause[0] in "RSH" and not each.what.startswith("not shown")]

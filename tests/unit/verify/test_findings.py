@@ -6,14 +6,14 @@ import pytest
 
 from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.verify.clauses import verify_visit
-from lookout.verify.client import HttpAnswer, HttpRequest
+from lookout.verify.client import HttpAnswer
 from lookout.verify.visit import EndpointVisit, Exchange, Visit
 
 CLAUSES = Path(__file__).parents[3] / "clauses.txt"
 
 
 def seen(*answers: HttpAnswer) -> Visit:
-    exchanges = tuple(Exchange("again", HttpRequest("GET", "/", ()), answer, 0) for answer in answers)
+    exchanges = tuple(Exchange("again", "GET", "/", {}, answer, 0) for answer in answers)
     return Visit(0, EndpointVisit("live report", "/", exchanges), EndpointVisit("history", "/", ()))
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lookout.verify.clauses import verify_visit
-from lookout.verify.client import HttpAnswer, HttpRequest
+from lookout.verify.client import HttpAnswer
 from lookout.verify.documents import Verdict
 from lookout.verify.visit import EndpointVisit, Exchange, Visit
 
@@ -19,7 +19,7 @@ def watched(noun: str, looks: list[tuple[int, int]], headers: tuple[tuple[str, s
     for at_s, generated_s in looks:
         minute, second = divmod(generated_s, 60)
         body = json.dumps({"generatedAt": f"2026-11-05T12:{minute:02}:{second:02}.000Z"}).encode()
-        exchanges.append(Exchange("watch", HttpRequest("GET", "/", ()), HttpAnswer(200, headers, body), at_s * 1000))
+        exchanges.append(Exchange("watch", "GET", "/", {}, HttpAnswer(200, headers, body), at_s * 1000))
     return EndpointVisit(noun, "/", tuple(exchanges))
 
 
@@ -80,7 +80,6 @@ def test_a_copy_in_a_cache_may_stand_still_longer() -> None:
 )
 def test_the_rate_limit(made: int, took_s: int, refused: HttpAnswer, verdict: Verdict) -> None:
     answers = [HttpAnswer(200, (), b"")] * (made - 1) + [refused]
-    request = HttpRequest("GET", "/", ())
-    exchanges = [Exchange("limit", request, answer, took_s * 1000) for answer in answers]
+    exchanges = [Exchange("limit", "GET", "/", {}, answer, took_s * 1000) for answer in answers]
     live = EndpointVisit("live report", "/", (exchanges[0]._replace(at=0), *exchanges[1:]))
     assert judge("E2", live, watched("history", []))[0] == verdict
