@@ -114,7 +114,7 @@ def _find_answer(endpoint: EndpointVisit, name: str) -> HttpAnswer | Remark:
     """The answer to a request, or all there is to say of one that has none."""
     exchange = endpoint.find(name)
     if exchange is None:
-        return unsure(f"{endpoint.noun}: {name!r} was not asked, for want of time or of an ETag")
+        return unsure(f"{endpoint.noun}: {name!r} was not asked: earlier answers were not whole, or had no ETag")
     if exchange.answer.http_code is None:
         return wrong(f"{exchange}: {exchange.answer.problem}")
     if exchange.answer.http_code == 429:
