@@ -50,7 +50,6 @@ from lookout_reader import History, LiveReport, Update, effective_status, parse_
 from tests.builders import HOUR, MINUTE
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.descriptions import a_description, an_about
-from tests.integration.broken_replies import dated
 from tests.integration.planted import a_deployment, resources
 from tests.integration.visits import visited
 from tests.nodejs import READER, find_node
@@ -238,7 +237,7 @@ def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
 
 def test_verify_finds_nothing_wrong_with_it(past: Past) -> None:
     real = resources(past.live, past.history)
-    with a_deployment(lambda _: real, dated) as deployment:
+    with a_deployment(lambda _: real) as deployment:
         assert [each for each in verify_visit(visited(deployment.base)) if each.verdict == "fail"] == []
 
 

@@ -21,8 +21,8 @@ from lookout.replay.replay import Replay
 from lookout.state.log import HeadRead, Started
 from lookout.verify.clauses import find_doubts, verify_visit
 from tests.builders import MINUTE, SECOND, a_plan
-from tests.integration.broken_documents import later, sets, top
-from tests.integration.broken_replies import behind, dated
+from tests.integration.broken_documents import later, top
+from tests.integration.broken_replies import behind
 from tests.integration.planted import Break, Edit, Json, a_deployment, a_fresh_ledger, resources
 from tests.integration.served import a_free_port, a_server, publish
 from tests.integration.visits import INCONCLUSIVE, clauses, command, found, visited
@@ -78,7 +78,7 @@ HONEST: Final[dict[str, Callable[[], Ledger]]] = {
 def test_what_is_honestly_published_has_no_finding_and_no_doubt(name: str) -> None:
     ledger = HONEST[name]()
     real = resources(live_document(ledger.report()).body, history_document(ledger.view()).body)
-    with a_deployment(lambda _: real, dated) as deployment:
+    with a_deployment(lambda _: real) as deployment:
         seen = visited(deployment.base)
     findings = verify_visit(seen)
     assert [finding for finding in findings if finding.verdict == "fail"] == []
@@ -102,10 +102,9 @@ INSTANTS: Final = ("observedAt", "lastSuccessAt", "expiresAt")
 NOT_SHOWN: Final[dict[str, tuple[Edit | None, Break | None, set[str]]]] = {
     "nothing the matter": (None, None, set()),
     "a report ten minutes old": (minutes_ago, None, {"M5"}),
-    "a status that is new": (sets("indexer", 1, status="paused"), None, {"R2"}),
     "a history of a new version": (top("history", schemaVersion=2), None, {"H1", "H2", "H3", "H4", "H5", "H10"}),
     "another lifetime": (tuned, None, {"R7"}),
-    "a stopped monitor behind a cache": (minutes_ago, behind("1.1 cache", dated), {"M5"}),
+    "a stopped monitor behind a cache": (minutes_ago, behind("1.1 cache", lambda _asked, _sent: None), {"M5"}),
 }
 
 

@@ -1,7 +1,7 @@
 """``lookout verify``: any deployment held against the contract."""
 
 import time
-from typing import Any, Final
+from typing import Final
 
 import click
 import msgspec
@@ -13,9 +13,9 @@ from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.base.clock import SystemClock
 from lookout.base.instants import format_instant
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.verify.clauses import VERDICTS, ClauseFinding, find_doubts, is_unseen, verify_visit
+from lookout.verify.clauses import VERDICTS, ClauseFinding, find_doubts, verify_visit
 from lookout.verify.documents import Verdict
-from lookout.verify.visit import Visit, VisitOptions, visit
+from lookout.verify.visit import VisitOptions, visit
 
 # A mark and a word beside each colour.
 _MARKS: Final[dict[Verdict, tuple[str, str]]] = {
@@ -81,58 +81,39 @@ def verify(  # Click gives each option as a parameter
         seen = visit(base, options, SystemClock(), time.sleep, lambda text: status.update(Text(text)))
     findings = verify_visit(seen)
     doubts = find_doubts(seen, findings)
+    summary = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
     if wants_json:
-        click.echo(msgspec.json.encode(_to_json(seen, findings, doubts)))
+        report = {
+            "url": str(base),
+            "protocol": protocol,
+            "at": format_instant(seen.at),
+            "findings": [finding._asdict() for finding in findings],
+            "summary": summary,
+            "doubts": [finding.clause for finding in doubts],
+        }
+        click.echo(msgspec.json.encode(report))
     else:
-        _show(Console(), seen, findings, doubts, wants_all=wants_all)
+        _show(Console(), findings, doubts, title=f"{base}, by the contract", wants_all=wants_all)
+        rest = f"{summary['pass']} pass, {summary['could not tell']} could not be told"
+        click.echo(
+            f"Of {len(findings)} clauses {summary['fail']} fail, {rest}{'' if wants_all else ' (--all lists them)'}"
+        )
     if any(finding.verdict == "fail" for finding in findings) or (strict and doubts):
         raise SystemExit(NOT_FINE)
 
 
-def _count_verdicts(findings: list[ClauseFinding]) -> dict[Verdict, int]:
-    return {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
-
-
-def _to_json(seen: Visit, findings: list[ClauseFinding], doubts: list[ClauseFinding]) -> dict[str, Any]:
-    return {
-        "url": seen.base,
-        "protocol": seen.protocol,
-        "at": format_instant(seen.at),
-        "findings": [finding._asdict() for finding in findings],
-        "summary": _count_verdicts(findings),
-        "doubts": [finding.clause for finding in doubts],
-    }
-
-
 def _show(
-    console: Console, seen: Visit, findings: list[ClauseFinding], doubts: list[ClauseFinding], *, wants_all: bool
+    console: Console, findings: list[ClauseFinding], doubts: list[ClauseFinding], *, title: str, wants_all: bool
 ) -> None:
-    """What fails, or else what a healthy deployment shows and this one did not; then a line for the rest."""
-    unseen = [finding for finding in findings if is_unseen(finding)]
+    """What fails, or else what a healthy deployment shows and this one did not."""
     failures = [finding for finding in findings if finding.verdict == "fail"]
-    listed = [finding for finding in findings if finding not in unseen] if wants_all else failures or doubts
-    if listed:
-        console.print(_build_table(console, seen.base, listed))
-    if wants_all and unseen:
-        console.print(f"Not to be seen in this visit: {_list_ids(unseen)}", highlight=False)
-    if doubts and not failures:
-        console.print(f"A healthy deployment shows these, and this one did not: {_list_ids(doubts)}", highlight=False)
-    verdicts = _count_verdicts(findings)
-    console.print(
-        f"Of {len(findings)} clauses {verdicts['fail']} fail, {verdicts['pass']} pass,"
-        f" {verdicts['could not tell']} could not be told{'' if wants_all else ' (--all lists them)'}",
-        highlight=False,
-    )
-
-
-def _list_ids(findings: list[ClauseFinding]) -> str:
-    return ", ".join(finding.clause for finding in findings)
-
-
-def _build_table(console: Console, base: str, findings: list[ClauseFinding]) -> Table:
-    table = Table("clause", "verdict", "what was seen", title=Text(f"{base}, by the contract"))
-    for clause, verdict, what in findings:
+    table = Table("clause", "verdict", "what was seen", title=Text(title))
+    for clause, verdict, what in findings if wants_all else failures or doubts:
         mark, colour = _MARKS[verdict]
         shown = f"{mark} {verdict}" if console.encoding.startswith("utf") else verdict
         table.add_row(clause, Text(shown, colour), Text(what))
-    return table
+    if table.row_count:
+        console.print(table)
+    if doubts and not failures:
+        ids = ", ".join(finding.clause for finding in doubts)
+        console.print(f"A healthy deployment shows these, and this one did not: {ids}", highlight=False)

@@ -1,78 +1,157 @@
-"""Bodies as JSON, what several rules ask of a row, and what a rule says."""
+"""What a rule says, and both documents as far as they can be read."""
 
-import json
-import zlib
 from collections import Counter
-from typing import Any, Final, Literal, NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeGuard, TypeVar
+
+import msgspec
 
 from lookout.base.instants import parse_instant, parse_second
+from lookout.base.text import shorten
 
-SCHEMA_VERSION: Final = 1
-_GZIP: Final = 31  # zlib's number for gzip's format
+_SCHEMA_VERSION: Final = 1
 _LONGEST_QUOTE: Final = 80
 
-Json = dict[str, Any]
-RowIdentity = tuple[str, int | None]
 Verdict = Literal["pass", "fail", "could not tell"]
 
 
 class Remark(NamedTuple):
-    """What one rule says of what it saw."""
+    """What a rule says of one thing that it looked at; of a pass, the table of clauses has the words."""
 
     verdict: Verdict
-    what: str
+    what: str = ""
 
 
-class Unreadable(NamedTuple):
-    why: str
+FINE: Final = Remark("pass")
 
 
-def passed(what: str) -> Remark:
-    return Remark("pass", what)
-
-
-def failed(what: str) -> Remark:
+def wrong(what: str) -> Remark:
     return Remark("fail", what)
 
 
-def inconclusive(what: str) -> Remark:
+def unsure(what: str) -> Remark:
     return Remark("could not tell", what)
 
 
-def quote(found: object) -> str:
-    """What a stranger sent, short and in ASCII."""
-    text = ascii(found)
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A live row of exactly these fields (R2). Those that have a clause of their own may be anything."""
+
+    service: str
+    chain_id: Any
+    status: str
+    reason: str
+    observed_at: Any
+    last_success_at: Any
+    expires_at: Any
+    metrics: Any
+
+    @property
+    def named_metrics(self) -> dict[str, Any]:
+        return self.metrics if isinstance(self.metrics, dict) else {}
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        return {key: number for key, number in self.named_metrics.items() if is_integer(number)}
 
 
-def unpack_gzip(body: bytes, most_bytes: int) -> bytes | None:
-    """What is in a body that is gzip, or None if it is no gzip, not whole, or larger than that."""
-    unpacking = zlib.decompressobj(_GZIP)
+class HistoryRow(msgspec.Struct, frozen=True, rename="camel"):
+    service: str
+    chain_id: Any
+    buckets: str
+    uptime: dict[str, Any]
+
+
+class LiveReport(msgspec.Struct, frozen=True, rename="camel"):
+    schema_version: int
+    generated_at: str
+    checks: list[Any]
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for row in read_rows(self.checks, Row) if isinstance(row, Row)]
+
+
+class History(msgspec.Struct, frozen=True, rename="camel"):
+    schema_version: int
+    generated_at: str
+    bucket_seconds: Annotated[int, msgspec.Meta(ge=1)]
+    retention_days: Annotated[int, msgspec.Meta(ge=1)]
+    to: str
+    from_: str = msgspec.field(name="from")
+    raw_rows: list[Any] = msgspec.field(name="rows")
+
+    @property
+    def bucket_ms(self) -> int:
+        return self.bucket_seconds * 1000
+
+    @property
+    def from_at(self) -> int | None:
+        return _read(parse_second, self.from_)
+
+    @property
+    def to_at(self) -> int | None:
+        return _read(parse_second, self.to)
+
+    @property
+    def length(self) -> int | None:
+        """How many buckets there are, if the borders allow for a whole number."""
+        if self.from_at is None or self.to_at is None or self.to_at < self.from_at:
+            return None
+        buckets, rest = divmod(self.to_at - self.from_at, self.bucket_ms)
+        return None if rest else buckets + 1
+
+    @property
+    def rows(self) -> list[HistoryRow]:
+        return [row for row in read_rows(self.raw_rows, HistoryRow) if isinstance(row, HistoryRow)]
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    schema_version: Any = _SCHEMA_VERSION
+    generated_at: Any = None
+
+
+_Shape = TypeVar("_Shape")
+
+
+def read_document(body: bytes, shape: type[_Shape]) -> _Shape | Remark:
+    """The document in a body, or all there is to say of one that cannot be read, or not by what is known here."""
     try:
-        found = unpacking.decompress(body, most_bytes)
-    except zlib.error:
+        version = msgspec.json.decode(body, type=_Head).schema_version
+        if is_integer(version) and version != _SCHEMA_VERSION:
+            return unsure(f"schemaVersion {version} is not known here")
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return wrong(f"{error}; the body begins with {quote(body[:40])}")
+
+
+def read_generated_at(body: bytes) -> int | None:
+    """When a document was made, as far as it can be read."""
+    try:
+        return read_instant(msgspec.json.decode(body, type=_Head).generated_at)
+    except (msgspec.MsgspecError, RecursionError):
         return None
-    return found if unpacking.eof and not unpacking.unused_data else None
 
 
-def decode_document(body: bytes) -> Json | Unreadable:
-    """The JSON object in a body. One with a key twice is none: readers differ in what they make of it."""
-    try:
-        found = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_build_object)
-    except (ValueError, RecursionError) as error:
-        return Unreadable(f"not JSON ({error}): it begins with {quote(body[:40])}")
-    return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quote(found)}")
+def read_rows(rows: Iterable[object], shape: type[_Shape]) -> Iterator[_Shape | Remark]:
+    """Each row, or what is wrong with its fields."""
+    for row in rows:
+        try:
+            yield msgspec.convert(row, shape)
+        except msgspec.ValidationError as error:
+            yield wrong(f"{error}, in the row {quote(row)}")
 
 
-def read_document(body: bytes, noun: str) -> Json | Remark:
-    """The document in a body, or all there is to be said of one that cannot be read, or not by what is known here."""
-    document = decode_document(body)
-    if isinstance(document, Unreadable):
-        return failed(f"{noun}: {document.why}")
-    version = document.get("schemaVersion")
-    if is_integer(version) and version != SCHEMA_VERSION:
-        return inconclusive(f"{noun}: schemaVersion {version}: a version that is not known here")
-    return document
+def list_doubles(rows: Iterable[Row | HistoryRow]) -> list[str]:
+    return [f"{name} has {times} rows" for name, times in Counter(map(describe_row, rows)).items() if times > 1]
+
+
+def describe_row(row: Row | HistoryRow) -> str:
+    return row.service if row.chain_id is None else f"{row.service} {quote(row.chain_id)}"
+
+
+def quote(found: object) -> str:
+    """What a server sent, short and in ASCII."""
+    return shorten(ascii(found), _LONGEST_QUOTE)
 
 
 def is_integer(found: object) -> TypeGuard[int]:
@@ -80,72 +159,12 @@ def is_integer(found: object) -> TypeGuard[int]:
 
 
 def read_instant(found: object) -> int | None:
-    """An instant with milliseconds, or None where it is not one."""
+    """An instant with milliseconds; None if it is not one."""
+    return _read(parse_instant, found)
+
+
+def _read(parse: Callable[[str], int], found: object) -> int | None:
     try:
-        return parse_instant(found) if isinstance(found, str) else None
+        return parse(found) if isinstance(found, str) else None
     except ValueError:
         return None
-
-
-def read_second(found: object) -> int | None:
-    """An instant without a fraction, or None."""
-    try:
-        return parse_second(found) if isinstance(found, str) else None
-    except ValueError:
-        return None
-
-
-def read_generated_at(body: bytes) -> int | None:
-    """When a document was made, as far as it can be read."""
-    document = decode_document(body)
-    return None if isinstance(document, Unreadable) else read_instant(document.get("generatedAt"))
-
-
-def quote_field(holder: Json, key: str) -> str:
-    return quote(holder[key]) if key in holder else "missing"
-
-
-def describe_row(row: Json) -> str:
-    """How a row is called in a sentence."""
-    service, chain_id = row.get("service"), row.get("chainId")
-    name = service if isinstance(service, str) and service.isascii() and service.isprintable() else quote(service)
-    return name[:40] if chain_id is None else f"{name[:40]} {quote(chain_id)}"
-
-
-def list_identities(rows: object) -> list[RowIdentity]:
-    """Services and chains of the rows, as far as they can be read."""
-    if not isinstance(rows, list):
-        return []
-    found = [(row.get("service"), row.get("chainId")) for row in rows if isinstance(row, dict)]
-    return [
-        (service, chain_id)
-        for service, chain_id in found
-        if isinstance(service, str) and (chain_id is None or is_integer(chain_id))
-    ]
-
-
-def find_difference(one: bytes, other: bytes) -> str | None:
-    """How two bodies cannot be the same document, of one publication or of two; None if they can."""
-    if one == other:
-        return None
-    first, second_ = decode_document(one), decode_document(other)
-    if isinstance(first, Unreadable) or isinstance(second_, Unreadable):
-        return None if isinstance(first, Unreadable) else "a body that is no document"
-    if first.get("generatedAt") == second_.get("generatedAt"):
-        return "another body, with the same generatedAt"
-    for rows in ("checks", "rows"):
-        if list_identities(first.get(rows)) != list_identities(second_.get(rows)):
-            return "other rows"
-    return None
-
-
-def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _build_object(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {quote(key)} stands twice in an object")
-    return found

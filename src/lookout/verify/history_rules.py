@@ -1,236 +1,98 @@
-"""The rules of the history (clauses H), as pure functions of histories, and of the live reports beside them."""
+"""The rules of the history (clauses H), and of documents that move on (M5, H14)."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 from operator import ne
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from lookout.base.instants import format_second
-from lookout.verify.documents import (
-    Json,
-    Remark,
-    RowIdentity,
-    describe_row,
-    failed,
-    inconclusive,
-    is_integer,
-    list_identities,
-    passed,
-    quote,
-    read_document,
-    read_instant,
-    read_second,
-)
+from lookout.verify import documents
+from lookout.verify.documents import FINE, History, HistoryRow, LiveReport, Remark, describe_row, unsure, wrong
+from lookout.verify.visit import EndpointVisit, Rule, Visit
+from lookout_reader import WINDOWS
 from lookout_reader.statuses import CHARACTERS, KNOWN_CHARACTERS, NO_DATA
 
-_BUCKET_S: Final = 300
-_RETENTION_DAYS: Final = 14
-_DAY_S: Final = 86_400
+_LAUNCH: Final = (300, 14)  # both are settings
+_DAY_MS: Final = 86_400_000
 _MIN_KNOWN: Final = 12
 _CHARACTERS: Final = frozenset((*CHARACTERS.values(), NO_DATA))
-_WINDOWS: Final = {"24h": 1, "7d": 7, "14d": 14}
-_FIELDS: Final = ("schemaVersion", "generatedAt", "bucketSeconds", "retentionDays", "from", "to", "rows")
-_ROW_FIELDS: Final = ("service", "chainId", "buckets", "uptime")
+# How long generatedAt may stand still, and how much longer in a shared cache (s-maxage, stale-while-revalidate).
+_STILL_MS: Final = {"live report": 35_000, "history": 75_000}
+_CACHED_MS: Final = {"live report": 60_000, "history": 180_000}
+_STOPPED_MS: Final = 150_000  # not even a row lives longer (R7)
+_AHEAD_MS: Final = 30_000  # what a reader puts up with (C2)
+_PUBLICATION_MS: Final = 500  # at the least (M5)
 
 
-_Fault = Literal["wrong", "null", "one", "a bucket off"]
-
-
-class _Frame(NamedTuple):
-    """The span of a history; instants in seconds."""
-
-    bucket_s: int
-    retention_days: int
-    from_s: int
-    to_s: int
-
-    @property
-    def length(self) -> int | None:
-        """How many buckets there are, if the borders allow for a whole number."""
-        whole, rest = divmod(self.to_s - self.from_s, self.bucket_s)
-        return whole + 1 if rest == 0 and whole >= 0 else None
-
-
-class History(NamedTuple):
-    """A history as far as it can be read; ``problem`` is why there is nothing to read."""
-
-    problem: Remark | None
-    fields: Json
-    frame: _Frame | None
-    rows: list[object]
-
-    def list_buckets(self) -> Iterator[tuple[str, Json, str]]:
-        """The rows that have buckets, with their names."""
-        for row in self.rows:
-            if isinstance(row, dict) and isinstance(row.get("buckets"), str):
-                yield f"history: {describe_row(row)}", row, row["buckets"]
-
-    def read_ended(self) -> dict[RowIdentity, str]:
-        """The buckets that have ended, of the rows of the right length."""
-        length = None if self.frame is None else self.frame.length
-        rows = [(row, buckets) for _, row, buckets in self.list_buckets() if len(buckets) == length]
-        return {identity: buckets[:-1] for row, buckets in rows for identity in list_identities([row])}
-
-
-HistoryRule = Callable[[History], Iterator[Remark]]
-
-
-def read_history(body: bytes) -> History:
-    history = read_document(body, "history")
-    if isinstance(history, Remark):
-        return History(history, {}, None, [])
-    rows = history.get("rows")
-    return History(None, history, _read_frame(history), rows if isinstance(rows, list) else [])
-
-
-def _read_frame(history: Json) -> _Frame | None:
-    bucket_s, days = history.get("bucketSeconds"), history.get("retentionDays")
-    from_at, to_at = read_second(history.get("from")), read_second(history.get("to"))
-    if from_at is None or to_at is None or not isinstance(bucket_s, int) or not isinstance(days, int):
-        return None
-    return _Frame(bucket_s, days, from_at // 1000, to_at // 1000) if bucket_s >= 1 and days >= 1 else None
-
-
-def verify_fields(history: History) -> Iterator[Remark]:
-    if history.problem is not None:
-        yield history.problem
-        return
-    fields = history.fields
-    missing = [field for field in _FIELDS if field not in fields]
-    if missing:
-        yield failed(f"history: without {', '.join(missing)}")
-    if "schemaVersion" in fields and not is_integer(fields["schemaVersion"]):
-        yield failed(f"history: schemaVersion is {quote(fields['schemaVersion'])}, and not the integer 1")
-    if "generatedAt" in fields and read_instant(fields["generatedAt"]) is None:
-        yield failed(f"history: generatedAt is {quote(fields['generatedAt'])}, and not to the millisecond")
-    for field in ("from", "to"):
-        if field in fields and read_second(fields[field]) is None:
-            yield failed(f"history: {field} is {quote(fields[field])}, and not like 2026-11-01T00:00:00Z")
-    for field, launch in (("bucketSeconds", _BUCKET_S), ("retentionDays", _RETENTION_DAYS)):
-        found = fields.get(field, launch)
-        if not is_integer(found) or found < 1:
-            yield failed(f"history: {field} is {quote(found)}")
-        elif found != launch:
-            yield inconclusive(f"history: {field} is {found} instead of {launch}: tuned, it seems")
-    if "rows" in fields and not isinstance(fields["rows"], list):
-        yield failed(f"history: rows is {quote(fields['rows'])}, and not a list")
-    yield passed("all fields are there, instants in their forms")
-
-
-def verify_rows(history: History) -> Iterator[Remark]:
-    for row in history.rows:
-        if not isinstance(row, dict):
-            yield failed(f"history: a row is {quote(row)}, and not an object")
-            continue
-        name, uptime = f"history: {describe_row(row)}", row.get("uptime")
-        missing = [field for field in _ROW_FIELDS if field not in row]
-        if missing:
-            yield failed(f"{name}: without {', '.join(missing)}")
-        if "buckets" in row and not isinstance(row["buckets"], str):
-            yield failed(f"{name}: buckets is {quote(row['buckets'])}")
-        if "uptime" in row and not isinstance(uptime, dict):
-            yield failed(f"{name}: uptime is {quote(uptime)}")
-        elif isinstance(uptime, dict) and not set(_WINDOWS) <= set(uptime):
-            yield failed(f"{name}: uptime without {', '.join(key for key in _WINDOWS if key not in uptime)}")
-    doubles = [identity for identity, times in Counter(list_identities(history.rows)).items() if times > 1]
-    if doubles:
-        yield failed(f"history: {quote(doubles[0])} has more than one row")
-
-
-class DocumentRows(NamedTuple):
-    """The rows of a document, and the instant it was made, if that can be read."""
-
-    identities: tuple[RowIdentity, ...]
-    at: int | None
-
-
-def read_rows(bodies: Iterable[bytes], key: Literal["checks", "rows"]) -> list[DocumentRows]:
-    """The rows of each different document that can be read, each row once."""
-    found = []
-    for body in dict.fromkeys(bodies):
-        document = read_document(body, key)
-        if not isinstance(document, Remark) and isinstance(document.get(key), list):
-            once = tuple(dict.fromkeys(list_identities(document[key])))
-            found.append(DocumentRows(once, read_instant(document.get("generatedAt"))))
-    return found
-
-
-def compare_rows(lives: list[DocumentRows], histories: list[DocumentRows], cache: str | None) -> Remark:
-    """Whether the newest history has the rows of the live report before it, or of the newest one. A history that is
-    older than every live report, or a live report out of a cache, may be of another configuration."""
-    if not lives or not histories:
-        return inconclusive("there are no two documents to compare the rows of")
-    history, newest = histories[-1], lives[-1]
-    not_later = [live for live in lives if live.at is None or history.at is None or live.at <= history.at]
-    live = not_later[-1] if not_later else newest
-    if history.identities in (live.identities, newest.identities):
-        return passed("rows and order are those of the live report")
-    if set(live.identities) == set(history.identities):
-        return failed("history: the rows are in another order than those of the live report")
-    lacking = [identity for identity in live.identities if identity not in history.identities]
-    more = [identity for identity in history.identities if identity not in live.identities]
-    difference = f"history: without {quote(lacking[0])}" if lacking else f"history: with {quote(more[0])}"
-    if not_later and not cache:
-        return failed(f"{difference}, other than the live report")
-    return inconclusive(
-        f"{difference}, other than the live report: perhaps of another configuration; --wait 80 sees the next history"
+def of_history(question: Callable[[History], Iterator[Remark]]) -> Rule:
+    """The rule of the first history, if it can be read."""
+    return lambda visit: (
+        remark for history in visit.histories[:1] if isinstance(history, History) for remark in question(history)
     )
 
 
-def verify_lengths(history: History) -> Iterator[Remark]:
-    frame = history.frame
-    if frame is None or frame.length is None:
-        return  # H1 or H4 says so
-    longest = frame.retention_days * _DAY_S // frame.bucket_s + 1
-    for name, _, buckets in history.list_buckets():
-        if len(buckets) != frame.length:
-            yield failed(f"{name}: {len(buckets)} buckets, where from and to make {frame.length}")
-        elif len(buckets) > longest:
-            yield failed(f"{name}: {len(buckets)} buckets, more than {longest}")
-        else:
-            yield passed(f"every string is {frame.length} characters long, as from and to make it")
+def is_readable(visit: Visit) -> Iterator[Remark]:
+    for history in visit.histories[:1]:
+        if isinstance(history, Remark):
+            yield history
+            continue
+        if documents.read_instant(history.generated_at) is None:
+            yield wrong(f"generatedAt is {history.generated_at}")
+        if None in (history.from_at, history.to_at):
+            yield wrong(f"from is {history.from_}, and to {history.to}")
+        span = history.bucket_seconds, history.retention_days
+        yield FINE if span == _LAUNCH else unsure(f"bucketSeconds and retentionDays are {span}: tuned, it seems")
 
 
-def verify_borders(history: History) -> Iterator[Remark]:
-    fields, frame = history.fields, history.frame
-    if frame is None:
+@of_history
+def has_fields(history: History) -> Iterator[Remark]:
+    for found in documents.read_rows(history.raw_rows, HistoryRow):
+        yield found if isinstance(found, Remark) else FINE
+    yield from map(wrong, documents.list_doubles(history.rows))
+    for row in history.rows:
+        if not WINDOWS.keys() <= row.uptime.keys():
+            yield wrong(f"{describe_row(row)}: uptime has only {', '.join(row.uptime)}")
+
+
+def has_rows_of_the_report(visit: Visit) -> Iterator[Remark]:
+    """The newest documents have the same rows in the same order."""
+    for report, history in zip(visit.reports[-1:], visit.histories[-1:], strict=False):
+        if isinstance(report, LiveReport) and isinstance(history, History):
+            in_report, in_history = ([describe_row(row) for row in rows] for rows in (report.rows, history.rows))
+            differing = ", ".join(sorted({*in_report} ^ {*in_history})[:3]) or "their order"
+            text = f"{differing} differs from the live report; just after a reload, try again in a minute"
+            yield FINE if in_report == in_history else wrong(text)
+
+
+@of_history
+def has_its_length(history: History) -> Iterator[Remark]:
+    most = history.retention_days * _DAY_MS // history.bucket_ms + 1
+    for row in history.rows if history.length is not None else ():
+        is_right = len(row.buckets) == history.length and len(row.buckets) <= most
+        yield FINE if is_right else wrong(f"{describe_row(row)}: {len(row.buckets)} instead of {history.length}")
+
+
+@of_history
+def has_borders(history: History) -> Iterator[Remark]:
+    from_at, to_at, made_at = history.from_at, history.to_at, documents.read_instant(history.generated_at)
+    if from_at is None or to_at is None or made_at is None:
         return
-    wrong = []
-    for name, at in (("from", frame.from_s), ("to", frame.to_s)):
-        if at % frame.bucket_s:
-            wrong.append(f"{name} is {fields[name]}, which is not aligned to {frame.bucket_s} s")
-    if frame.from_s > frame.to_s:
-        wrong.append("from is after to")
-    if frame.from_s < frame.to_s - frame.retention_days * _DAY_S:
-        wrong.append(f"from is more than {frame.retention_days} days before to")
-    generated_at = read_instant(fields.get("generatedAt"))
-    if generated_at is not None and not wrong:
-        filling_s = generated_at // 1000 // frame.bucket_s * frame.bucket_s
-        if filling_s != frame.to_s:
-            now_filling = format_second(filling_s * 1000)
-            wrong.append(f"to is {fields['to']}, but at generatedAt the bucket of {now_filling} was filling")
-    for problem in wrong:
-        yield failed(f"history: {problem}")
-    if not wrong:
-        yield passed("from and to are aligned, and to is the bucket that was filling")
+    is_aligned = from_at % history.bucket_ms == 0 and to_at == made_at // history.bucket_ms * history.bucket_ms
+    is_right = is_aligned and 0 <= to_at - from_at <= history.retention_days * _DAY_MS
+    text = f"from is {history.from_}, to {history.to}, generatedAt {history.generated_at}"
+    yield FINE if is_right else wrong(text)
 
 
-def verify_characters(history: History) -> Iterator[Remark]:
-    for name, _, buckets in history.list_buckets():
-        strange = sorted(set(buckets) - _CHARACTERS)
-        if strange:
-            yield inconclusive(f"{name}: the character {quote(strange[0])} is not known here; new ones may appear")
-        else:
-            yield passed("all characters are known")
+@of_history
+def has_known_characters(history: History) -> Iterator[Remark]:
+    strange = sorted({*"".join(row.buckets for row in history.rows)} - _CHARACTERS)
+    yield unsure(f"{documents.quote(strange)} are not known here; new ones may appear") if strange else FINE
 
 
 class _Window(NamedTuple):
-    """The uptime of a row over one window: what the history says, and what its last ``shown`` buckets make."""
+    """The uptime of a row over one window: what the history says, and the last ``shown`` buckets that it is made of."""
 
-    name: str
-    said: object
+    said: Any
     buckets: str
     shown: int
 
@@ -238,108 +100,106 @@ class _Window(NamedTuple):
     def right(self) -> float | None:
         return calculate_uptime(self.buckets[-self.shown :])
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether the history is longer than the window."""
-        return self.shown < len(self.buckets)
 
-    def find_fault(self) -> tuple[_Fault, Remark] | None:
-        name, said, right = self.name, self.said, self.right
-        if said is not None and (isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= 1):
-            return "wrong", failed(f"{name} is {quote(said)}, and not a number from 0 to 1")
-        if said == right:
-            return None
-        if set(self.buckets) - _CHARACTERS:
-            return "wrong", inconclusive(f"{name} is {said}, in a row with characters that are not known here")
-        if said is None or right is None:
-            known = _count_known(self.buckets[-self.shown :])
-            return "null", failed(f"{name} is {'null' if said is None else said} with {known} known buckets")
-        if said == 1:
-            return "one", failed(f"{name} is 1, although not every known bucket is c; it has to be {right}")
-        neighbours = self.buckets[-self.shown - 1 :], self.buckets[-self.shown :][1:]
-        if self.is_cut and said in map(calculate_uptime, neighbours):
-            text = f"{name} is {said}, which is that of a bucket more or less; it has to be {right}"
-            return "a bucket off", failed(text)
-        return "wrong", failed(f"{name} is {said}, and has to be {right}")
+def of_windows(question: Callable[[_Window], bool | None]) -> Rule:
+    """The rule of every uptime whose row is of the right length, and has known characters alone."""
+
+    def judge(history: History) -> Iterator[Remark]:
+        for row in history.rows:
+            if len(row.buckets) != history.length or {*row.buckets} - _CHARACTERS:
+                continue
+            for name in WINDOWS.keys() & row.uptime.keys():
+                shown = min(len(row.buckets), WINDOWS[name] // history.bucket_seconds + 1)
+                window = _Window(row.uptime[name], row.buckets, shown)
+                answer = question(window)
+                text = f"{describe_row(row)}: {name} is {window.said} instead of {window.right}"
+                if answer is not None:
+                    yield FINE if answer else wrong(text)
+
+    return of_history(judge)
 
 
-def _list_windows(history: History) -> Iterator[_Window]:
-    frame = history.frame
-    for name, row, buckets in history.list_buckets():
-        uptime = row.get("uptime")
-        if frame is None or len(buckets) != frame.length or not isinstance(uptime, dict):
-            continue
-        for window, days in _WINDOWS.items():
-            if window in uptime:
-                shown = min(len(buckets), days * _DAY_S // frame.bucket_s + 1)
-                yield _Window(f"{name}: {window}", uptime[window], buckets, shown)
+@of_windows
+def has_uptime(window: _Window) -> bool | None:
+    return None if None in (window.said, window.right) else window.said == window.right
 
 
-def _of_windows(kind: _Fault, right: str, is_shown_by: Callable[[_Window], bool]) -> HistoryRule:
-    """The rule that no uptime has a kind of fault; windows that can have it and have none say ``right``."""
-
-    def verify(history: History) -> Iterator[Remark]:
-        for window in _list_windows(history):
-            fault = window.find_fault()
-            if fault is not None and fault[0] == kind:
-                yield fault[1]
-            elif fault is None and is_shown_by(window):
-                yield passed(right)
-
-    return verify
+@of_windows
+def is_null_if_little_is_known(window: _Window) -> bool | None:
+    return (window.said is None) == (window.right is None)
 
 
-verify_uptime: Final = _of_windows(
-    "wrong", "uptime is c / (c + k + d + u), to 4 decimals", lambda window: window.right is not None
-)
-verify_null_uptime: Final = _of_windows(
-    "null", "uptime is null exactly where fewer than 12 buckets are known", lambda _: True
-)
-verify_whole_uptime: Final = _of_windows(
-    "one", "uptime is 1 only where every known bucket is c", lambda window: window.right is not None
-)
-verify_window: Final = _of_windows(
-    "a bucket off",
-    "a window holds the buckets that start within it",
-    lambda window: window.right is not None and window.is_cut,
-)
+@of_windows
+def is_1_only_if_all_are_current(window: _Window) -> bool | None:
+    return None if window.right is None else window.said != 1 or window.right == 1
 
 
 def calculate_uptime(buckets: str) -> float | None:
     """Uptime as the contract has it, from the characters themselves."""
-    current, total = buckets.count(CHARACTERS["current"]), _count_known(buckets)
-    if total < _MIN_KNOWN:
+    current, known = buckets.count(CHARACTERS["current"]), sum(map(buckets.count, KNOWN_CHARACTERS))
+    if known < _MIN_KNOWN:
         return None
-    rounded = round(Fraction(current * 10_000, total))  # half to even
-    return (rounded if current == total else min(rounded, 9_999)) / 10_000
+    rounded = round(Fraction(current * 10_000, known))  # half to even
+    return (rounded if current == known else min(rounded, 9_999)) / 10_000
 
 
-def _count_known(buckets: str) -> int:
-    return sum(map(buckets.count, KNOWN_CHARACTERS))
+def keeps_ended_buckets(visit: Visit) -> Iterator[Remark]:
+    readable = [history for history in visit.histories if isinstance(history, History)]
+    for before, after in pairwise(readable):
+        changed = find_change(before, after)
+        yield FINE if changed is None else wrong(f"a bucket of {changed} changed")
 
 
-def find_change(before: bytes, after: bytes) -> RowIdentity | None:
+def find_change(before: History, after: History) -> str | None:
     """A row in which a bucket differs that had ended in both histories."""
-    one, other = read_history(before), read_history(after)
-    if one.frame is None or other.frame is None or one.frame.bucket_s != other.frame.bucket_s:
+    if before.from_at is None or after.from_at is None or before.bucket_ms != after.bucket_ms:
         return None
-    moved, rest = divmod(other.frame.from_s - one.frame.from_s, other.frame.bucket_s)
-    if moved < 0 or rest:
-        return None  # other buckets altogether
-    earlier = one.read_ended()
-    for identity, ended in other.read_ended().items():
-        if any(map(ne, earlier.get(identity, "")[moved:], ended)):
-            return identity
+    moved, rest = divmod(after.from_at - before.from_at, after.bucket_ms)
+    earlier = {describe_row(row): row.buckets[:-1] for row in before.rows}
+    for row in after.rows if moved >= 0 and not rest else ():
+        if any(map(ne, earlier.get(describe_row(row), "")[moved:], row.buckets[:-1])):
+            return describe_row(row)
     return None
 
 
-def verify_ended_buckets(bodies: Iterable[bytes]) -> Iterator[Remark]:
-    """Each history is compared with the one before it, so that no more than two are in memory."""
-    readable = [body for body in dict.fromkeys(bodies) if read_history(body).read_ended()]
-    for before, after in pairwise(readable):
-        changed = find_change(before, after)
-        if changed is not None:
-            yield failed(f"history: an ended bucket of {quote(changed)} changed")
+def _list_dated(endpoint: EndpointVisit, *names: str) -> list[tuple[int, int]]:
+    """When answers to these requests, or to all, were asked for, and their generatedAt."""
+    found = [
+        (exchange.at, documents.read_generated_at(answer.plain_body or b""))
+        for exchange, answer in endpoint.answers(200)
+        if exchange.name in names or not names
+    ]
+    return [(asked_at, at) for asked_at, at in found if at is not None]
+
+
+def moves(noun: str, watch_s: int) -> Rule:
+    """The rule that generatedAt moves on, but not with each answer. Only --wait says that the monitor is to run."""
+
+    def judge(visit: Visit) -> Iterator[Remark]:
+        endpoint = visit.live if noun == visit.live.noun else visit.history
+        seen, watched = _list_dated(endpoint), _list_dated(endpoint, "watch")
+        if not seen:
             return
-    if len(readable) > 1:
-        yield passed(f"no ended bucket changed in {len(readable)} histories")
+        instants, took_ms = {at for _, at in seen}, seen[-1][0] - seen[0][0]
+        if len(instants) > 3 + took_ms / _PUBLICATION_MS and not visit.cache:
+            yield wrong(f"{len(instants)} instants in {len(seen)} answers: it is the instant of serving")
+        elif len(watched) > 1:
+            (began_at, first_at), (ended_at, last_at) = watched[0], watched[-1]
+            text = f"it moved by {(last_at - first_at) / 1000:.0f} s in {(ended_at - began_at) / 1000:.0f} s"
+            still_ms = (ended_at - began_at) - (last_at - first_at)
+            if still_ms > _STILL_MS[noun] + (_CACHED_MS[noun] if visit.cache else 0):
+                yield wrong(f"{text}: the monitor has stopped, or publishes too rarely")
+            else:
+                yield FINE if last_at > first_at else unsure(f"{text}, which is too short to tell")
+        else:
+            stopped = ", and the monitor seems to have stopped" if looks_stopped(visit) else ""
+            yield unsure(
+                f"it was {(visit.at - seen[0][1]) / 1000:.0f} s old{stopped}; --wait {watch_s} watches it move"
+            )
+
+    return judge
+
+
+def looks_stopped(visit: Visit) -> bool:
+    """Whether the live report is older than any that a monitor keeps up to date, or not of this time at all."""
+    return any(not -_AHEAD_MS <= visit.at - at <= _STOPPED_MS for _, at in _list_dated(visit.live)[:1])

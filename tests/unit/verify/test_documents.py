@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lookout.core.buckets import uptime
-from lookout.verify.clauses import ClauseFinding, is_unseen, verify_visit
-from lookout.verify.client import HttpAnswer, HttpRequest
-from lookout.verify.documents import Unreadable, decode_document, find_difference
-from lookout.verify.history_rules import DocumentRows, calculate_uptime, compare_rows, find_change
+from lookout.verify.clauses import ClauseFinding, verify_visit
+from lookout.verify.client import HttpAnswer
+from lookout.verify.documents import History, read_document
+from lookout.verify.history_rules import calculate_uptime, find_change
 from lookout.verify.visit import EndpointVisit, Exchange, Visit
 
 AT = "2026-11-05T12:00:00.000Z"
@@ -92,22 +92,25 @@ def put(document: Any, way: tuple[str | int, ...], value: object) -> bytes:
     return json.dumps(changed).encode()
 
 
-def judge(live: bytes | None = None, history: bytes | None = None) -> list[ClauseFinding]:
+def judge(live: bytes | None = None, *histories: bytes) -> list[ClauseFinding]:
     """What the documents themselves show of the clauses."""
 
-    def serve(noun: str, body: bytes | None) -> EndpointVisit:
-        seen = () if body is None else (Exchange("again", HttpRequest("GET", "/", ()), HttpAnswer(200, (), body), 0),)
-        return EndpointVisit(noun, "/", seen)
+    def serve(noun: str, *bodies: bytes | None) -> EndpointVisit:
+        answers = [HttpAnswer(200, (), body) for body in bodies if body is not None]
+        return EndpointVisit(noun, "/", tuple(Exchange("watch", "GET", "/", {}, seen, 0) for seen in answers))
 
-    findings = verify_visit(Visit("", "", 0, serve("live report", live), serve("history", history), ()))
-    letters = "RS" if history is None else "H" if live is None else "RSH"
-    return [each for each in findings if each.clause[0] in letters and each.clause != "H14" and not is_unseen(each)]
+    findings = verify_visit(Visit(0, serve("live report", live), serve("history", *histories)))
+    return [each for each in findings if each.clause[0] in "RSH" and not each.what.startswith("not shown")]
+
+
+def clauses(findings: list[ClauseFinding], verdict: str) -> set[str]:
+    return {each.clause for each in findings if each.verdict == verdict}
 
 
 def test_ordinary_documents_have_no_failure() -> None:
     findings = judge(json.dumps(LIVE).encode(), json.dumps(HISTORY).encode())
-    assert {finding.verdict for finding in findings} == {"pass"}
-    assert len(findings) > 20
+    assert clauses(findings, "fail") == set()
+    assert len(clauses(findings, "pass")) > 20
 
 
 @given(st.sampled_from(places(LIVE)), values)
@@ -117,11 +120,8 @@ def test_no_live_report_is_too_strange_to_be_judged(way: tuple[str | int, ...], 
 
 @given(st.sampled_from(places(HISTORY)), values)
 def test_no_history_is_too_strange_to_be_judged(way: tuple[str | int, ...], value: object) -> None:
-    body = put(HISTORY, way, value)
-    judge(json.dumps(LIVE).encode(), body)
-    find_change(json.dumps(HISTORY).encode(), body)
-    find_change(body, json.dumps(HISTORY).encode())
-    find_difference(json.dumps(HISTORY).encode(), body)
+    body, whole = put(HISTORY, way, value), json.dumps(HISTORY).encode()
+    judge(json.dumps(LIVE).encode(), whole, body, whole)
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,11 @@ def test_no_history_is_too_strange_to_be_judged(way: tuple[str | int, ...], valu
         pytest.param(b'{"a": Infinity}', id="infinity"),
         pytest.param(b"[" * 100_000, id="deep"),
         pytest.param(b"1" * 10_000, id="long number"),
-        pytest.param(b'{"a": [{"b": 1, "c": 2, "b": 1}]}', id="a key twice"),
     ],
 )
 def test_what_is_no_json_object_is_a_failure(body: bytes) -> None:
-    assert isinstance(decode_document(body), Unreadable)
-    assert [finding.clause for finding in judge(live=body)] == ["R1"]
-    assert [finding.clause for finding in judge(history=body) if finding.verdict == "fail"] == ["H1"]
+    assert clauses(judge(body), "fail") == {"R1"}
+    assert clauses(judge(None, body), "fail") == {"H1"}
 
 
 @given(st.text("ckdu?.-", max_size=400))
@@ -159,54 +157,15 @@ def test_uptime_counted_from_characters_is_the_monitors_own(buckets: str) -> Non
 )
 def test_a_lifetime_of_all_rows_may_be_tuned(lifetime: str, verdict: str) -> None:
     body = put(LIVE, ("checks", 0, "expiresAt"), f"2026-11-05T{lifetime}")
-    assert [found.verdict for found in judge(live=body) if found.clause == "R7"] == [verdict]
+    assert [found.verdict for found in judge(body) if found.clause == "R7"] == [verdict]
 
 
-def test_bodies_of_one_publication_or_of_two() -> None:
-    one = json.dumps(LIVE).encode()
-    assert find_difference(one, one) is None
-    assert find_difference(one, put(LIVE, ("generatedAt",), AT)) is None
-    assert (
-        find_difference(one, put(LIVE, ("checks", 0, "reason"), "behind")) == "another body, with the same generatedAt"
-    )
-    assert find_difference(one, put(LIVE, (), {"generatedAt": AT, "checks": []})) == "other rows"
-    assert find_difference(one, b"<html>") == "a body that is no document"
-
-
-def rows(names: str, at: int | None) -> DocumentRows:
-    return DocumentRows(tuple((name, 1) for name in names), at)
-
-
-@pytest.mark.clause("H2")
-@pytest.mark.parametrize(
-    ("lives", "histories", "cache", "verdict"),
-    [
-        pytest.param([("ab", 9)], [("ab", 0)], None, "pass", id="the same rows, of two moments"),
-        pytest.param([("ab", 9)], [("a", 9)], None, "fail", id="a row less, of one moment"),
-        pytest.param([("a", 9)], [("ab", 9)], None, "fail", id="a row more, of one moment"),
-        pytest.param([("ab", 9)], [("ba", 0)], None, "fail", id="another order, of two moments"),
-        pytest.param([("ab", 9)], [("a", 0)], None, "could not tell", id="a history that is older may be of others"),
-        pytest.param([("ab", 0)], [("a", 9)], None, "fail", id="a history that is newer has to have them"),
-        pytest.param([("ab", 0)], [("a", 9)], "via", "could not tell", id="unless a cache kept the live report"),
-        pytest.param([("ab", 5), ("ab", 9)], [("a", 0), ("a", 7)], None, "fail", id="between two live reports"),
-        pytest.param([("a", 5), ("ab", 9)], [("a", 7)], None, "pass", id="a configuration changed after it"),
-        pytest.param([("a", 5), ("ab", 7)], [("a", 3), ("ab", 9)], None, "pass", id="a configuration changed in both"),
-        pytest.param([("a", 0), ("ab", 8)], [("ab", 6)], None, "pass", id="a configuration changed before it"),
-        pytest.param([("ab", 9)], [("a", None)], None, "fail", id="no instant is no excuse"),
-        pytest.param([], [("a", 0)], None, "could not tell", id="no live report"),
-        pytest.param([("a", 0)], [], None, "could not tell", id="no history"),
-    ],
-)
-def test_both_documents_have_the_same_rows(
-    lives: list[tuple[str, int | None]], histories: list[tuple[str, int | None]], cache: str | None, verdict: str
-) -> None:
-    assert compare_rows([rows(*live) for live in lives], [rows(*past) for past in histories], cache).verdict == verdict
-
-
-def a_history(from_: str, to: str, *buckets: str, bucket_s: int = 300) -> bytes:
-    rows = [{"service": "indexer", "chainId": chain_id, "buckets": each} for chain_id, each in enumerate(buckets, 1)]
+def a_history(from_: str, to: str, *buckets: str, bucket_s: int = 300) -> History:
+    rows = [HISTORY["rows"][0] | {"chainId": chain_id, "buckets": each} for chain_id, each in enumerate(buckets, 1)]
     span = {"from": f"2026-11-05T{from_}:00Z", "to": f"2026-11-05T{to}:00Z"}
-    return json.dumps({**span, "bucketSeconds": bucket_s, "retentionDays": 14, "rows": rows}).encode()
+    history = read_document(json.dumps(HISTORY | span | {"bucketSeconds": bucket_s, "rows": rows}).encode(), History)
+    assert isinstance(history, History)
+    return history
 
 
 @pytest.mark.parametrize(
@@ -215,10 +174,10 @@ def a_history(from_: str, to: str, *buckets: str, bucket_s: int = 300) -> bytes:
         pytest.param(a_history("10:00", "10:15", "ckdu", "cccc"), None, id="the same"),
         pytest.param(a_history("10:00", "10:15", "ckdc", "cccu"), None, id="the bucket that fills"),
         pytest.param(a_history("10:05", "10:20", "kdu-", "cccc"), None, id="moved on"),
-        pytest.param(a_history("10:05", "10:20", "kduu", "cucc"), ("indexer", 2), id="moved on, and changed"),
-        pytest.param(a_history("10:05", "10:20", "uduu", "cccc"), ("indexer", 1), id="its first bucket"),
+        pytest.param(a_history("10:05", "10:20", "kduu", "cucc"), "indexer 2", id="moved on, and changed"),
+        pytest.param(a_history("10:05", "10:20", "uduu", "cccc"), "indexer 1", id="its first bucket"),
         pytest.param(a_history("10:00", "10:10", "ckd", "ccu"), None, id="set back"),
-        pytest.param(a_history("10:00", "10:10", "cud", "ccu"), ("indexer", 1), id="set back, and changed"),
+        pytest.param(a_history("10:00", "10:10", "cud", "ccu"), "indexer 1", id="set back, and changed"),
         pytest.param(a_history("11:00", "11:15", "uuuu", "uuuu"), None, id="nothing in common"),
         pytest.param(a_history("10:00", "10:15", "kk", "kk", bucket_s=900), None, id="longer buckets"),
         pytest.param(a_history("10:02", "10:17", "uuuu", "uuuu"), None, id="between the buckets"),
@@ -226,5 +185,5 @@ def a_history(from_: str, to: str, *buckets: str, bucket_s: int = 300) -> bytes:
         pytest.param(a_history("10:00", "10:15", "ckdu", "cccc", "uuuu"), None, id="a row more"),
     ],
 )
-def test_ended_buckets_of_two_histories(later: bytes, changed: object) -> None:
+def test_ended_buckets_of_two_histories(later: History, changed: object) -> None:
     assert find_change(a_history("10:00", "10:15", "ckdu", "cccc"), later) == changed

@@ -1,22 +1,20 @@
-"""Findings as they are merged and shown, and the clauses there are."""
+"""Findings as they are shown, and the clauses there are."""
 
 from pathlib import Path
 
 import pytest
 
 from lookout.base.base_url import BaseUrlError, parse_base_url
-from lookout.verify.clauses import merge_remarks, verify_visit
-from lookout.verify.client import HttpAnswer, HttpRequest
-from lookout.verify.documents import failed, inconclusive, passed, quote
-from lookout.verify.visit import EndpointVisit, Exchange, Visit, parse_opaque_tag
+from lookout.verify.clauses import verify_visit
+from lookout.verify.client import HttpAnswer
+from lookout.verify.visit import EndpointVisit, Exchange, Visit
 
 CLAUSES = Path(__file__).parents[3] / "clauses.txt"
 
 
 def seen(*answers: HttpAnswer) -> Visit:
-    exchanges = tuple(Exchange("again", HttpRequest("GET", "/", ()), answer, 0) for answer in answers)
-    live, history = EndpointVisit("live report", "/", exchanges), EndpointVisit("history", "/", ())
-    return Visit("http://host", "protocol", 0, live, history, ())
+    exchanges = tuple(Exchange("again", "GET", "/", {}, answer, 0) for answer in answers)
+    return Visit(0, EndpointVisit("live report", "/", exchanges), EndpointVisit("history", "/", ()))
 
 
 def test_every_clause_but_the_readers_gets_one_finding_in_the_contracts_order() -> None:
@@ -26,21 +24,13 @@ def test_every_clause_but_the_readers_gets_one_finding_in_the_contracts_order() 
     assert {finding.verdict for finding in findings} == {"could not tell"}
 
 
-def test_the_worst_verdict_of_a_clause_wins_with_its_own_texts() -> None:
-    remarks = [passed("fine"), failed("a"), inconclusive("?"), failed("b"), failed("a")]
-    assert merge_remarks(remarks) == failed("a; b")
-    assert merge_remarks(remarks[:1] + remarks[2:3]) == inconclusive("?")
-
-
-def test_many_texts_are_counted() -> None:
-    assert merge_remarks(failed(str(number)) for number in range(9)) == failed("0; 1; 2; and 6 more")
-
-
-def test_what_a_stranger_sent_cannot_reach_the_terminal() -> None:
-    shown = quote("\x1b[31m\u202e" + "x" * 1000)
-    assert shown.isascii()
-    assert shown.isprintable()
-    assert len(shown) <= 83
+def test_a_failure_has_its_first_texts_without_a_servers_control_characters() -> None:
+    wrong = [HttpAnswer(200, (("content-type", f"\x1b[31m\u202e{number}"),), b"") for number in range(9)]
+    (finding,) = (finding for finding in verify_visit(seen(*wrong)) if finding.clause == "A3")
+    assert finding.verdict == "fail"
+    assert finding.what.isascii()
+    assert finding.what.isprintable()
+    assert finding.what.endswith("; and 6 more")
 
 
 @pytest.mark.parametrize(
@@ -67,14 +57,6 @@ def test_addresses_that_can_be_used(url: str, base: str) -> None:
 def test_addresses_that_cannot(url: str) -> None:
     with pytest.raises(BaseUrlError):
         parse_base_url(url)
-
-
-@pytest.mark.parametrize(
-    ("etag", "tag"),
-    [('"abc"', '"abc"'), ('W/"abc"', '"abc"'), ("abc", None), ('"a"b"', None), ("", None), (None, None), ("*", None)],
-)
-def test_entity_tags(etag: str | None, tag: str | None) -> None:
-    assert parse_opaque_tag(etag) == tag
 
 
 @pytest.mark.parametrize(
