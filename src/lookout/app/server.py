@@ -17,7 +17,7 @@ from lookout.base.deadline import ends_within
 from lookout.base.host_port import format_host_port
 from lookout.base.logger import get_logger
 from lookout.base.unix_socket import resolve
-from lookout.config.server_settings import ServerSettings
+from lookout.config.tables import ServerSettings
 from lookout.server.callers import Callers
 from lookout.server.connection import STALLED_S, HttpServer, Limits
 from lookout.server.follower import Follower

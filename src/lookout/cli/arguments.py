@@ -12,8 +12,8 @@ from click.core import ParameterSource
 from lookout.app.process import WRONG_USE
 from lookout.base.setting_types import is_host_port
 from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
-from lookout.config.server_settings import ServerSettings
 from lookout.config.settings import SEGMENT, Settings
+from lookout.config.tables import ServerSettings
 
 NOT_FINE: Final = 1
 
@@ -55,7 +55,7 @@ def settings_of(config: Path, read: Callable[[Path], S]) -> S:
     try:
         return read(config)
     except ConfigError as error:
-        fail(*error.messages_with_lines)
+        fail(*error.messages)
 
 
 def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:

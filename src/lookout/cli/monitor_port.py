@@ -106,7 +106,7 @@ def _read_settings(config: Path) -> Settings:
         return read_sending_config(config)
     except ConfigError as error:
         hint = ["this command needs the environment of the monitor"] if error.unusable_variables else []
-        fail(*error.messages_with_lines, *hint)
+        fail(*error.messages, *hint)
 
 
 def _why(error: Exception) -> str:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from lookout.base.problem import Problem
 from lookout.base.setting_types import (
     SECRET,
+    ChainIds,
     Duration,
     DurationOrZero,
     OneOf,
-    Positive,
     Table,
     Text,
     UrlOrNone,
@@ -46,7 +46,7 @@ _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 class AlertRule(Table, frozen=True):
     name: str = ""
     services: tuple[Text, ...] = ()
-    chains: tuple[Positive, ...] = ()
+    chains: ChainIds = ()
     from_: TroubleStatus = field(default="unavailable", name="from")
     unknown: bool = _IF_UNJUDGED
     reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
@@ -92,10 +92,7 @@ class AlertRule(Table, frozen=True):
     def _trouble(self) -> tuple[Status, ...]:
         return TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_reasons(),)
-
-    def _check_reasons(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[Problem]:
         """A reason that never comes with what the rule counts is a mistake."""
         counted = (*self._trouble(), *(() if self.unknown is False else ("unknown",)))
         for reason in dict.fromkeys(self.reasons):
@@ -125,13 +122,9 @@ class AlertRule(Table, frozen=True):
                 yield Problem("chains", what)
 
 
-def is_target_name(name: str) -> bool:
-    return _TARGET_NAME.fullmatch(name) is not None
-
-
 def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
     for number, name in enumerate(targets, 1):
-        if not is_target_name(name):  # it may be an address, with its key: it is not shown
+        if not _TARGET_NAME.fullmatch(name):  # it may be an address, with its key: it is not shown
             yield Problem("", f"name {number} is not allowed; it has to be up to 60 letters, digits, '_' and '-'")
 
 
@@ -142,30 +135,22 @@ class AlertsTable(Table, frozen=True):
     rules: tuple[AlertRule, ...] = ()
     link: UrlOrNone = ""
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (
-            self._check_unused_targets(),
-            self._check_both_or_none(),
-            self._check_named_targets(),
-            self._check_keys(),
-            self._check_link(),
-        )
-
-    def _check_link(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[Problem]:
         if urlsplit(self.link).username is not None:
             yield Problem("link", "has a user or a password in it, and stands in every message")
-
-    def _check_unused_targets(self) -> Iterator[Problem]:
-        if self.rules and all(rule.targets for rule in self.rules):
-            named = {target for rule in self.rules for target in rule.targets}
-            unnamed = (name for name in self.targets if name not in named and is_target_name(name))
-            yield from (Problem(f"targets.{name}", "no rule tells it") for name in unnamed)
-
-    def _check_both_or_none(self) -> Iterator[Problem]:
         if self.targets and not self.rules:
             yield Problem("rules", "there is none, and so nothing to tell; add [[alerts.rules]]")
         if self.rules and not self.targets:
             yield Problem("targets", "there is none, and so nobody to tell; add [alerts.targets]")
+        yield from self._check_unused_targets()
+        yield from self._check_named_targets()
+        yield from self._check_keys()
+
+    def _check_unused_targets(self) -> Iterator[Problem]:
+        if self.rules and all(rule.targets for rule in self.rules):
+            named = {target for rule in self.rules for target in rule.targets}
+            unnamed = (name for name in self.targets if name not in named)
+            yield from (Problem(f"targets.{name}", "no rule tells it") for name in unnamed)
 
     def _check_named_targets(self) -> Iterator[Problem]:
         for number, rule in enumerate(self.rules):
