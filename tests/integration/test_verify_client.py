@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from lookout.base.base_url import parse_base_url
 from lookout.base.clock import SystemClock
+from lookout.base.url import parse_base_url
 from lookout.verify.client import Client, HttpAnswer, HttpOutcome, HttpRequest, NoAnswer
 from tests.integration.planted import a_listener
 

@@ -11,13 +11,12 @@ from msgspec import Meta, Struct
 from lookout.base.certificates import extract_certificates
 from lookout.base.problem import Problem
 from lookout.base.unix_socket import is_unix, path_of
-from lookout.base.url import find_proxy_mistake, find_url_mistake
+from lookout.base.url import find_proxy_mistake, find_url_mistake, is_host_port
 
 _YEAR_S: Final = 31_536_000
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
-_HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
 
 
 class Table(Struct, frozen=True):
@@ -80,11 +79,6 @@ def _must_pass(find_mistake: Callable[[str], str | None]) -> ValueRule:
             yield Problem("", mistake)
 
     return ValueRule(problems)
-
-
-def is_host_port(address: str) -> bool:
-    match = _HOST_PORT.fullmatch(address)
-    return match is not None and int(match[2]) <= 65_535
 
 
 def chain_ids(by_chain: Mapping[str, object]) -> list[int]:

@@ -10,7 +10,7 @@ import msgspec
 from click.core import ParameterSource
 
 from lookout.app.process import WRONG_USE
-from lookout.base.setting_types import is_host_port
+from lookout.base.url import is_host_port
 from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
 from lookout.config.settings import SEGMENT, Settings
 from lookout.config.tables import ServerSettings

@@ -11,7 +11,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from lookout.base.base_url import BaseUrlError, parse_base_url
+from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
 from lookout.public.about import PATH
 from lookout.public.terminal import Shown, View, draw_screen

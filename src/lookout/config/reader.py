@@ -25,8 +25,7 @@ from lookout.base.setting_types import (
     chain_ids,
 )
 from lookout.base.text import shorten
-from lookout.config.services import KindForm, form_of_own_checks, join_kinds
-from lookout.protocols.plugins import PluginProtocol, guard_check
+from lookout.config.services import KindForm, check_table, form_of_own_checks
 from lookout.protocols.tables import KindTable
 
 Note = TypeVar("Note")
@@ -89,42 +88,24 @@ class TableReader:
         elif not isinstance(table, dict):
             either = "a text or " if text_key else ""
             return self._report(key, f"has to be {either}a table" + (f", [{key}]" if "[" not in key else ""))
-        if isinstance(form, KindForm):
-            return self._read_kind_table(form, table, key)
-        keys = keys_of(form)
-        self.report_unknown(table, keys, key)
         gaps = self.gaps
-        read = self._read_keys(keys, form.fill_in(table), key, used=used)
-        if read is None:
-            return None
-        whole = form(**read)
-        if self.gaps == gaps:  # and nothing in it was left as it is written
+        self.report_unknown(table, keys_of(form), key)
+        if isinstance(form, KindForm):
+            whole: Table | None = self._read_kind_table(form, table, key)
+        else:
+            read = self._read_keys(keys_of(form), form.fill_in(table), key, used=used)
+            whole = None if read is None else form(**read)
+        if whole is not None and self.gaps == gaps:  # and nothing in it was left as it is written
             self.tables[key] = whole
-            self.add_problems(whole.check(), key)
+            self.add_problems(check_table(whole), key)
         return whole
 
     def _read_kind_table(self, form: KindForm, table: dict[str, Any], key: str) -> KindTable | None:
-        gaps, all_keys = self.gaps, form.keys()
-        self.report_unknown(table, all_keys, key)
-        kind = self._read_keys({"kind": all_keys["kind"]}, table, key)
-        protocol = None if kind is None else form.kinds.get(kind["kind"])
-        is_plugin = isinstance(protocol, PluginProtocol)
-        keys = form.keys_of(protocol)
-        for name in (name for name in table if name in all_keys and name not in keys):
-            if protocol is not None and table[name] != default_of(all_keys[name]):
-                having = (other for other, of_kind in form.kinds.items() if name in form.keys_of(of_kind))
-                self.problems.append(Problem(join_keys(key, name), f"is for kind {join_kinds(having)} alone"))
-        del keys["kind"]
-        hidden = keys.keys() - KindTable.__struct_fields__ if is_plugin else ()  # any of them may be a secret
-        read = self._read_keys(keys, table, key, hidden=hidden)
-        if kind is None or read is None:
-            return None
-        settings = KindTable if protocol is None else protocol.settings
-        whole = settings(**{"chain": None} | kind | read)
-        if self.gaps == gaps:
-            self.tables[key] = whole
-            self.add_problems(guard_check(whole) if is_plugin else whole.check(), key)
-        return whole
+        kind = table.get("kind")
+        protocol = form.kinds.get(self._fill_in(kind)) if isinstance(kind, str) else None
+        self.add_problems(form.find_other_keys(protocol, table), key)
+        read = self._read_keys(form.keys_of(protocol), table, key, used=False)
+        return None if read is None else form.table_of(protocol)(**{"chain": None} | read)
 
     def add_problems(self, problems: Iterable[Problem], key: str = "") -> None:
         self.problems += (problem.below(key) for problem in problems)
@@ -135,31 +116,30 @@ class TableReader:
         table: Mapping[str, Any],
         parent: str,
         *,
-        used: bool = False,
-        hidden: Collection[str] = (),
+        used: bool,
     ) -> dict[str, Any] | None:
         """The values of these keys by the names of the fields, if all could be read."""
         read = {}
         for name, key in keys.items():
             path = join_keys(parent, name)
             if name in table:
-                read[key.name] = self.read_key(key.type, table[name], path, used=used, hide=name in hidden)
+                read[key.name] = self.read_key(key.type, table[name], path, used=used)
             elif key.required:
                 read[key.name] = self._report(path, "missing")
         return None if any(value is None for value in read.values()) else read
 
-    def read_key(self, key_type: Any, value: Any, key: str, *, used: bool = False, hide: bool = False) -> Any:
-        """The value of a key of this type, if all of it could be read. ``hide`` says that it may be a secret."""
+    def read_key(self, key_type: Any, value: Any, key: str, *, used: bool = False) -> Any:
+        """The value of a key of this type, if all of it could be read."""
         used = used or self._is_used(key, key_type)
         held, limits, _ = _split(key_type)
         form = form_in(key_type)
         if form is None:
-            return self._read_value(key_type, value, key, used=used, hide=hide)
+            return self._read_value(key_type, value, key, used=used)
         if typing.get_origin(held) is not tuple:
             return self.read_table(form, value, key, used=used)
         return self.read_rows(form, value, key, least=limits.min_length or 0, used=used)
 
-    def _read_value(self, key_type: Any, value: Any, key: str, *, used: bool, hide: bool) -> Any:
+    def _read_value(self, key_type: Any, value: Any, key: str, *, used: bool) -> Any:
         variables = set(_find_variables(value))
         if variables and not used:
             self.gaps += 1
@@ -173,7 +153,7 @@ class TableReader:
             filled = msgspec.convert(self._fill_in(value), key_type)
             _check_choices(key_type, filled)
         except msgspec.ValidationError:
-            shown = "its value" if variables or hide or has_note(key_type, SECRET) else _format_value(value)
+            shown = "its value" if variables or has_note(key_type, SECRET) else _format_value(value)
             why = f"; {self._unusable_kinds[value]}" if isinstance(value, str) and value in self._unusable_kinds else ""
             return self._report(key, f"{shown} is not allowed; it has to be {_describe_allowed(key_type)}{why}")
         if variables and filled == "" and has_note(key_type, NOT_EMPTY):
@@ -212,10 +192,10 @@ class TableReader:
         return None
 
     def _fill_in(self, value: Any) -> Any:
-        """The value with variables, all of which are usable, in the place of ``${NAME}``."""
+        """The value with variables in the place of ``${NAME}``; one that is not set is empty."""
         match value:
             case str():
-                return _VARIABLE.sub(lambda match: self._environment[match[1]], value)
+                return _VARIABLE.sub(lambda match: self._environment.get(match[1], ""), value)
             case list():
                 return [self._fill_in(entry) for entry in value]
             case dict():

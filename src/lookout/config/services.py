@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import NODEFAULT, Meta
 from msgspec.structs import FieldInfo, fields, replace
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import FOR_SERVER, NameOrNone, OneOf, Table, must
+from lookout.base.setting_types import FOR_SERVER, SECRET, NameOrNone, OneOf, Table, must
 from lookout.core.model import Answer, Blocks
 from lookout.core.services import OWN_NAME, SERVICES, Service, make_title
+from lookout.protocols.plugins import PluginProtocol, guard_check
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS, all_kinds, kinds_for, own_table_for
 from lookout.protocols.tables import KindTable, SourceTable
@@ -34,14 +35,35 @@ class KindForm:
 
     def keys_of(self, protocol: Protocol[KindTable] | None) -> dict[str, FieldInfo]:
         """The keys of one kind; those that every kind has, if it is not known."""
-        table = KindTable if protocol is None else protocol.settings
-        keys = {key.encode_name: key for key in fields(table) if key.name not in self.left_out}
+        keys = {key.encode_name: key for key in fields(self.table_of(protocol)) if key.name not in self.left_out}
         if protocol is not None and protocol.answer is not Blocks:
             keys.pop("confirmations", None)
-        keys["kind"] = replace(keys["kind"], type=Annotated[str, OneOf(lambda: self.kinds)])
+        if isinstance(protocol, PluginProtocol):  # any of its own keys may be a secret
+            own = keys.keys() - KindTable.__struct_fields__
+            keys |= {name: replace(keys[name], type=Annotated[keys[name].type, SECRET]) for name in own}
         if "chain" in keys:
             keys["chain"] = replace(keys["chain"], default=None)
+        keys["kind"] = replace(keys["kind"], type=Annotated[str, OneOf(lambda: self.kinds)])
         return keys | {name: replace(keys[name], default=NODEFAULT) for name in self.required & keys.keys()}
+
+    def table_of(self, protocol: Protocol[KindTable] | None) -> type[KindTable]:
+        return KindTable if protocol is None else protocol.settings
+
+    def find_other_keys(self, protocol: Protocol[KindTable] | None, written: Mapping[str, Any]) -> Iterator[Problem]:
+        """The keys that are written and belong to other kinds, if the kind is known."""
+        keys, of_kind = self.keys(), self.keys_of(protocol)
+        for name in written:
+            if protocol and name in keys and name not in of_kind and written[name] != keys[name].default:
+                *first, last = (f'"{kind}"' for kind, other in self.kinds.items() if name in self.keys_of(other))
+                having = f"{', '.join(first)} and {last}" if first else last
+                yield Problem(name, f"is for kind {having} alone")
+
+
+def check_table(table: Table) -> Iterable[Problem]:
+    """What a table's keys together get wrong."""
+    if isinstance(table, KindTable) and isinstance(PROTOCOLS[table.kind], PluginProtocol):
+        return guard_check(table)
+    return table.check()
 
 
 def form_of(service: Service) -> type[SourceTable] | KindForm:
@@ -106,8 +128,3 @@ class OwnService(Table, frozen=True, kw_only=True):
 
 def _answer_of(check: KindTable) -> type[Answer]:
     return PROTOCOLS[check.kind].answer
-
-
-def join_kinds(kinds: Iterable[str]) -> str:
-    *first, last = (f'"{kind}"' for kind in kinds)
-    return f"{', '.join(first)} and {last}" if first else last

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import h11
 
-from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
+from lookout.base.url import BaseUrl
 from lookout.verify.documents import quote
 from lookout_reader.urllib_fetch import in_a_thread
 

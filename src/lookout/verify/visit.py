@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
+from lookout.base.url import BaseUrl
 from lookout.verify.client import Client, Headers, HttpAnswer, HttpOutcome, HttpRequest, NoAnswer
 from lookout.verify.documents import quote
 

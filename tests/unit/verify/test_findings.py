@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.base.base_url import BaseUrlError, parse_base_url
+from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.verify.clauses import merge_remarks, verify_visit
 from lookout.verify.client import HttpAnswer, HttpRequest
 from lookout.verify.documents import failed, inconclusive, passed, quote
