@@ -98,7 +98,7 @@ def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path:
         ("[store]\nurl = 'mysql://x'\nread_url = 5", ["store.url: has to begin", "store.read_url: its value is not"]),
         (
             "[messaging]\nurl = 'http://\u3002h'",  # urllib takes it, but it cannot be sent
-            ["messaging.url: names a host that cannot be one"],
+            ["messaging.url: names no host and port that can be asked"],
         ),
         (
             "[messaging]\nurl = 'http://exa mple'",

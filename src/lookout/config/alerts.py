@@ -100,26 +100,16 @@ class AlertRule(Table, frozen=True):
                 what = f"{reason} comes with {' and '.join(BAD_REASONS[reason])}, and this rule counts"
                 yield Problem("reasons", f"{what} {', '.join(counted)}; change from or unknown, or take it out")
 
-    def check_matches(
-        self, monitored: Iterable[Check], chain_ids: Collection[int], shared: Collection[str]
-    ) -> Iterator[Problem]:
-        """A service or a chain that is named and never matches is a mistake."""
-        matched = [check for check in monitored if self.matches(check)]
-        if not matched:
+    def check_matches(self, monitored: Iterable[Check], shared: Collection[str]) -> Iterator[Problem]:
+        """A rule that never matches is a mistake, and so are chains for a service that has none."""
+        if not any(self.matches(check) for check in monitored):
             what = "matches no monitored check; widen its services and chains, or configure a source for them"
             yield Problem("", what)
             return
-        for service in dict.fromkeys(self.services):
-            if all(check.service != service for check in matched):
-                if self.chains and service in shared:
-                    what = f"{service} has no chain, and so does not match; give it a rule without chains"
-                else:
-                    what = f"{service} matches no monitored check; take it out, or configure its source"
-                yield Problem("services", what)
-        for chain_id in dict.fromkeys(self.chains):
-            if chain_id in chain_ids and all(check.chain_id != chain_id for check in matched):
-                what = f"{chain_id} matches no monitored check; take it out, or configure a source for it"
-                yield Problem("chains", what)
+        for number, service in enumerate(self.services):
+            if self.chains and service in shared:
+                what = f"{service} has no chain, and so does not match; give it a rule without chains"
+                yield Problem(f"services[{number}]", what)
 
 
 def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
@@ -162,14 +152,8 @@ class AlertsTable(Table, frozen=True):
         first: dict[str, int] = {}
         for number, rule in enumerate(self.rules):
             before = first.setdefault(rule.key(), number)
-            if before != number and rule.name:
+            if before != number:
+                is_of = "has the name of" if rule.name else "finds the same bad as"
                 yield Problem(
-                    f"rules[{number}].name", f"is that of alerts.rules[{before}] as well; give it another one"
+                    f"rules[{number}]", f"{is_of} alerts.rules[{before}]; leave one out, or name it otherwise"
                 )
-            elif before != number:
-                what = f"finds the same bad as alerts.rules[{before}]"
-                if rule.unknown is self.rules[before].unknown:
-                    what += "; leave one out, or give it a name"
-                else:  # left out, or false
-                    what += ", and differs from it in unknown alone; give it a name"
-                yield Problem(f"rules[{number}]", what)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import fields
+
 from lookout.alerts.sender import INSTALL, count_recipients, is_installed
 from lookout.base.problem import Problem, join_keys
 from lookout.base.setting_types import FOR_SERVER
@@ -70,9 +72,11 @@ def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) 
     text, tables = _load(path)
     store = tables.get("store")
     has_own_url = isinstance(store, dict) and store.get("read_url", "") != ""
+    whole_tables = {key.encode_name for key in fields(Settings) if has_note(key.type, FOR_SERVER)}
 
     def is_used(key: str, key_type: Any) -> bool:
-        return has_note(key_type, FOR_SERVER) or (key == "store.url" and not has_own_url)
+        is_marked = key.partition(".")[0] in whole_tables or has_note(key_type, FOR_SERVER)
+        return is_marked or (key == "store.url" and not has_own_url)
 
     reader = _start(path, tables, environment, is_used)
     return _finish(read_settings(tables, reader), path, reader, text).for_server()

@@ -68,20 +68,18 @@ class TableReader:
                 shown = name if _BARE_KEY.fullmatch(name) else _format_value(name)
                 self.problems.append(Problem(join_keys(key, shown), f"unknown key; {hint}"))
 
-    def read_rows(
-        self, form: Form, value: Any, key: str, *, least: int = 0, used: bool = False
-    ) -> tuple[Any, ...] | None:
+    def read_rows(self, form: Form, value: Any, key: str, least: int = 0) -> tuple[Any, ...] | None:
         """The tables of a list, if all of them could be read."""
         has_text = not isinstance(form, KindForm) and form.text_key
         if not isinstance(value, list) or len(value) < least:
             what = f"a list of {'texts or ' if has_text else ''}tables{' that is not empty' if least else ''}"
             self._report(key, f"has to be {what}" + (f", [[{key}]]" if "[" not in key else ""))
             return None
-        rows = tuple(self.read_table(form, row, f"{key}[{number}]", used=used) for number, row in enumerate(value))
+        rows = tuple(self.read_table(form, row, f"{key}[{number}]") for number, row in enumerate(value))
         return None if any(row is None for row in rows) else rows
 
-    def read_table(self, form: Form, table: Any, key: str, *, used: bool = False) -> Any:
-        """The table, if all of it could be read. ``used`` says that all its keys are."""
+    def read_table(self, form: Form, table: Any, key: str) -> Any:
+        """The table, if all of it could be read."""
         text_key = "" if isinstance(form, KindForm) else form.text_key
         if isinstance(table, str) and text_key:
             table = {text_key: table}
@@ -93,7 +91,7 @@ class TableReader:
         if isinstance(form, KindForm):
             whole: Table | None = self._read_kind_table(form, table, key)
         else:
-            read = self._read_keys(keys_of(form), form.fill_in(table), key, used=used)
+            read = self._read_keys(keys_of(form), form.fill_in(table), key)
             whole = None if read is None else form(**read)
         if whole is not None and self.gaps == gaps:  # and nothing in it was left as it is written
             self.tables[key] = whole
@@ -104,44 +102,35 @@ class TableReader:
         kind = table.get("kind")
         protocol = form.kinds.get(self._fill_in(kind)) if isinstance(kind, str) else None
         self.add_problems(form.find_other_keys(protocol, table), key)
-        read = self._read_keys(form.keys_of(protocol), table, key, used=False)
+        read = self._read_keys(form.keys_of(protocol), table, key)
         return None if read is None else form.table_of(protocol)(**{"chain": None} | read)
 
     def add_problems(self, problems: Iterable[Problem], key: str = "") -> None:
         self.problems += (problem.below(key) for problem in problems)
 
-    def _read_keys(
-        self,
-        keys: Mapping[str, FieldInfo],
-        table: Mapping[str, Any],
-        parent: str,
-        *,
-        used: bool,
-    ) -> dict[str, Any] | None:
+    def _read_keys(self, keys: Mapping[str, FieldInfo], table: Mapping[str, Any], parent: str) -> dict[str, Any] | None:
         """The values of these keys by the names of the fields, if all could be read."""
         read = {}
         for name, key in keys.items():
             path = join_keys(parent, name)
             if name in table:
-                read[key.name] = self.read_key(key.type, table[name], path, used=used)
+                read[key.name] = self.read_key(key.type, table[name], path)
             elif key.required:
                 read[key.name] = self._report(path, "missing")
         return None if any(value is None for value in read.values()) else read
 
-    def read_key(self, key_type: Any, value: Any, key: str, *, used: bool = False) -> Any:
+    def read_key(self, key_type: Any, value: Any, key: str) -> Any:
         """The value of a key of this type, if all of it could be read."""
-        used = used or self._is_used(key, key_type)
-        held, limits, _ = _split(key_type)
-        form = form_in(key_type)
+        form, (held, limits, _) = form_in(key_type), _split(key_type)
         if form is None:
-            return self._read_value(key_type, value, key, used=used)
-        if typing.get_origin(held) is not tuple:
-            return self.read_table(form, value, key, used=used)
-        return self.read_rows(form, value, key, least=limits.min_length or 0, used=used)
+            return self._read_value(key_type, value, key)
+        if typing.get_origin(held) is tuple:
+            return self.read_rows(form, value, key, limits.min_length or 0)
+        return self.read_table(form, value, key)
 
-    def _read_value(self, key_type: Any, value: Any, key: str, *, used: bool) -> Any:
-        variables = set(_find_variables(value))
-        if variables and not used:
+    def _read_value(self, key_type: Any, value: Any, key: str) -> Any:
+        variables, content = set(_find_variables(value)), _find_note(key_type, FileContent)
+        if (variables or content is not None) and not self._is_used(key, key_type):
             self.gaps += 1
             return value
         if unusable := {name: what for name in sorted(variables) if (what := self._find_mistake(name)) is not None}:
@@ -160,14 +149,10 @@ class TableReader:
             return self._report(key, "is filled in by a variable that is empty; leave the key out, or set it")
         self.add_problems(_find_broken_rules(key_type, filled), key)
         self.named_chains += ((key, chain_id) for chain_id in _find_chain_ids(key_type, filled))
-        content = _find_note(key_type, FileContent)
-        return filled if content is None or not filled else self._read_file(content, filled, key, used=used)
+        return filled if content is None or not filled else self._read_file(content, filled, key)
 
-    def _read_file(self, content: FileContent, name: str, key: str, *, used: bool) -> Any:
+    def _read_file(self, content: FileContent, name: str, key: str) -> Any:
         """What is extracted from the file of this name."""
-        if not used:
-            self.gaps += 1
-            return name
         try:
             return content.extract((self._folder / name).read_bytes())
         except OSError as error:

@@ -188,25 +188,14 @@ class Settings(Table, frozen=True):
         def are_there(*tables: str) -> bool:
             return not set(absent).intersection(tables)
 
-        if are_there("policy", "history"):
-            yield from self._check_hold()
-        if are_there("server", "admin"):
-            yield from self._check_admin_port()
+        heartbeat_s = self.policy.heartbeat_s
+        if are_there("policy", "history") and self.history.hold_s < heartbeat_s:
+            why = f"which is {heartbeat_s:g}, or most of the time would not count"
+            yield Problem("history.hold_s", f"has to be at least policy.heartbeat_s, {why}")
         if are_there("page", "services"):
             yield from self._check_named_services("page.run_by_others", self.page.run_by_others)
         if are_there("alerts", "chains", "services", *SERVICES.names):
             yield from self._check_rules()
-
-    def _check_hold(self) -> Iterator[Problem]:
-        heartbeat_s = self.policy.heartbeat_s
-        if self.history.hold_s < heartbeat_s:
-            why = f"which is {heartbeat_s:g}, or most of the time would not count"
-            yield Problem("history.hold_s", f"has to be at least policy.heartbeat_s, {why}")
-
-    def _check_admin_port(self) -> Iterator[Problem]:
-        is_any_port = not self.server.listen.rpartition(":")[2].strip("0")  # another one each time
-        if self.admin.server == self.server.listen and not is_any_port:
-            yield Problem("admin.server", "has to be another address than server.listen")
 
     def _check_named_services(self, key: str, named: Iterable[str]) -> Iterator[Problem]:
         known = dict.fromkeys((*SERVICES.names, *(own.name for own in self.services)))
@@ -216,12 +205,11 @@ class Settings(Table, frozen=True):
 
     def _check_rules(self) -> Iterator[Problem]:
         monitored = frozenset(self.sources_by_check())
-        known = {chain.id for chain in self.chains}
         shared = {service.name for service in self.all_services() if service.is_shared}
         for number, rule in enumerate(self.alerts.rules):
             key = f"alerts.rules[{number}]"
             unknown = list(self._check_named_services(f"{key}.services", rule.services))
-            matching = (problem.below(key) for problem in rule.check_matches(monitored, known, shared))
+            matching = (problem.below(key) for problem in rule.check_matches(monitored, shared))
             yield from unknown or matching
 
 
