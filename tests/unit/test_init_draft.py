@@ -232,7 +232,7 @@ def test_a_draft_with_a_wrong_answer_says_what_is_wrong_with_it() -> None:
     twice = Draft(PATH, (ETHEREUM.with_keys(rpc=["https://a.example", "https://A.example/", "wss://b.example"]),))
     assert twice.problems() == [
         (
-            "chains[0].rpc[2].url: begins with wss://, and only http:// and https:// are asked;"
+            "chains[0].rpc[2]: begins with wss://, and only http:// and https:// are asked;"
             " most nodes answer at the same address with https:// too"
         ),
         "chains[0].rpc[1]: is the same endpoint as rpc[0]; name another, or leave it out",

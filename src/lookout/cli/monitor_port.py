@@ -105,7 +105,7 @@ def _read_settings(config: Path) -> Settings:
     try:
         return read_sending_config(config)
     except ConfigError as error:
-        hint = ["this command needs the environment of the monitor"] if error.unusable_variables else []
+        hint = ["this command needs the environment of the monitor"] if error.unset_variables else []
         fail(*error.messages, *hint)
 
 

@@ -28,11 +28,11 @@ _QUOTES: Final = re.compile("\"\"\"|'''")  # around a text of several lines
 class ConfigError(Exception):
     """A configuration that cannot be used. ``messages`` are its problems with the file's name before each."""
 
-    def __init__(self, path: Path, problems: Iterable[str | Problem], unusable_variables: Iterable[str] = ()) -> None:
+    def __init__(self, path: Path, problems: Iterable[str | Problem], unset_variables: Iterable[str] = ()) -> None:
         self.problems = tuple(problems)
         self.messages = [f"{path}: {problem}" for problem in self.problems]
-        self.unusable_variables = frozenset(unusable_variables)
-        """Those of the environment that the file names, and that are not set, or not valid UTF-8."""
+        self.unset_variables = frozenset(unset_variables)
+        """Those of the environment that the file names, and that are not set."""
         super().__init__("\n".join(self.messages))
 
 
@@ -119,7 +119,7 @@ def _finish(settings: Settings, path: Path, reader: TableReader, text: str = "")
         lines = find_lines(text)
         problems = (problem._replace(line=find_line(problem.key, lines)) for problem in reader.problems)
         in_order = sorted(problems, key=lambda problem: problem.line or 0)
-        raise ConfigError(path, in_order, reader.unusable_variables)
+        raise ConfigError(path, in_order, reader.unset_variables)
     return settings
 
 

@@ -54,7 +54,7 @@ class TableReader:
         """How many values could not be read, or are left as they are written since nobody uses them."""
         self.named_chains: list[tuple[str, int]] = []
         """The ids of chains that keys name, each with its key."""
-        self.unusable_variables: set[str] = set()
+        self.unset_variables: set[str] = set()
         self._environment = environment
         self._folder = folder
         self._is_used = is_used
@@ -81,17 +81,18 @@ class TableReader:
     def read_table(self, form: Form, table: Any, key: str) -> Any:
         """The table, if all of it could be read."""
         text_key = "" if isinstance(form, KindForm) else form.text_key
+        keys = keys_of(form)
         if isinstance(table, str) and text_key:
-            table = {text_key: table}
+            keys, table = {"": keys[text_key]}, {"": table}
         elif not isinstance(table, dict):
             either = "a text or " if text_key else ""
             return self._report(key, f"has to be {either}a table" + (f", [{key}]" if "[" not in key else ""))
         gaps = self.gaps
-        self.report_unknown(table, keys_of(form), key)
+        self.report_unknown(table, keys, key)
         if isinstance(form, KindForm):
             whole: Table | None = self._read_kind_table(form, table, key)
         else:
-            read = self._read_keys(keys_of(form), form.fill_in(table), key)
+            read = self._read_keys(keys, form.fill_in(table), key)
             whole = None if read is None else form(**read)
         if whole is not None and self.gaps == gaps:  # and nothing in it was left as it is written
             self.tables[key] = whole
@@ -133,10 +134,10 @@ class TableReader:
         if (variables or content is not None) and not self._is_used(key, key_type):
             self.gaps += 1
             return value
-        if unusable := {name: what for name in sorted(variables) if (what := self._find_mistake(name)) is not None}:
-            self.unusable_variables |= unusable.keys()
-            for name, what in unusable.items():
-                self._report(key, f"the environment variable {name} {what}")
+        if unset := [name for name in sorted(variables) if name not in self._environment]:
+            self.unset_variables.update(unset)
+            for name in unset:
+                self._report(key, f"the environment variable {name} is not set")
             return None
         try:
             filled = msgspec.convert(self._fill_in(value), key_type)
@@ -164,16 +165,6 @@ class TableReader:
         """Keep why there is no value, and give None in its place."""
         self.problems.append(Problem(key, text))
         self.gaps += 1
-        return None
-
-    def _find_mistake(self, variable: str) -> str | None:
-        value = self._environment.get(variable)
-        if value is None:
-            return "is not set"
-        try:
-            value.encode()
-        except UnicodeEncodeError:  # bytes that Python keeps as surrogates; an address would be sent without them
-            return "is not valid UTF-8"
         return None
 
     def _fill_in(self, value: Any) -> Any:

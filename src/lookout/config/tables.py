@@ -32,6 +32,7 @@ from lookout.base.setting_types import (
     ValueRule,
     must,
 )
+from lookout.base.url import find_url_mistake
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.protocols.client.access import AccessTable
@@ -140,7 +141,8 @@ class ChainTable(Table, frozen=True, kw_only=True):
         # asked with two keys would have two votes.
         first: dict[tuple[object, ...], int] = {}
         for number, endpoint in enumerate(self.rpc):
-            if (before := first.setdefault(_as_sent(endpoint.url), number)) != number:
+            sent = _as_sent(endpoint.url)
+            if sent is not None and (before := first.setdefault(sent, number)) != number:
                 yield Problem(f"rpc[{number}]", f"is the same endpoint as rpc[{before}]; name another, or leave it out")
 
     def endpoint_names(self) -> list[str]:
@@ -152,7 +154,8 @@ class ChainTable(Table, frozen=True, kw_only=True):
 
     def outvotes(self, url: str) -> bool:
         """Whether a node at this address cannot decide alone what its chain's head is."""
-        is_endpoint = _as_sent(url) in (_as_sent(endpoint.url) for endpoint in self.rpc)
+        sent = _as_sent(url)
+        is_endpoint = sent is not None and sent in (_as_sent(endpoint.url) for endpoint in self.rpc)
         return not is_endpoint or len(self.rpc) >= _TO_OUTVOTE_ONE
 
     def warnings(self) -> Iterator[Problem]:
@@ -276,12 +279,11 @@ def in_ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _as_sent(url: str) -> tuple[object, ...]:
-    """What a request to this address is made of, however it is written. A dot at the end of its host, and slashes at
-    the end of its path, make no difference."""
-    try:
-        sent = URL(url)
-    except ValueError:  # which is reported already
-        return (url,)
+def _as_sent(url: str) -> tuple[object, ...] | None:
+    """What a request to this address is made of, however it is written; None if it cannot be asked. A dot at the end of
+    its host, and slashes at the end of its path, make no difference."""
+    if find_url_mistake(url) is not None:
+        return None
+    sent = URL(url)
     host, path = (sent.raw_host or "").rstrip("."), sent.raw_path.rstrip("/")
     return sent.scheme, sent.raw_user or "", sent.raw_password or "", host, sent.port, path, sent.raw_query_string
