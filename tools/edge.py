@@ -12,7 +12,7 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from lookout.base.setting_types import is_host_port
+from lookout.base.url import is_host_port
 from lookout.cli.arguments import settings_of
 from lookout.config.file import read_config
 from lookout.config.settings import Settings

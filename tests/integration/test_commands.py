@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.app.server_process import BESIDE_MONITOR, command_line
-from lookout.base.host_port import host_and_port
 from lookout.base.instants import parse_instant
+from lookout.base.url import host_and_port
 from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.config.settings import Settings

@@ -150,8 +150,12 @@ def row_in(live: bytes) -> dict[str, object]:
         ),
         ('word = "ok"', "", "faucet[0].word: missing"),
         ('word = "ok"', 'word = ""\nwrod = "ok"', "faucet[0].wrod: unknown key; did you mean word?"),
-        ("chain = 1", "chain = 2", "faucet: there is no chain 2 in [[chains]]"),
-        ('services = ["faucet"]', 'services = ["fawcett"]', 'there is no service "fawcett"; there are messaging, ppoi'),
+        ("chain = 1", "chain = 2", "faucet[0].chain: there is no chain 2 in [[chains]]"),
+        (
+            'services = ["faucet"]',
+            'services = ["fawcett"]',
+            "services[0]: there is no such service; there are",
+        ),
         ("[[faucet]]", "[[fauset]]", "fauset: unknown key; did you mean faucet?"),
     ],
 )

@@ -130,7 +130,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         ),
         pytest.param(
             [*ETHEREUM, "--indexer=137=squid:https://i.example"],
-            "lookout.toml: indexer: there is no chain 137 in [[chains]]",
+            "lookout.toml: indexer[0].chain: there is no chain 137 in [[chains]]",
             id="an indexer of a chain without endpoints",
         ),
         pytest.param(
@@ -140,7 +140,8 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         ),
         pytest.param(
             ["--messaging=https://user:p#w@waku.example"],
-            "lookout.toml: messaging.url: has a # in its user or password, which ends them; write %23 instead",
+            "lookout.toml: messaging.url: has a #, / or ? in its user or password, which ends them;"
+            " write %23, %2F or %3F instead",
             id="a password that ends an address",
         ),
         pytest.param(

@@ -6,8 +6,8 @@ from typing import Final
 
 from click.testing import CliRunner, Result
 
-from lookout.base.base_url import parse_base_url
 from lookout.base.clock import SystemClock
+from lookout.base.url import parse_base_url
 from lookout.cli import main
 from lookout.verify.clauses import ClauseFinding, verify_visit
 from lookout.verify.visit import Visit, VisitOptions, visit

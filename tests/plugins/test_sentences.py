@@ -90,7 +90,7 @@ from lookout.protocols.api import Natural
 class Own(KindTable, frozen=True, kw_only=True):
     token: Natural
 
-    def validate(self):
+    def check(self):
         raise LookupError(self.token)
 
 PROTOCOL""",
@@ -104,12 +104,12 @@ TEXTS = OWN_KEYS.replace("token: Natural", "token: str")
     ("body", "said"),
     [
         pytest.param(
-            'return [[Problem("token", f"{self.token} is bad")]]',
+            'return [Problem("token", f"{self.token} is bad")]',
             "token: is refused by the plug-in in words that cannot be shown",
             id="a problem that shows it",
         ),
-        pytest.param('return [["token is bad"]]', "own checks give something else than problems", id="no problem"),
-        pytest.param("raise SystemExit(self.token)", "own checks raise SystemExit", id="it exits"),
+        pytest.param('return ["token is bad"]', "own check gives something else than problems", id="no problem"),
+        pytest.param("raise SystemExit(self.token)", "own check raises SystemExit", id="it exits"),
     ],
 )
 def test_whatever_its_checks_do_is_a_sentence_without_its_keys(body: str, said: str, tmp_path: Path) -> None:
@@ -120,14 +120,6 @@ def test_whatever_its_checks_do_is_a_sentence_without_its_keys(body: str, said: 
     assert "hunter2" not in complaint
 
 
-def test_settings_that_cannot_be_made_are_a_sentence(tmp_path: Path) -> None:
-    made = "    def __post_init__(self):\n        raise RuntimeError(self.token)\n\n    def validate"
-    install(tmp_path, TEXTS.replace("    def validate", made))
-    code, _, complaint = check_config(tmp_path, f'{CONFIG}token = "hunter2-and-more"\n')
-    assert code == 2
-    assert complaint.strip().endswith("the plug-in's settings cannot be made of these keys")
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -135,7 +127,7 @@ def test_settings_that_cannot_be_made_are_a_sentence(tmp_path: Path) -> None:
             'token = "hunter2"',
             "token: its value is not allowed; it has to be a whole number from 0 to 9007199254740991",
         ),
-        ("token = 3", "the plug-in's own checks raise LookupError"),
+        ("token = 3", "the plug-in's own check raises LookupError"),
     ],
 )
 def test_a_key_of_its_own_is_checked_and_never_shown(line: str, said: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lookout.base.instants import format_instant, format_second
 from lookout.base.known_chains import KNOWN_CHAINS
-from lookout.config.own_services import OwnService
+from lookout.config.services import OwnService
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.services import all_checks
@@ -84,7 +84,7 @@ def deployments(draw: st.DrawFn) -> Deployment:
             block_time_s=1,
             rpc=(RpcEndpoint("http://127.0.0.1"),),
             test_network=draw(st.booleans()) or chain_id == 11155111,
-        ).normalise()
+        )
         for chain_id in chain_ids
     ]
     settings = Settings(chains=tuple(chains), services=tuple(draw(own_services(chain_ids))))
@@ -204,7 +204,7 @@ def message(made: FeedFiles, path: str) -> object:
 def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
     row = a_row("bundler", 1, "unavailable", NOON) | {"chainId": "x"}
     checks = [a_row(check.service, check.chain_id, "current", NOON) for check in all_checks([1])]
-    chain = ChainTable(id=1, rpc=(RpcEndpoint("http://127.0.0.1"),)).normalise()
+    chain = ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://127.0.0.1"),))
     deployment = Deployment(Settings(chains=(chain,)), [*checks, row])
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)

@@ -140,7 +140,7 @@ def test_alerts_without_apprise_say_the_command_that_adds_it(tmp_path: Path, mon
         read_sending_config(path, {})
     (extra,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["alerts"]
     what = f"is not installed; {sys.executable} -m pip install '{extra}' adds it"
-    assert caught.value.messages == [f"{path}: alerts.targets: Apprise, which sends to them, {what}"]
+    assert caught.value.messages == [f"{path}: alerts.targets: Apprise, which sends to them, {what} (line 3)"]
 
 
 REFUSAL = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address (line 4)\n"

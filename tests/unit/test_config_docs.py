@@ -9,16 +9,18 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import pytest
-from msgspec.structs import FieldInfo, fields, replace
+from msgspec.structs import FieldInfo, replace
 
-from lookout.base.setting_types import Duration, DurationOrZero, Natural, OneOf, Positive, Table
+from lookout.base.setting_types import Duration, DurationOrZero, Natural, OneOf, Positive
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.file import read_config
-from lookout.config.key_types import is_list_of_tables, is_table
-from lookout.config.settings import type_of_file
+from lookout.config.reader import Form, default_of, form_in, keys_of
+from lookout.config.services import form_of
+from lookout.config.settings import Settings
 from lookout.config.tables import RpcEndpoint
 from lookout.core.model import Check
 from lookout.protocols.lists import ListTable
+from lookout.protocols.registry import configurable_services
 from lookout.protocols.tables import SourceTable
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -31,18 +33,18 @@ DIVIDES_A_DAY: Final = "whole seconds that divide a day, 86400"
 ALLOWED: Final = {Duration: "time", DurationOrZero: "time or 0", Positive: "1 or more", Natural: "0 or more"}
 
 
-def keys_of(table: type[Table], name: str = "") -> Iterator[tuple[tuple[str, str], FieldInfo]]:
+def keys_in(form: Form, name: str) -> Iterator[tuple[tuple[str, str], FieldInfo]]:
     """The keys of the settings by their table, which is "" at the top of the file, and their name."""
-    for key in fields(table):
-        inner = typing.get_args(key.type)[0] if is_list_of_tables(key.type) else key.type
-        if is_table(inner):
-            yield from keys_of(inner, f"{name}.{key.encode_name}" if name else key.encode_name)
-        else:
-            yield (name, key.encode_name), key
+    for key_name, key in keys_of(form).items():
+        inner = form_in(key.type)
+        if inner is not None and inner is not RpcEndpoint:  # which the example writes as a text
+            yield from keys_in(inner, f"{name}.{key_name}" if name else key_name)
+        elif form is not Settings or key_name != "sources":
+            yield (name, key_name), key
 
 
-def default_of(key: FieldInfo) -> Any:
-    default = key.default if key.default_factory is msgspec.NODEFAULT else key.default_factory()
+def written_default(key: FieldInfo) -> Any:
+    default = default_of(key)
     return list(default) if isinstance(default, tuple) else default
 
 
@@ -58,9 +60,10 @@ def bounds_of(kind: Any) -> tuple[float, float] | None:
     return next(((meta.ge, meta.le) for meta in metas if meta.ge is not None and meta.le is not None), None)
 
 
-KEYS: Final = dict(keys_of(type_of_file()))
-# An entry of rpc may be a table; the example has only texts.
-ALL_KEYS: Final = KEYS | dict(keys_of(RpcEndpoint, "chains.rpc"))
+KEYS: Final = dict(keys_in(Settings, "")) | {
+    place: key for service in configurable_services() for place, key in keys_in(form_of(service), service.name)
+}
+ALL_KEYS: Final = KEYS | dict(keys_in(RpcEndpoint, "chains.rpc"))
 
 
 def documented() -> Iterator[tuple[str, str, str, str]]:
@@ -92,10 +95,10 @@ def test_a_documented_key_has_its_default_and_its_range(table: str, name: str, d
     if key.required:
         assert default == REQUIRED
     elif default in AS_KNOWN:
-        assert default_of(key) is None
+        assert not default_of(key)
     else:
         written = tomllib.loads(f"value = {default.strip('`')}")["value"]
-        assert (written, type(written)) == (default_of(key), type(default_of(key)))
+        assert (written, type(written)) == (written_default(key), type(written_default(key)))
     plain = without_rules(key.type)
     if plain in ALLOWED and name != "chain":
         assert allowed == ALLOWED[plain]
@@ -132,7 +135,7 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
     assert replace(read, alerts=AlertsTable(), services=(), sources=without) == read_config(EXAMPLE, {})
     for listed in read.transaction_lists().values():
         assert [getattr(listed.table, name) for name in OF_LISTS] == [
-            default_of(KEYS["indexer.complete", name]) for name in OF_LISTS
+            written_default(KEYS["indexer.complete", name]) for name in OF_LISTS
         ]
     assert list(read.transaction_lists()) == [Check("indexer", 1), Check("hosted-indexer", 1)]
     assert [(own.name, own.service().title, [check.kind for check in own.checks]) for own in read.services] == [

@@ -132,7 +132,7 @@ def test_a_draft_with_a_wrong_answer_says_what_is_wrong_with_it() -> None:
             "chains[0].rpc[2]: begins with wss://, and only http:// and https:// are asked;"
             " most nodes answer at the same address with https:// too"
         ),
-        "chains[0].rpc[1]: is the same endpoint as chains[0].rpc[0]; name another one, or leave it out",
+        "chains[0].rpc[1]: is the same endpoint as rpc[0]; name another, or leave it out",
     ]
     assert take(EMPTY, "rpc", "1=https://a.example/\udcff").problems() == ["not valid UTF-8"]
 

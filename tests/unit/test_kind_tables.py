@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import fields
 
+from lookout.base.problem import Problem
 from lookout.config.file import ConfigError, read_config
 from lookout.core.model import Check, Responding
 from lookout.core.services import SERVICES, Service
@@ -48,7 +49,7 @@ def read(folder: Path, relayer: str, bundler: str = HTTP) -> tuple[KindTable, Ki
 def problems(folder: Path, relayer: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         read(folder, relayer)
-    return [each.removeprefix(f"{folder / 'lookout.toml'}: ") for each in caught.value.messages]
+    return [f"{problem.key}: {problem.text}" for problem in caught.value.problems if isinstance(problem, Problem)]
 
 
 def test_a_service_that_only_answers_may_have_a_chain_or_none(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_a_reload_notices_what_python_takes_for_the_same(one: str, other: str, t
         ),
         pytest.param(
             HTTP + 'method = "eth_chainId"\nparams = [1]\n',
-            ['relayer.params: is for kind "jsonrpc" alone', 'relayer.method: is for kind "jsonrpc" alone'],
+            ['relayer.method: is for kind "jsonrpc" alone', 'relayer.params: is for kind "jsonrpc" alone'],
             id="JSON-RPC's keys with HTTP",
         ),
         pytest.param(

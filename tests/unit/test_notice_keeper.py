@@ -16,8 +16,8 @@ from prometheus_client import CollectorRegistry
 from lookout.app.notices import END_PATH, NoticeDesk
 from lookout.base.admin_port import AdminReply, AdminRoutes
 from lookout.base.clock import SystemClock
-from lookout.base.host_port import host_and_port
 from lookout.base.pieces import Pieces
+from lookout.base.url import host_and_port
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.monitor import Monitor, Succession

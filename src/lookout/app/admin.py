@@ -24,10 +24,10 @@ from lookout.base.admin_port import (
     refuse_method,
 )
 from lookout.base.clock import SystemClock
-from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.base.unix_socket import is_unix, path_of, resolve
+from lookout.base.url import format_host_port, host_and_port
 from lookout.config.tables import AdminTable
 from lookout.server.callers import Callers
 from lookout.server.connection import Connection, HttpServer, Limits

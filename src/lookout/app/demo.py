@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from lookout.app.monitor_and_server import monitor_and_serve
 from lookout.app.sockets import a_free_port
 from lookout.base.clock import SystemClock
-from lookout.base.host_port import host_and_port
+from lookout.base.url import host_and_port
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.history import DAY_MS

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lookout.base.clock import SystemClock
 from lookout.base.logger import get_logger
-from lookout.config.server_settings import ServerSettings
+from lookout.config.tables import ServerSettings
 from lookout.documents.document import paths
 from lookout.public.about import Description
 from lookout.public.feeds import make_feed_files

@@ -17,8 +17,8 @@ from lookout.app.server_process import BESIDE_MONITOR, command_line, small_envir
 from lookout.app.sockets import ListenError, is_conflict, listen_for
 from lookout.base.logger import get_logger
 from lookout.base.unix_socket import is_unix
-from lookout.config.server_settings import ServerSettings
 from lookout.config.settings import Settings
+from lookout.config.tables import ServerSettings
 
 _TO_END_S: Final = 8.0  # answers that were begun have five
 _FIRST_WAIT_S: Final = 1.0

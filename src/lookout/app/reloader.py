@@ -22,9 +22,8 @@ from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
-from lookout.config.server_settings import ServerSettings
 from lookout.config.settings import Settings
-from lookout.config.tables import ChainTable
+from lookout.config.tables import ChainTable, ServerSettings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
@@ -33,9 +32,9 @@ from lookout.protocols.registry import has_one_table
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
 _WATCHED: Final = ("chains", "sources", "services")
-# Any other table, also one that is yet to come, needs a restart. The page's is the server's; of it the monitor stores
-# which services others run, for servers that do not know a service. So is the protocol, which alerts may name.
-_APPLIED: Final = frozenset((*_WATCHED, "protocol", "log", "monitor", "policy", "history", "page", "alerts", "ping"))
+# The page is the server's; of it the monitor stores which services others run, for servers that do not know a service.
+# So is the protocol, which alerts may name.
+_APPLIED: Final = Settings.applied_by_reload()
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
 _UNUSED: Final = frozenset(("edge", "page", "protocol"))
 

@@ -14,10 +14,10 @@ from lookout.app.log import configure_log
 from lookout.app.process import allow_many_connections, count_acceptable_connections, end_with_parent, run_until_stopped
 from lookout.app.sockets import listen_for
 from lookout.base.deadline import ends_within
-from lookout.base.host_port import format_host_port
 from lookout.base.logger import get_logger
 from lookout.base.unix_socket import resolve
-from lookout.config.server_settings import ServerSettings
+from lookout.base.url import format_host_port
+from lookout.config.tables import ServerSettings
 from lookout.server.callers import Callers
 from lookout.server.connection import STALLED_S, HttpServer, Limits
 from lookout.server.follower import Follower

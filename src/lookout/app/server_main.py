@@ -14,7 +14,7 @@ from lookout.app.log import configure_log
 from lookout.app.process import WRONG_USE, end_with_parent, stopping_signals
 from lookout.app.server import serve
 from lookout.app.sockets import ListenError
-from lookout.config.server_settings import ServerSettings
+from lookout.config.tables import ServerSettings
 from lookout.store.protocol import StoreError
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from lookout.base.environment import pick_ordinary
 from lookout.base.memory import nameless_file
-from lookout.config.server_settings import ServerSettings
+from lookout.config.tables import ServerSettings
 from lookout.store.kinds import kind_of
 
 # A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it

@@ -6,8 +6,8 @@ import socket
 from contextlib import suppress
 from typing import Final
 
-from lookout.base.host_port import host_and_port
 from lookout.base.unix_socket import bind, is_unix, path_of
+from lookout.base.url import host_and_port
 
 _BACKLOG: Final = 4_096
 

@@ -1,22 +1,22 @@
 """The kinds of values that a configuration holds, each with the rule that it has to keep."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_network
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct
 
 from lookout.base.certificates import extract_certificates
 from lookout.base.problem import Problem
 from lookout.base.unix_socket import is_unix, path_of
-from lookout.base.url import find_proxy_mistake, find_url_mistake
+from lookout.base.url import find_proxy_mistake, find_url_mistake, is_host_port
 
 _YEAR_S: Final = 31_536_000
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
-_HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
 
 
 class Table(Struct, frozen=True):
@@ -25,38 +25,48 @@ class Table(Struct, frozen=True):
     text_key: ClassVar[str] = ""
     """The key that a text in the place of this table stands for; none, unless it is named."""
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        """What several of its keys together can get wrong. Each is a generator of its own: a key that could not be read
-        ends only the checks that look at it."""
+    @classmethod
+    def fill_in(cls, written: dict[str, Any]) -> dict[str, Any]:
+        """The table as it is written, with the defaults that depend on its other keys."""
+        return written
+
+    def check(self) -> Iterable[Problem]:
+        """What its keys together get wrong. Each of them is right by itself."""
         return ()
 
-    def normalise(self) -> "Table":
-        """The table as the program uses it, if that is not as it is written: with defaults that depend on other keys,
-        in one spelling, or of another type."""
-        return self
+
+# Facts about a key. They go into ``Annotated``, beside the key's type.
 
 
 class ValueRule(NamedTuple):
-    """Goes into ``Annotated``: what a value of the right type can still get wrong."""
+    """What a value of the right type can still get wrong."""
 
     problems: Callable[[Any], Iterable[Problem]]
 
 
 class OneOf(NamedTuple):
-    """Goes into ``Annotated``: the texts that are allowed, as of now."""
+    """The texts that are allowed, as of now."""
 
     choices: Callable[[], Iterable[str]]
 
 
 class FileContent(NamedTuple):
-    """Goes into ``Annotated``: the text names a file, relative to the configuration's folder, and the value is what
-    this makes of its bytes. ValueError says what is wrong with them."""
+    """The text names a file, relative to the configuration's folder, and the value is what this makes of its bytes.
+    ValueError says what is wrong with them."""
 
     extract: Callable[[bytes], str]
 
 
 SECRET: Final = object()
-"""Goes into ``Annotated``: the value may be a secret, or have one in it, and stands in no message."""
+"""The value may be a secret, or have one in it, and stands in no message."""
+FOR_SERVER: Final = object()
+"""A server uses the key, or all keys of the table. Of other keys it looks up no variable and reads no file."""
+RESTART: Final = object()
+"""A change of the table takes effect after a restart; that of another one with a reload."""
+NOT_EMPTY: Final = object()
+"""If the key is written, a variable must not leave it empty: it would silently mean nothing."""
+NAMES_CHAIN: Final = object()
+"""The number, or each key of the table, is the id of a chain that has to be in ``[[chains]]``."""
 
 
 def must(holds: Callable[[Any], bool], text: str) -> ValueRule:
@@ -71,14 +81,14 @@ def _must_pass(find_mistake: Callable[[str], str | None]) -> ValueRule:
     return ValueRule(problems)
 
 
-def is_host_port(address: str) -> bool:
-    match = _HOST_PORT.fullmatch(address)
-    return match is not None and int(match[2]) <= 65_535
-
-
 def chain_ids(by_chain: Mapping[str, object]) -> list[int]:
     """The chains' numbers, which are text where they are keys."""
     return [int(key) for key in by_chain if _CHAIN_ID.fullmatch(key)]
+
+
+def _not_twice(chain_ids: tuple[int, ...]) -> Iterator[Problem]:
+    repeated = (chain_id for chain_id, times in Counter(chain_ids).items() if times > 1)
+    yield from (Problem("", f"chain {chain_id} is there twice") for chain_id in repeated)
 
 
 def _admin_address(address: str) -> Iterator[Problem]:
@@ -124,8 +134,8 @@ Name = Annotated[str, Meta(min_length=1), _printable, must(lambda text: text.str
 NameOrNone = Annotated[str, _printable, must(lambda text: not text or text.strip(), "has to be more than spaces")]
 Url = Annotated[str, SECRET, Meta(min_length=1), _must_pass(find_url_mistake)]
 UrlOrNone = Annotated[str, SECRET, _must_pass(lambda url: find_url_mistake(url) if url else None)]
-ProxyUrl = Annotated[str, SECRET, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]
-CaFile = Annotated[str, FileContent(extract_certificates)]
+ProxyUrl = Annotated[str, SECRET, NOT_EMPTY, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]
+CaFile = Annotated[str, NOT_EMPTY, FileContent(extract_certificates)]
 Headers = Annotated[dict[str, str], SECRET, must(are_headers, "has a name or a value that HTTP does not allow")]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
 HostPortOrNone = Annotated[
@@ -135,5 +145,8 @@ AdminAddress = Annotated[str, ValueRule(_admin_address)]
 Networks = Annotated[
     tuple[str, ...], must(lambda all_: all(map(_is_network, all_)), "has to hold addresses and CIDR networks")
 ]
-KeyedByChain: Final = ValueRule(_not_chain_ids)
-Chains = Annotated[tuple[Positive, ...], Meta(min_length=1)]
+ChainId = Annotated[Positive, NAMES_CHAIN]
+ChainIds = Annotated[tuple[ChainId, ...], ValueRule(_not_twice)]
+Chains = Annotated[ChainIds, Meta(min_length=1)]
+_ByChain = TypeVar("_ByChain")
+ByChain = Annotated[dict[str, _ByChain], NAMES_CHAIN, ValueRule(_not_chain_ids)]

@@ -1,18 +1,19 @@
-"""Addresses that are asked over HTTP. What is said or kept of one holds no part of it: it may have a key in it."""
+"""Addresses: those that are asked over HTTP, the base address of a deployment, and ``HOST:PORT``.
+
+What is said or kept of one that is asked holds no part of it: it may have a key in it.
+"""
 
 import re
 from hashlib import blake2b
-from ipaddress import IPv6Address
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from yarl import URL
 
 _SCHEME: Final = re.compile(r"\s*([a-z]+)://", re.IGNORECASE)
-_PORT: Final = re.compile("0{0,9}[0-9]{1,5}")
-_ASKED: Final = ("http", "https")
 _WEB_SOCKETS: Final = {"ws": "http", "wss": "https"}
-_ESCAPES: Final = {"#": "%23", "/": "%2F", "?": "%3F"}
+_PORTS: Final = {"http": 80, "https": 443}
+_HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
 
 
 def fingerprint_url(url: str) -> str:
@@ -29,12 +30,15 @@ def find_url_mistake(url: str) -> str | None:
     if scheme in _WEB_SOCKETS:
         other = f"most nodes answer at the same address with {_WEB_SOCKETS[scheme]}:// too"
         return f"begins with {scheme}://, and only http:// and https:// are asked; {other}"
-    if begin is None or scheme not in _ASKED:
+    if scheme not in _PORTS:
         return "has to begin with http:// or https://"
     if re.search(r"\s", url):
         return f"has a space, a tab or a line break {'in it' if url.strip() == url else 'at its beginning or end'}"
-    authority = re.split("[/?#]", url[begin.end() :], maxsplit=1)[0]
-    return _find_authority_mistake(url, authority, url[begin.end() + len(authority) :])
+    if _has_host(url):
+        return None
+    if "@" in re.split("[/?#]", url.partition("://")[2], maxsplit=1)[-1]:
+        return "has a #, / or ? in its user or password, which ends them; write %23, %2F or %3F instead"
+    return "names no host and port that can be asked; an IPv6 host stands in brackets, and a port is from 1 to 65535"
 
 
 def find_proxy_mistake(url: str) -> str | None:
@@ -48,48 +52,63 @@ def find_proxy_mistake(url: str) -> str | None:
     return mistake
 
 
-def _find_authority_mistake(url: str, authority: str, rest: str) -> str | None:
-    """``authority`` is user, password, host and port, and ``rest`` what comes after them."""
-    host = authority.rpartition("@")[2]
-    if rest.startswith("#") and "@" in rest:
-        return _explain_escape("#")
-    if _is_ipv6(host) or _is_ipv6(host.rpartition(":")[0]):
-        return "has an IPv6 address without brackets; write it as in http://[::1]:8545"
-    if host.startswith("[") and not _has_ipv6_in_brackets(host):
-        return "has something else than an IPv6 address in brackets"
-    if not _has_good_port(host) or (host.endswith(":") and "@" in rest):  # the user may be before the colon
-        return _explain_escape(rest[0]) if "@" in rest else "has a port that is not a number from 1 to 65535"
-    if host.partition(":")[0] == "":
-        return "names no host"
-    return None if _can_be_sent(url) else "names a host that cannot be one"
-
-
-def _explain_escape(character: str) -> str:
-    return f"has a {character} in its user or password, which ends them; write {_ESCAPES[character]} instead"
-
-
-def _is_ipv6(text: str) -> bool:
+def _has_host(url: str) -> bool:
     try:
-        IPv6Address(text)
+        address = URL(url)
     except ValueError:
         return False
-    return True
+    is_cut = address.raw_path == "/" and "@" in address.raw_fragment  # by a # in the user or the password
+    return bool(address.raw_host) and address.port != 0 and not is_cut
 
 
-def _has_ipv6_in_brackets(host: str) -> bool:
-    bracketed = re.match(r"\[([^]]*)\](?=:|$)", host)
-    return bracketed is not None and _is_ipv6(bracketed[1])
+class BaseUrlError(ValueError):
+    """The address cannot be used; the text says why."""
 
 
-def _has_good_port(host: str) -> bool:
-    port = host.rpartition("]")[2].partition(":")[2]
-    return port == "" or (_PORT.fullmatch(port) is not None and 1 <= int(port) <= 65_535)
+class BaseUrl(NamedTuple):
+    """Where a deployment is. ``prefix`` is a path before all others, mostly empty."""
+
+    scheme: str
+    host: str
+    port: int
+    prefix: str
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.prefix}"
 
 
-def _can_be_sent(url: str) -> bool:
+def parse_base_url(url: str) -> BaseUrl:
+    """``http://host:port`` or ``https://host``; BaseUrlError says what else it is."""
     try:
-        urlsplit(url)
-        URL(url)
-    except ValueError:
-        return False
-    return True
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise BaseUrlError(f"{url!a} is not an address: {error}") from None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise BaseUrlError(f"{url!a} is not an address like http://host:port")
+    if parts.username is not None or parts.query or parts.fragment or not re.fullmatch(r"[!-~]*", url):
+        raise BaseUrlError(f"{url!a}: only a scheme, a host, a port and a path can be given")
+    if port == 0:
+        raise BaseUrlError(f"{url!a}: there is no port 0")
+    return BaseUrl(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], parts.path.rstrip("/"))
+
+
+def is_host_port(address: str) -> bool:
+    """Whether it is ``HOST:PORT``, where an IPv6 host stands in brackets."""
+    match = _HOST_PORT.fullmatch(address)
+    return match is not None and int(match[2]) <= 65_535
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The host without brackets, and the port."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def format_host_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

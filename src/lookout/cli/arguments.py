@@ -46,7 +46,7 @@ def settings_of(config: Path, read: Callable[[Path], T]) -> T:
     try:
         return read(config)
     except ConfigError as error:
-        fail(*error.messages_with_lines)
+        fail(*error.messages)
 
 
 def set_variables(files: Sequence[Path]) -> None:
@@ -86,7 +86,7 @@ protocol_option = click.option(
 
 
 def _check_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
-    from lookout.base.setting_types import is_host_port
+    from lookout.base.url import is_host_port
 
     if not is_host_port(address):
         fail(f"--listen: {address!r} is not HOST:PORT")

@@ -6,7 +6,7 @@ import click
 
 from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
-from lookout.base.host_port import format_host_port, host_and_port
+from lookout.base.url import format_host_port, host_and_port
 from lookout.cli.arguments import fail, listen_option
 from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
 from lookout.demo.sim.front import UpstreamFront

@@ -10,7 +10,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from lookout.base.base_url import BaseUrlError, parse_base_url
+from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NO_LIMIT, NOT_FINE, fail, protocol_option
 from lookout.public.about import PATH
 from lookout.public.terminal import Shown, View, draw_screen

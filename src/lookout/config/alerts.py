@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from lookout.base.problem import Problem
 from lookout.base.setting_types import (
     SECRET,
+    ChainIds,
     Duration,
     DurationOrZero,
     OneOf,
-    Positive,
     Table,
     Text,
     UrlOrNone,
@@ -46,7 +46,7 @@ _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 class AlertRule(Table, frozen=True):
     name: str = ""
     services: tuple[Text, ...] = ()
-    chains: tuple[Positive, ...] = ()
+    chains: ChainIds = ()
     from_: TroubleStatus = field(default="unavailable", name="from")
     unknown: bool = _IF_UNJUDGED
     reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
@@ -92,10 +92,7 @@ class AlertRule(Table, frozen=True):
     def _trouble(self) -> tuple[Status, ...]:
         return TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_reasons(),)
-
-    def _check_reasons(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[Problem]:
         """A reason that never comes with what the rule counts is a mistake."""
         counted = (*self._trouble(), *(() if self.unknown is False else ("unknown",)))
         for reason in dict.fromkeys(self.reasons):
@@ -103,35 +100,21 @@ class AlertRule(Table, frozen=True):
                 what = f"{reason} comes with {' and '.join(BAD_REASONS[reason])}, and this rule counts"
                 yield Problem("reasons", f"{what} {', '.join(counted)}; change from or unknown, or take it out")
 
-    def check_matches(
-        self, monitored: Iterable[Check], chain_ids: Collection[int], shared: Collection[str]
-    ) -> Iterator[Problem]:
-        """A service or a chain that is named and never matches is a mistake."""
-        matched = [check for check in monitored if self.matches(check)]
-        if not matched:
+    def check_matches(self, monitored: Iterable[Check], shared: Collection[str]) -> Iterator[Problem]:
+        """A rule that never matches is a mistake, and so are chains for a service that has none."""
+        if not any(self.matches(check) for check in monitored):
             what = "matches no monitored check; widen its services and chains, or configure a source for them"
             yield Problem("", what)
             return
-        for service in dict.fromkeys(self.services):
-            if all(check.service != service for check in matched):
-                if self.chains and service in shared:
-                    what = f"{service} has no chain, and so does not match; give it a rule without chains"
-                else:
-                    what = f"{service} matches no monitored check; take it out, or configure its source"
-                yield Problem("services", what)
-        for chain_id in dict.fromkeys(self.chains):
-            if chain_id in chain_ids and all(check.chain_id != chain_id for check in matched):
-                what = f"{chain_id} matches no monitored check; take it out, or configure a source for it"
-                yield Problem("chains", what)
-
-
-def is_target_name(name: str) -> bool:
-    return _TARGET_NAME.fullmatch(name) is not None
+        for number, service in enumerate(self.services):
+            if self.chains and service in shared:
+                what = f"{service} has no chain, and so does not match; give it a rule without chains"
+                yield Problem(f"services[{number}]", what)
 
 
 def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
     for number, name in enumerate(targets, 1):
-        if not is_target_name(name):  # it may be an address, with its key: it is not shown
+        if not _TARGET_NAME.fullmatch(name):  # it may be an address, with its key: it is not shown
             yield Problem("", f"name {number} is not allowed; it has to be up to 60 letters, digits, '_' and '-'")
 
 
@@ -142,30 +125,22 @@ class AlertsTable(Table, frozen=True):
     rules: tuple[AlertRule, ...] = ()
     link: UrlOrNone = ""
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (
-            self._check_unused_targets(),
-            self._check_both_or_none(),
-            self._check_named_targets(),
-            self._check_keys(),
-            self._check_link(),
-        )
-
-    def _check_link(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[Problem]:
         if urlsplit(self.link).username is not None:
             yield Problem("link", "has a user or a password in it, and stands in every message")
-
-    def _check_unused_targets(self) -> Iterator[Problem]:
-        if self.rules and all(rule.targets for rule in self.rules):
-            named = {target for rule in self.rules for target in rule.targets}
-            unnamed = (name for name in self.targets if name not in named and is_target_name(name))
-            yield from (Problem(f"targets.{name}", "no rule tells it") for name in unnamed)
-
-    def _check_both_or_none(self) -> Iterator[Problem]:
         if self.targets and not self.rules:
             yield Problem("rules", "there is none, and so nothing to tell; add [[alerts.rules]]")
         if self.rules and not self.targets:
             yield Problem("targets", "there is none, and so nobody to tell; add [alerts.targets]")
+        yield from self._check_unused_targets()
+        yield from self._check_named_targets()
+        yield from self._check_keys()
+
+    def _check_unused_targets(self) -> Iterator[Problem]:
+        if self.rules and all(rule.targets for rule in self.rules):
+            named = {target for rule in self.rules for target in rule.targets}
+            unnamed = (name for name in self.targets if name not in named)
+            yield from (Problem(f"targets.{name}", "no rule tells it") for name in unnamed)
 
     def _check_named_targets(self) -> Iterator[Problem]:
         for number, rule in enumerate(self.rules):
@@ -177,14 +152,8 @@ class AlertsTable(Table, frozen=True):
         first: dict[str, int] = {}
         for number, rule in enumerate(self.rules):
             before = first.setdefault(rule.key(), number)
-            if before != number and rule.name:
+            if before != number:
+                is_of = "has the name of" if rule.name else "finds the same bad as"
                 yield Problem(
-                    f"rules[{number}].name", f"is that of alerts.rules[{before}] as well; give it another one"
+                    f"rules[{number}]", f"{is_of} alerts.rules[{before}]; leave one out, or name it otherwise"
                 )
-            elif before != number:
-                what = f"finds the same bad as alerts.rules[{before}]"
-                if rule.unknown is self.rules[before].unknown:
-                    what += "; leave one out, or give it a name"
-                else:  # left out, or false
-                    what += ", and differs from it in unknown alone; give it a name"
-                yield Problem(f"rules[{number}]", what)

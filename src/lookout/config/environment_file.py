@@ -1,7 +1,4 @@
-"""A file of environment variables, read exactly as systemd reads the ``EnvironmentFile=`` of a unit.
-
-What systemd would leave out with a line in its journal, or its versions read differently, is refused.
-"""
+"""A file of environment variables: the part of systemd's ``EnvironmentFile=`` that all its versions read alike."""
 
 import re
 from pathlib import Path
@@ -9,28 +6,9 @@ from typing import Final
 
 from lookout.config.file import ConfigError
 
-# Quotation marks count only before the first other character of a value; then they are characters like any other.
-_ENTRY: Final = re.compile(
-    r"""
-    [ \t\n\r]*
-    (?: (?P<comment> [#;] [^\n\r]* )
-      | (?P<name> [^=\n\r]+ )
-        (?P<equals> =
-            (?P<quoted> (?: [ \t] | '[^']*' | "(?:\\.|[^"\\])*" )* )
-            (?P<plain> (?: \\(?:.|\Z) | [^\n\r\\] )* )
-        )?
-      | (?P<nameless> = [^\n\r]* )
-      | \Z
-    )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_QUOTED: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)\"""", re.DOTALL)
-_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_TOKEN: Final = re.compile(r"\\(?:.|\Z)|[^\\]", re.DOTALL)
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # earlier versions of systemd leave out a value with one
-_BACKSLASH_KEEPS: Final = '"\\`$'  # between double quotation marks; before anything else a backslash is itself
+_BEGIN: Final = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*"
+_ENTRY: Final = re.compile(_BEGIN + r"""(?:'(?P<single>[^']*)'|"(?P<double>[^"\\]*)"|(?P<plain>[^'"\\][^\\]*)?)""")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def read_environment_file(path: Path) -> dict[str, str]:
@@ -41,8 +19,6 @@ def read_environment_file(path: Path) -> dict[str, str]:
         raise ConfigError(path, [f"cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
         raise ConfigError(path, [f"not valid UTF-8: {error.reason} at byte {error.start}"]) from None
-    if "\0" in text:
-        raise ConfigError(path, ["has a NUL character, which no variable can have"])
     variables, problems = parse_environment(text)
     if problems:
         raise ConfigError(path, problems)
@@ -53,47 +29,21 @@ def parse_environment(text: str) -> tuple[dict[str, str], list[str]]:
     """The variables, and a sentence for each line that is wrong. Of two of one name the later counts."""
     variables: dict[str, str] = {}
     problems: list[str] = []
-    for entry in _ENTRY.finditer(text):
-        name = (entry["name"] or "").rstrip(" \t")
-        what = _find_problem(entry, name)
-        if what:
-            at = entry.start("comment") if entry["comment"] else max(entry.start("name"), entry.start("nameless"))
-            problems.append(f"line {1 + text.count(chr(10), 0, at)}: {what}")
-        elif name:
-            variables[name] = _value(entry["quoted"], entry["plain"])
-            if _CONTROL.search(variables[name]):
-                at = 1 + text.count("\n", 0, entry.start("name"))
-                problems.append(f"line {at}: the value of {name} has a control character; remove it")
+    for number, line in enumerate(text.split("\n"), 1):
+        entry = _ENTRY.fullmatch(line.strip(" \t\r"))
+        if entry is not None and not _CONTROL.search(entry[0]):
+            variables[entry["name"]] = entry["single"] or entry["double"] or entry["plain"] or ""
+        elif (what := _find_problem(line.strip(" \t\r"))) is not None:
+            problems.append(f"line {number}: {what}")
     return variables, problems
 
 
-def _find_problem(entry: re.Match[str], name: str) -> str:
-    if entry["comment"]:
-        return "a comment ends in a backslash; remove it" if entry["comment"].endswith("\\") else ""
-    if entry["nameless"] or (name and not _NAME.fullmatch(name)):
-        hint = " (without export)" if name.startswith("export ") else ""
+def _find_problem(line: str) -> str | None:
+    if not line or line[0] in "#;":
+        return "a comment ends in a backslash; remove it" if line.endswith("\\") else None
+    if not re.match(_BEGIN, line):
+        hint = " (without export)" if line.startswith("export ") else ""
         return f"is not NAME=value{hint}; a name has letters, digits and _, and begins with no digit"
-    if name and entry["equals"] is None:
-        return "is not NAME=value; there is no ="
-    if entry["plain"] and entry["plain"][0] in "'\"":
-        return f"the value of {name} begins with a quotation mark that is never closed"
-    return ""
-
-
-def _value(quoted: str, plain: str) -> str:
-    parts = [
-        match["single"] if match["double"] is None else _ESCAPED.sub(_unescape, match["double"])
-        for match in _QUOTED.finditer(quoted)
-    ]
-    tokens = _TOKEN.findall(plain)
-    while tokens and tokens[-1] in " \t":
-        tokens.pop()
-    parts += (token if token[0] != "\\" else token[1:].strip("\n\r") for token in tokens)
-    return "".join(parts)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    character = match[1]
-    if character == "\n":
-        return ""
-    return character if character in _BACKSLASH_KEEPS else match[0]
+    if _CONTROL.search(line):
+        return "the value has a control character; remove it"
+    return "the value has a quotation mark or a backslash; put '' around all of it"

@@ -4,81 +4,81 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from lookout.base.problem import Problem, UnreadError, run_checks
-from lookout.config.alerts import is_target_name
-from lookout.config.lines import find_line, find_lines
-from lookout.config.server_settings import ServerSettings
-from lookout.config.settings import Settings, type_of_file
-from lookout.config.table_reader import TableReader
-from lookout.protocols.registry import keys_of_plugins, load_plugins
-from lookout.store.kinds import find_kind
+from msgspec.structs import fields
+
+from lookout.base.problem import Problem, join_keys
+from lookout.base.setting_types import FOR_SERVER
+from lookout.config.reader import TableReader, has_note
+from lookout.config.settings import Settings, read_settings
+from lookout.config.tables import ServerSettings
+from lookout.protocols.registry import load_plugins
 
 CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # of the environment: names the file where nothing else does
 DEFAULT_CONFIG: Final = "lookout.toml"
-_DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
-_USED_BY_SERVERS: Final = re.compile(
-    r"protocol|(server|log|page)\..+|admin\.(server|hosts)|chains\[\d+\]\.(id|name|test_network)|services\[\d+\]\.(name|title)|store\.read_url"
-)
+_HEADER: Final = re.compile(r"\s*\[.*\]\s*(#.*)?")
+_KEY_PART: Final = r"""([\w-]+|"[^"]*"|'[^']*')"""
+_KEY: Final = re.compile(rf"\s*({_KEY_PART}(\s*\.\s*{_KEY_PART})*)\s*=")
+_QUOTES: Final = re.compile("\"\"\"|'''")  # around a text of several lines
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used. ``messages`` are its problems with the file's name before each,
-    ``messages_with_lines`` the same with the line after each, where that is known."""
+    """A configuration that cannot be used. ``messages`` are its problems with the file's name before each."""
 
-    def __init__(
-        self,
-        path: Path,
-        problems: Iterable[str | Problem],
-        lines: Mapping[str, int] = {},
-        unusable_variables: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, path: Path, problems: Iterable[str | Problem], unset_variables: Iterable[str] = ()) -> None:
         self.problems = tuple(problems)
         self.messages = [f"{path}: {problem}" for problem in self.problems]
-        self.messages_with_lines = [f"{path}: {problem}{_format_line(problem, lines)}" for problem in self.problems]
-        self.unusable_variables = frozenset(unusable_variables)
-        """Those of the environment that the file names, and that are not set, or not valid UTF-8."""
+        self.unset_variables = frozenset(unset_variables)
+        """Those of the environment that the file names, and that are not set."""
         super().__init__("\n".join(self.messages))
-
-
-def _format_line(problem: str | Problem, lines: Mapping[str, int]) -> str:
-    line = find_line(problem.key, lines) if isinstance(problem, Problem) else None
-    return f" (line {line})" if line else ""
 
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it."""
-    return _read(path, *_load(path), TableReader(environment, path.parent))
+    text, tables = _load(path)
+    reader = _start(path, tables, environment)
+    return _finish(read_settings(tables, reader), path, reader, text)
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
     Apprise, which takes a second or two."""
-    return _read(path, *_load(path), TableReader(environment, path.parent), _check_targets)
+    text, tables = _load(path)
+    reader = _start(path, tables, environment)
+    settings = read_settings(tables, reader)
+    reader.add_problems(_check_targets(settings))
+    return _finish(settings, path, reader, text)
 
 
 def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
-    """The settings of a text that is to become a file, for somebody who sends alerts."""
+    """The settings of a text that is to become a file, for somebody who sends alerts. Problems name no lines."""
     try:
         text.encode()
     except UnicodeEncodeError:  # bytes of a terminal that Python keeps as surrogates
         raise ConfigError(path, ["not valid UTF-8"]) from None
-    return _read(path, text, _parse(path, text), TableReader(environment, path.parent), _check_targets)
+    tables = _parse(path, text)
+    reader = _start(path, tables, environment)
+    settings = read_settings(tables, reader)
+    reader.add_problems(_check_targets(settings))
+    return _finish(settings, path, reader)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
     """The settings of a server. The whole file is checked, but for the variables and the files of what a server does
     not use: they need not be there, and are not looked up."""
     text, tables = _load(path)
-    has_own_url = _names_read_url(tables)
+    store = tables.get("store")
+    has_own_url = isinstance(store, dict) and store.get("read_url", "") != ""
+    whole_tables = {key.encode_name for key in fields(Settings) if has_note(key.type, FOR_SERVER)}
 
-    def is_used(key: str) -> bool:
-        return _USED_BY_SERVERS.fullmatch(key) is not None or (key == "store.url" and not has_own_url)
+    def is_used(key: str, key_type: Any) -> bool:
+        is_marked = key.partition(".")[0] in whole_tables or has_note(key_type, FOR_SERVER)
+        return is_marked or (key == "store.url" and not has_own_url)
 
-    return _read(path, text, tables, TableReader(environment, path.parent, is_used)).for_server()
+    reader = _start(path, tables, environment, is_used)
+    return _finish(read_settings(tables, reader), path, reader, text).for_server()
 
 
 def _load(path: Path) -> tuple[str, dict[str, Any]]:
@@ -94,71 +94,41 @@ def _load(path: Path) -> tuple[str, dict[str, Any]]:
 
 def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
-        tables = tomllib.loads(text)
-        _check_depth(tables)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         end = f"at line {len(text.splitlines())}, the end of the file"
         raise ConfigError(path, [f"not TOML: {error}".replace("at end of document", end)]) from None
     except (ValueError, RecursionError):
         raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
-    return tables
 
 
-def _read(
+def _start(
     path: Path,
-    text: str,
     tables: dict[str, Any],
-    reader: TableReader,
-    check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
-) -> Settings:
-    reader.unusable_kinds = load_plugins(_kinds_in(tables))
-    reader.unshown_keys = keys_of_plugins()
-    settings: Settings = reader.read_table(type_of_file(), tables, "")
-    checks = (
-        _check_record(settings, path),
-        check_more(settings),
-    )
-    problems = [
-        problem._replace(text=reader.variables.hide(problem.text))
-        for problem in (*reader.problems(), *run_checks(checks))
-    ]
-    if problems:
-        raise ConfigError(path, problems, find_lines(text), reader.variables.unusable)
+    environment: Mapping[str, str],
+    is_used: Callable[[str, Any], bool] = lambda _key, _key_type: True,
+) -> TableReader:
+    """A reader that knows the plug-ins that the tables name."""
+    return TableReader(environment, path.parent, load_plugins(_kinds_in(tables)), is_used)
+
+
+def _finish(settings: Settings, path: Path, reader: TableReader, text: str = "") -> Settings:
+    """The settings, unless there are problems; ConfigError has those in the order of the text's lines."""
+    if reader.problems:
+        lines = find_lines(text)
+        problems = (problem._replace(line=find_line(problem.key, lines)) for problem in reader.problems)
+        in_order = sorted(problems, key=lambda problem: problem.line or 0)
+        raise ConfigError(path, in_order, reader.unset_variables)
     return settings
-
-
-def _check_record(settings: Settings, path: Path) -> Iterator[Problem]:
-    """The record must not be written into a file that is something else; ``path`` is the configuration's."""
-    name = settings.monitor.record
-    if not name:
-        return
-    if "\0" in name or not Path(name).name:
-        yield Problem("monitor.record", "names no file")
-        return
-    others = {os.path.realpath(path): "the configuration"}
-    with suppress(UnreadError):
-        others |= _files_of_store(settings.store.url, path.parent)
-    record = path.parent / name
-    for written in (record, f"{record}.1"):
-        if (whose := others.get(os.path.realpath(written))) is not None:
-            yield Problem("monitor.record", f"would be written into {whose}; choose another file")
-
-
-def _files_of_store(url: str, folder: Path) -> dict[str, str]:
-    kind = find_kind(url)
-    return {} if kind is None or "\0" in url else dict.fromkeys(kind.list_files(url, folder), "the store")
 
 
 def _check_targets(settings: Settings) -> Iterator[Problem]:
     """What only Apprise can say of the targets' addresses."""
-    from lookout.alerts.sender import INSTALL, count_recipients, is_installed  # a server sends no messages
 
     if settings.alerts.targets and not is_installed():
         yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
         return
     for name, address in settings.alerts.targets.items():
-        if not is_target_name(name):
-            continue
         reached = count_recipients(address)
         if reached == 0:
             yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
@@ -166,27 +136,53 @@ def _check_targets(settings: Settings) -> Iterator[Problem]:
             yield Problem(f"alerts.targets.{name}", "reaches several; give each a target of its own")
 
 
-def _names_read_url(tables: dict[str, Any]) -> bool:
-    store = tables.get("store")
-    return isinstance(store, dict) and store.get("read_url", "") != ""
-
-
-def _check_depth(tables: dict[str, Any]) -> None:
-    """RecursionError if a key like a.b.c… goes on for longer than anything here could follow it."""
-    level: list[Any] = [tables]
-    for _ in range(_DEEPEST):
-        entries = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [entry for inner in entries for entry in inner if isinstance(entry, list | dict)]
-        if not level:
-            return
-    raise RecursionError
-
-
 def _kinds_in(tables: Any) -> Iterator[str]:
     """The protocols that a file names, in the order in which it does."""
     if isinstance(tables, dict):
         if isinstance(kind := tables.get("kind"), str):
             yield kind
-        yield from (kind for each in tables.values() for kind in _kinds_in(each))
+        yield from (kind for entry in tables.values() for kind in _kinds_in(entry))
     elif isinstance(tables, list):
-        yield from (kind for each in tables for kind in _kinds_in(each))
+        yield from (kind for entry in tables for kind in _kinds_in(entry))
+
+
+def find_lines(text: str) -> dict[str, int]:
+    """For each table and each key of a text that is TOML, the line where it begins, by its path: ``chains[0].rpc``."""
+    lines: dict[str, int] = {}
+    counts: dict[str, int] = {}  # of the entries so far in each list of tables, by its path
+    table, quotes = "", ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not quotes and _HEADER.fullmatch(line):
+            table = _enter(line, counts)
+            lines.setdefault(table, number)
+        elif not quotes and (key := _KEY.match(line)) is not None:
+            path = table
+            for name in _parts(key[1]):
+                path = join_keys(path, name)
+                lines.setdefault(path, number)
+        for found in _QUOTES.findall(line):
+            quotes = found if not quotes else "" if found == quotes else quotes
+    return lines
+
+
+def find_line(key: str, lines: Mapping[str, int]) -> int | None:
+    """Where a key is, or else the table or list around it; None if none of them is written."""
+    while key and key not in lines:
+        key = key[: max(key.rfind("."), key.rfind("["), 0)]
+    return lines.get(key)
+
+
+def _enter(header: str, counts: dict[str, int]) -> str:
+    """The path of the table that a header opens."""
+    path, names = "", _parts(header.partition("#")[0].strip().strip("[]"))
+    for number, name in enumerate(names, 1):
+        path = join_keys(path, name)
+        if number == len(names) and header.lstrip().startswith("[["):
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path += f"[{counts[path]}]"
+    return path
+
+
+def _parts(key: str) -> list[str]:
+    return [part.strip("\"'") for part in re.findall(_KEY_PART, key)]

@@ -1,25 +1,21 @@
 """A whole configuration as one frozen value, and what its tables can get wrong together."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeVar
 
-from msgspec import Meta, defstruct, field
+from msgspec import Meta, field
 from msgspec.structs import fields
 
 from lookout.alerts.deployment import Deployment
 from lookout.alerts.policy import AlertPolicy
-from lookout.base.problem import UNREAD, Problem, run_checks
-from lookout.base.setting_types import Table
-from lookout.base.text import shorten
+from lookout.base.problem import Problem
+from lookout.base.setting_types import FOR_SERVER, RESTART, Table
 from lookout.base.unix_socket import can_be_asked
 from lookout.base.url import fingerprint_url
-from lookout.config.alerts import AlertRule, AlertsTable
-from lookout.config.own_services import OwnService, type_of_own_services
-from lookout.config.server_settings import ServerSettings
-from lookout.config.source_tables import type_of_tables
+from lookout.config.alerts import AlertsTable
+from lookout.config.reader import TableReader, has_note
+from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
     AdminTable,
     ChainTable,
@@ -30,6 +26,7 @@ from lookout.config.tables import (
     PageTable,
     PingTable,
     PolicyTable,
+    ServerSettings,
     ServerTable,
     StoreTable,
     in_ms,
@@ -52,22 +49,29 @@ SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor ..
 class Settings(Table, frozen=True):
     """A whole configuration file. A service whose tables are left out is not configured (S14)."""
 
-    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = _UNNAMED
-    server: ServerTable = ServerTable()
-    admin: AdminTable = AdminTable()
-    log: LogTable = LogTable()
-    store: StoreTable = StoreTable()
+    protocol: Annotated[str, FOR_SERVER, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = (
+        _UNNAMED
+    )
+    server: Annotated[ServerTable, FOR_SERVER, RESTART] = ServerTable()
+    admin: Annotated[AdminTable, RESTART] = AdminTable()
+    log: Annotated[LogTable, FOR_SERVER] = LogTable()
+    store: Annotated[StoreTable, RESTART] = StoreTable()
     monitor: MonitorTable = MonitorTable()
     chains: tuple[ChainTable, ...] = ()
     sources: dict[str, tuple[SourceTable, ...]] = field(default_factory=dict)
-    """By the service's name, its tables."""
+    """The tables of each service by its name, which is the key in the file."""
     services: tuple[OwnService, ...] = ()
     policy: PolicyTable = PolicyTable()
     history: HistoryTable = HistoryTable()
-    edge: EdgeTable = EdgeTable()
-    page: PageTable = PageTable()
+    edge: Annotated[EdgeTable, RESTART] = EdgeTable()
+    page: Annotated[PageTable, FOR_SERVER] = PageTable()
     alerts: AlertsTable = AlertsTable()
     ping: PingTable = PingTable()
+
+    @classmethod
+    def applied_by_reload(cls) -> frozenset[str]:
+        """The tables of which a change needs no restart."""
+        return frozenset(key.encode_name for key in fields(cls) if not has_note(key.type, RESTART))
 
     def plan(self) -> Plan:
         """The settings as the rules need them."""
@@ -167,187 +171,115 @@ class Settings(Table, frozen=True):
     def warnings(self) -> Iterator[Problem]:
         """What is allowed, and may still not be what is wanted."""
         for number, chain in enumerate(self.chains):
-            yield from (each.below(f"chains[{number}]") for each in chain.warnings())
+            yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
         for name in _repeated(chain.name for chain in self.chains):
             yield Problem("chains", f"several are named {name}, so people cannot tell them apart")
         for title in _repeated(service.title for service in self.all_services()):
             yield Problem("services", f"several have the title {title}, so people cannot tell them apart")
-        for key, table in self._kind_tables():
-            if isinstance(table, ListTable) and table.complete is not None:
-                yield from (each.below(f"{key}.complete") for each in table.complete.warnings())
-        yield from (each.below("store") for each in self.store.warnings())
+        for name, tables in self.sources.items():
+            for number, table in enumerate(tables):
+                if isinstance(table, ListTable) and table.complete is not None:
+                    yield from (doubt.below(f"{name}[{number}].complete") for doubt in table.complete.warnings())
+        yield from (doubt.below("store") for doubt in self.store.warnings())
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (
-            self._check_chains_differ(),
-            self._check_endpoints_differ(),
-            *(self._check_named_chains(key, named) for key, named in self._named_chains()),
-            self._check_chains_of_own_services(),
-            self._check_services_differ(),
-            self._check_compared_with_others(),
-            self._check_endpoints_suffice(),
-            self._check_admin_port(),
-            self._check_hold(),
-            self._check_run_by_others(),
-            self._check_chains_of_rules(),
-            self._check_rules_match(),
-        )
+    def check(self, absent: Collection[str] = ()) -> Iterator[Problem]:
+        """What the tables get wrong together, but for those that are absent since they could not be read."""
 
-    def _named_chains(self) -> Iterable[tuple[str, Callable[[], Iterable[int]]]]:
-        """Every key that names chains of [[chains]], and which."""
-        written = {service: self.sources[service.name] for service in SERVICES if service.name in self.sources}
-        for service, tables in written.items():
-            if not has_one_table(service):
-                yield service.name, partial(_chain_ids, tables)
-        for service, tables in written.items():
-            if has_one_table(service) and tables is not UNREAD:
-                yield from ((f"{service.name}.{key}", named) for key, named in tables[0].named_chains())
+        def are_there(*tables: str) -> bool:
+            return not set(absent).intersection(tables)
 
-    def _check_named_chains(self, key: str, named: Callable[[], Iterable[int]]) -> Iterator[Problem]:
-        chains = list(named())
-        yield from (Problem(key, f"chain {chain_id} is there twice") for chain_id in _repeated(chains))
-        known = {chain.id for chain in self.chains}
-        unknown = (chain_id for chain_id in dict.fromkeys(chains) if chain_id not in known)
-        yield from (Problem(key, f"there is no chain {chain_id} in [[chains]]") for chain_id in unknown)
-
-    def _check_chains_differ(self) -> Iterator[Problem]:
-        repeated = _repeated(chain.id for chain in self.chains)
-        yield from (Problem("chains", f"{chain_id} is there twice") for chain_id in repeated)
-
-    def _check_endpoints_differ(self) -> Iterator[Problem]:
-        """Three of which two are one would let that one lie (M8)."""
-        yield from run_checks(_same_endpoints(f"chains[{n}].rpc", chain) for n, chain in enumerate(self.chains))
-
-    def _check_services_differ(self) -> Iterator[Problem]:
-        repeated = _repeated(own.name for own in self.services)
-        yield from (Problem("services", f"{name} is there twice") for name in repeated)
-
-    def _check_compared_with_others(self) -> Iterator[Problem]:
-        """A node that is one of two endpoints is always as far as what they agree on (M8)."""
-        chains = {chain.id: chain for chain in self.chains}
-        nodes = ((key, table) for key, table in self._kind_tables() if table.kind is not UNREAD)
-        yield from run_checks(_check_outvoted(key, table, chains) for key, table in nodes if table.kind == EVM.name)
-
-    def _check_endpoints_suffice(self) -> Iterator[Problem]:
-        """The chain's logs count only if so many endpoints give the same (S17)."""
-        chains = {chain.id: chain for chain in self.chains}
-        yield from run_checks(_check_enough(key, table, chains) for key, table in self._kind_tables())
-
-    def _kind_tables(self) -> Iterator[tuple[str, KindTable]]:
-        """Every table that has a kind, by its key."""
-        written = {service.name: self.sources.get(service.name, ()) for service in SERVICES}
-        own = (each for each in enumerate(self.services) if each[1] is not UNREAD)
-        written |= {f"services[{number}].checks": service.checks for number, service in own}
-        for key, tables in written.items():
-            for number, table in enumerate(() if tables is UNREAD else tables):
-                if isinstance(table, KindTable):
-                    yield f"{key}[{number}]", table
-
-    def _check_hold(self) -> Iterator[Problem]:
-        heartbeat_s, hold_s = self.policy.heartbeat_s, self.history.hold_s
-        if hold_s < heartbeat_s:
-            what = (
-                f"has to be at least policy.heartbeat_s, which is {heartbeat_s:g}, or most of the time would not count"
-            )
-            yield Problem("history.hold_s", what)
-
-    def _check_run_by_others(self) -> Iterator[Problem]:
-        yield from self._check_named_services("page.run_by_others", self.page.run_by_others)
+        heartbeat_s = self.policy.heartbeat_s
+        if are_there("policy", "history") and self.history.hold_s < heartbeat_s:
+            why = f"which is {heartbeat_s:g}, or most of the time would not count"
+            yield Problem("history.hold_s", f"has to be at least policy.heartbeat_s, {why}")
+        if are_there("page", "services"):
+            yield from self._check_named_services("page.run_by_others", self.page.run_by_others)
+        if are_there("alerts", "chains", "services", *SERVICES.names):
+            yield from self._check_rules()
 
     def _check_named_services(self, key: str, named: Iterable[str]) -> Iterator[Problem]:
         known = dict.fromkeys((*SERVICES.names, *(own.name for own in self.services)))
-        for name in dict.fromkeys(named):
+        for number, name in enumerate(named):
             if name not in known:
-                what = "an address" if "://" in name else json.dumps(shorten(name, 60))
-                yield Problem(key, f"there is no service {what}; there are {', '.join(known)}")
+                yield Problem(f"{key}[{number}]", f"there is no such service; there are {', '.join(known)}")
 
-    def _check_admin_port(self) -> Iterator[Problem]:
-        is_any_port = not self.server.listen.rpartition(":")[2].strip("0")  # another one each time
-        if self.admin.server == self.server.listen and not is_any_port:
-            yield Problem("admin.server", "has to be another address than server.listen")
-
-    def _check_chains_of_rules(self) -> Iterator[Problem]:
-        yield from run_checks(
-            self._check_named_chains(f"alerts.rules[{number}].chains", partial(getattr, rule, "chains"))
-            for number, rule in enumerate(self.alerts.rules)
-        )
-
-    def _check_chains_of_own_services(self) -> Iterator[Problem]:
-        yield from run_checks(
-            self._check_named_chains(f"services[{number}].checks", partial(OwnService.chain_ids, own))
-            for number, own in enumerate(self.services)
-        )
-
-    def _check_rules_match(self) -> Iterator[Problem]:
+    def _check_rules(self) -> Iterator[Problem]:
         monitored = frozenset(self.sources_by_check())
-        known = {chain.id for chain in self.chains}
         shared = {service.name for service in self.all_services() if service.is_shared}
         for number, rule in enumerate(self.alerts.rules):
-            found = run_checks([self._check_rule(rule, monitored, known, shared)])
-            yield from (each.below(f"alerts.rules[{number}]") for each in found)
-
-    def _check_rule(
-        self, rule: AlertRule, monitored: Collection[Check], chain_ids: Collection[int], shared: Collection[str]
-    ) -> Iterator[Problem]:
-        unknown = list(self._check_named_services("services", rule.services))
-        yield from unknown or rule.check_matches(monitored, chain_ids, shared)
+            key = f"alerts.rules[{number}]"
+            unknown = list(self._check_named_services(f"{key}.services", rule.services))
+            matching = (problem.below(key) for problem in rule.check_matches(monitored, shared))
+            yield from unknown or matching
 
 
-class _File(Table, frozen=True):
-    """A configuration as it is written: in the place of ``sources`` are the tables of every service."""
-
-    def normalise(self) -> Settings:
-        keys = {each.encode_name: getattr(self, each.name) for each in fields(self)}
-        written = {service.name: keys.pop(service.name) for service in configurable_services()}
-        return Settings(**keys, sources={name: _as_rows(each) for name, each in written.items() if each is not None})
-
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return self.normalise().validate()
-
-
-def type_of_file() -> type[_File]:
-    """The type of a file, with the services and protocols that are declared now."""
-    keys: list[Any] = []
-    for each in fields(Settings):
-        if each.name == "sources":
-            for service in configurable_services():
-                name = service.name.replace("-", "_")
-                keys.append((name, type_of_tables(service), field(default=None, name=service.name)))
-        elif each.name == "services":
-            keys.append((each.name, type_of_own_services(), ()))
-        else:
-            keys.append((each.name, each.type, each.default))
-    file: type[Any] = defstruct("File", keys, bases=(_File,), frozen=True)
-    return file
-
-
-def _as_rows(read: Any) -> Any:
-    return read if read is UNREAD or isinstance(read, tuple) else (read,)
+def read_settings(tables: Mapping[str, Any], reader: TableReader) -> Settings:
+    """The settings in a file, as far as they could be read; the reader has the problems."""
+    keys = {key.encode_name: key for key in fields(Settings) if key.name != "sources"}
+    services = {service.name: service for service in configurable_services()}
+    reader.report_unknown(tables, [*keys, *services], "")
+    read: dict[str, Any] = {}
+    sources: dict[str, tuple[SourceTable, ...]] = {}
+    absent = set()
+    for name, value in tables.items():
+        gaps = reader.gaps
+        if name in keys and (found := reader.read_key(keys[name].type, value, name)) is not None:
+            read[name] = found
+        elif name in services and (rows := _read_rows(services[name], value, reader)) is not None:
+            sources[name] = rows
+        if reader.gaps != gaps:
+            absent.add(name)
+    settings = Settings(**read, sources=sources)
+    reader.add_problems(settings.check(absent))
+    reader.add_problems(_check_twice(reader.tables))
+    reader.add_problems(_check_endpoints(reader.tables))
+    if "chains" not in absent:
+        known = {chain.id for chain in settings.chains}
+        unknown = ((key, chain_id) for key, chain_id in reader.named_chains if chain_id not in known)
+        reader.add_problems(Problem(key, f"there is no chain {chain_id} in [[chains]]") for key, chain_id in unknown)
+    return settings
 
 
-def _chain_ids(tables: Iterable[SourceTable]) -> list[int]:
-    return [chain_id for table in tables for chain_id in table.chain_ids() if chain_id is not None]
+def _read_rows(service: Service, value: Any, reader: TableReader) -> tuple[SourceTable, ...] | None:
+    form = form_of(service)
+    if not has_one_table(service):
+        return reader.read_rows(form, value, service.name)
+    table = reader.read_table(form, value, service.name)
+    return None if table is None else (table,)
 
 
-def _same_endpoints(key: str, chain: ChainTable) -> Iterator[Problem]:
-    for second, first in chain.same_endpoints():
-        what = f"is the same endpoint as {key}[{first}]; name another one, or leave it out"
-        yield Problem(f"{key}[{second}]", what)
+def _check_twice(tables: Mapping[str, Table]) -> Iterator[Problem]:
+    """``tables`` are those that could be read, by their keys."""
+    identities: dict[str, list[str]] = {}  # by the key of the list
+    for key, table in tables.items():
+        list_key = key.rpartition("[")[0]
+        match table:
+            case ChainTable():
+                identities.setdefault(list_key, []).append(f"{table.id}")
+            case OwnService():
+                identities.setdefault(list_key, []).append(table.name)
+            case KindTable() if table.chain is not None:
+                identities.setdefault(list_key, []).append(f"chain {table.chain}")
+    for key, named in identities.items():
+        yield from (Problem(key, f"{identity} is there twice") for identity in _repeated(named))
 
 
-def _check_outvoted(key: str, table: KindTable, chains: Mapping[int, ChainTable]) -> Iterator[Problem]:
-    chain = None if table.chain is None else chains.get(table.chain)
-    if chain is not None and not chain.outvotes(table.url):
-        what = "is an rpc endpoint of the chain as well, which has fewer than three"
-        yield Problem(f"{key}.url", f"{what}: it would be compared with itself")
-
-
-def _check_enough(key: str, table: KindTable, chains: Mapping[int, ChainTable]) -> Iterator[Problem]:
-    complete = table.complete if isinstance(table, ListTable) else None
-    chain = None if table.chain is None else chains.get(table.chain)
-    if complete is not None and chain is not None and complete.endpoints > (has := len(chain.rpc)):
-        what = f"is {complete.endpoints}, and chain {chain.id} has {has} rpc endpoint{'s' * (has != 1)}"
-        yield Problem(f"{key}.complete.endpoints", f"{what}; name more of them, or lower it")
+def _check_endpoints(tables: Mapping[str, Table]) -> Iterator[Problem]:
+    """``tables`` are those that could be read, by their keys."""
+    chains = {table.id: table for table in tables.values() if isinstance(table, ChainTable)}
+    for key, table in tables.items():
+        if not isinstance(table, KindTable) or table.chain not in chains:
+            continue
+        chain = chains[table.chain]
+        # A node that is one of two endpoints is always as far as what they agree on (M8).
+        if table.kind == EVM.name and not chain.outvotes(table.url):
+            what = "is an rpc endpoint of the chain as well, which has fewer than three"
+            yield Problem(f"{key}.url", f"{what}: it would be compared with itself")
+        # The chain's logs count only if so many endpoints give the same (S17).
+        complete = table.complete if isinstance(table, ListTable) else None
+        if complete is not None and complete.endpoints > (has := len(chain.rpc)):
+            what = f"is {complete.endpoints}, and chain {chain.id} has {has} rpc endpoint{'s' * (has != 1)}"
+            yield Problem(f"{key}.complete.endpoints", f"{what}; name more of them, or lower it")
 
 
 def _repeated(values: Iterable[Value]) -> list[Value]:

@@ -1,16 +1,18 @@
-"""The tables of a configuration file that are not a source's: every key with its launch value."""
+"""The tables of a configuration file that are not a source's: every key with its launch value, and what a server
+needs of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from msgspec import Meta
-from msgspec.structs import replace
+from msgspec import Meta, Struct
 from yarl import URL
 
 from lookout.base.known_chains import KNOWN_CHAINS
-from lookout.base.problem import UNREAD, Problem
+from lookout.base.problem import Problem
 from lookout.base.setting_types import (
+    FOR_SERVER,
+    NOT_EMPTY,
     SECRET,
     AdminAddress,
     Duration,
@@ -34,12 +36,12 @@ from lookout.base.url import find_url_mistake
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.protocols.client.access import AccessTable
+from lookout.public.about import Description
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
 _WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.name_database is not None)
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
-_AS_KNOWN: Final[Any] = None  # of what is left out and depends on the chain
 
 
 class ServerTable(Table, frozen=True):
@@ -54,8 +56,8 @@ class ServerTable(Table, frozen=True):
 
 class AdminTable(Table, frozen=True):
     monitor: AdminAddress = "127.0.0.1:9464"
-    server: AdminAddress = "127.0.0.1:9465"
-    hosts: tuple[Text, ...] = ()
+    server: Annotated[AdminAddress, FOR_SERVER] = "127.0.0.1:9465"
+    hosts: Annotated[tuple[Text, ...], FOR_SERVER] = ()
 
 
 class LogTable(Table, frozen=True):
@@ -73,6 +75,8 @@ class StoreTable(Table, frozen=True):
     read_url: Annotated[
         str,
         SECRET,
+        FOR_SERVER,
+        NOT_EMPTY,
         must(
             lambda url: not url or find_kind(url) in _WITH_READ_URL,
             f"has to {' or '.join(kind.form for kind in _WITH_READ_URL)};"
@@ -81,10 +85,7 @@ class StoreTable(Table, frozen=True):
         ),
     ] = ""
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_same_database(),)
-
-    def _check_same_database(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[Problem]:
         kind = find_kind(self.read_url)
         if kind is None or kind.name_database is None:
             return
@@ -113,59 +114,49 @@ class RpcEndpoint(AccessTable, frozen=True):
 
 
 class ChainTable(Table, frozen=True, kw_only=True):
-    """A chain. What is left out of a known one is as it is known; another one is no test network by default."""
-
-    id: Positive
-    name: Name = _AS_KNOWN
-    block_time_s: Duration = _AS_KNOWN
+    id: Annotated[Positive, FOR_SERVER]
+    name: Annotated[Name, FOR_SERVER] = ""  # it and the block time are known, or have to be written
+    block_time_s: Duration = 0
     rpc: Annotated[tuple[RpcEndpoint, ...], Meta(min_length=1)]
-    test_network: bool = _AS_KNOWN
+    test_network: Annotated[bool, FOR_SERVER] = False
 
-    def normalise(self) -> Self:
-        known = KNOWN_CHAINS.get(self.id) if self.id is not UNREAD else None
-        defaults = {"name": UNREAD, "block_time_s": UNREAD, "test_network": False} if known is None else known._asdict()
-        left_out = {key: value for key, value in defaults.items() if getattr(self, key) is _AS_KNOWN}
-        return replace(self, **left_out)
+    @classmethod
+    def fill_in(cls, written: dict[str, Any]) -> dict[str, Any]:
+        """With the name, the block time and the test network of a known chain."""
+        chain_id = written.get("id")
+        known = KNOWN_CHAINS.get(chain_id) if isinstance(chain_id, int) else None
+        return written if known is None else known._asdict() | written
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_is_known(), self._check_test_network(), self._check_endpoint_names())
-
-    def _check_is_known(self) -> Iterator[Problem]:
-        if self.id not in KNOWN_CHAINS:
-            missing = (key for key in ("name", "block_time_s") if getattr(self, key) is _AS_KNOWN)
-            yield from (Problem(key, f"missing; Lookout knows nothing about chain {self.id}") for key in missing)
-
-    def _check_test_network(self) -> Iterator[Problem]:
-        if self.id == TEST_NETWORK and self.test_network is False:
+    def check(self) -> Iterator[Problem]:
+        missing = {"name": not self.name, "block_time_s": not self.block_time_s}
+        for key in (key for key, is_missing in missing.items() if is_missing):
+            yield Problem(key, f"missing; Lookout knows nothing about chain {self.id}")
+        if self.id == TEST_NETWORK and not self.test_network:
             yield Problem("test_network", f"chain {TEST_NETWORK} always is a test network")
-
-    def _check_endpoint_names(self) -> Iterator[Problem]:
-        first: dict[str, int] = {}
+        names: dict[str, int] = {}
         for number, label in enumerate(self._endpoint_labels()):
-            if (before := first.setdefault(label, number)) != number:
+            if (before := names.setdefault(label, number)) != number:
                 yield Problem(f"rpc[{number}].name", f"is the name of rpc[{before}] already; choose another one")
+        # Three endpoints of which two are one would let that one lie (M8). The address alone decides: a node that is
+        # asked with two keys would have two votes.
+        first: dict[tuple[object, ...], int] = {}
+        for number, endpoint in enumerate(self.rpc):
+            sent = _as_sent(endpoint.url)
+            if sent is not None and (before := first.setdefault(sent, number)) != number:
+                yield Problem(f"rpc[{number}]", f"is the same endpoint as rpc[{before}]; name another, or leave it out")
 
     def endpoint_names(self) -> list[str]:
         """What people see of the endpoints."""
         return [f"{label} of {self.name}" for label in self._endpoint_labels()]
 
     def _endpoint_labels(self) -> Iterator[str]:
-        return (each.name or f"rpc {number}" for number, each in enumerate(self.rpc, 1))
-
-    def same_endpoints(self) -> Iterator[tuple[int, int]]:
-        """The numbers of endpoints that are the same as an earlier one, and of that. The address alone decides: a node
-        that is asked with two keys would have two votes."""
-        first: dict[tuple[object, ...], int] = {}
-        for number, url in enumerate(each.url for each in self.rpc):
-            before = first.setdefault(_as_sent(url), number) if _is_right(url) else number
-            if before != number:
-                yield number, before
+        return (endpoint.name or f"rpc {number}" for number, endpoint in enumerate(self.rpc, 1))
 
     def outvotes(self, url: str) -> bool:
         """Whether a node at this address cannot decide alone what its chain's head is."""
-        right = [each.url for each in self.rpc if _is_right(each.url)]
-        is_one = _is_right(url) and _as_sent(url) in map(_as_sent, right)
-        return not is_one or len(self.rpc) >= _TO_OUTVOTE_ONE
+        sent = _as_sent(url)
+        is_endpoint = sent is not None and sent in (_as_sent(endpoint.url) for endpoint in self.rpc)
+        return not is_endpoint or len(self.rpc) >= _TO_OUTVOTE_ONE
 
     def warnings(self) -> Iterator[Problem]:
         has = len(self.rpc)
@@ -233,10 +224,7 @@ class HistoryTable(Table, frozen=True):
     min_known_buckets: Positive = 12
     write_every_s: Duration = 60
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_that_statuses_count(),)
-
-    def _check_that_statuses_count(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[Problem]:
         if self.counts_from_s >= self.bucket_s:
             what = f"has to be below bucket_s, which is {self.bucket_s}, or trouble would hardly ever count"
             yield Problem("counts_from_s", what)
@@ -271,17 +259,31 @@ class EdgeTable(Table, frozen=True):
     origin: HostPortOrNone = ""
 
 
+class ServerSettings(Struct, frozen=True):
+    """What a server needs of a configuration, and all of it that its processes ever hold."""
+
+    protocol: str
+    server: ServerTable
+    admin: AdminTable
+    log: LogTable
+    description: Description
+    store_url: str
+    reads_as_writer: bool = False
+
+    @property
+    def store_key(self) -> str:
+        return "store.url" if self.reads_as_writer else "store.read_url"
+
+
 def in_ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _is_right(url: str) -> bool:
-    return url is not UNREAD and find_url_mistake(url) is None
-
-
-def _as_sent(url: str) -> tuple[object, ...]:
-    """What a request to this address is made of, however it is written. A dot at the end of its host, and slashes at
-    the end of its path, make no difference."""
+def _as_sent(url: str) -> tuple[object, ...] | None:
+    """What a request to this address is made of, however it is written; None if it cannot be asked. A dot at the end of
+    its host, and slashes at the end of its path, make no difference."""
+    if find_url_mistake(url) is not None:
+        return None
     sent = URL(url)
     host, path = (sent.raw_host or "").rstrip("."), sent.raw_path.rstrip("/")
     return sent.scheme, sent.raw_user or "", sent.raw_password or "", host, sent.port, path, sent.raw_query_string

@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 from string import Template
 from typing import Final
 
-from lookout.base.host_port import format_host_port, host_and_port
+from lookout.base.url import format_host_port, host_and_port
 from lookout.config.settings import Settings
 from lookout.documents.document import CORS, PREFLIGHT_HEADERS, Headers, paths
 

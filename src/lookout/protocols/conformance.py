@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-from lookout.base.problem import run_checks
 from lookout.base.text import shorten
 from lookout.core.model import Found
 from lookout.protocols.client.failure import ProbeFailed
@@ -52,7 +51,7 @@ def _problems(place: str, settings: Mapping[str, Any], good: Mapping[bytes, Foun
     except msgspec.ValidationError as error:
         yield f"its settings refuse those that were given: {error}"
         return
-    yield from (f"its settings refuse those that were given: {problem}" for problem in run_checks(table.validate()))
+    yield from (f"its settings refuse those that were given: {problem}" for problem in table.check())
     yield from _problems_of_request(protocol, table)
     yield from _problems_of_good(protocol, table, good)
     yield from _problems_of_hostile(protocol, table, good)

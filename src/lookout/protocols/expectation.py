@@ -1,44 +1,36 @@
 """What a JSON answer has to hold to count, where it says nothing more than that the service answers."""
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Raw
 
-from lookout.base.problem import Problem
-from lookout.base.setting_types import SECRET
+from lookout.base.setting_types import NOT_EMPTY, SECRET
 from lookout.core.model import Responding
 from lookout.protocols.answers import open_value
 from lookout.protocols.client.failure import ProbeFailed, not_understood
-from lookout.protocols.pointer import check_escapes, value_at
+from lookout.protocols.pointer import Pointer, value_at
 from lookout.protocols.tables import KindTable
 
 _LONG_NUMBER: Final = re.compile(rb"-?[0-9]{21,}", re.ASCII)
 
 
 class ExpectationTable(KindTable, frozen=True):
-    pointer: str = ""
-    expect: Annotated[str | int | bool, SECRET, Meta(description="a text, a whole number, true or false")] = ""
+    pointer: Pointer = ""
+    expect: Annotated[
+        str | int | bool, SECRET, NOT_EMPTY, Meta(description="a text, a whole number, true or false")
+    ] = ""
 
     def __eq__(self, other: object) -> bool:
         """Compare as JSON, where true is not 1: a reload has to notice that one was written in the place of the
         other."""
         return type(self) is type(other) and msgspec.json.encode(self) == msgspec.json.encode(other)
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_pointer(),)
-
     @property
     def expects_more(self) -> bool:
         """Whether an answer has to hold something."""
         return self.pointer != "" or self.expect != ""
-
-    def _check_pointer(self) -> Iterator[Problem]:
-        if self.pointer and not self.pointer.startswith("/"):
-            yield Problem("pointer", 'has to be a JSON Pointer such as "/status", or "" for none')
-        yield from check_escapes(self.pointer)
 
 
 def check_value(document: Any, settings: ExpectationTable) -> Responding:

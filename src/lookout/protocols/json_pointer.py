@@ -1,6 +1,6 @@
 """An own indexer of any kind: a JSON document, and the path in it to the block number (RFC 6901)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from lookout.base.problem import Problem
@@ -8,23 +8,21 @@ from lookout.core.model import Blocks
 from lookout.protocols.answers import count, decimal, decode, open_value, quantity
 from lookout.protocols.client.request import Request
 from lookout.protocols.lists import CompleteTable, ListTable
-from lookout.protocols.pointer import check_escapes, value_at
+from lookout.protocols.pointer import Pointer, value_at
 from lookout.protocols.protocol import Protocol
 
 
 class JsonTable(ListTable, frozen=True):
-    pointer: str = ""
+    pointer: Pointer = ""
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_pointer(), *super().validate())
-
-    def _check_pointer(self) -> Iterator[Problem]:
-        if not self.pointer.startswith("/"):
+    def check(self) -> Iterator[Problem]:
+        if not self.pointer:
             yield Problem("pointer", 'kind "json" needs a JSON Pointer such as "/status/lastBlock"')
-        yield from check_escapes(self.pointer)
+        yield from super().check()
 
-    def check_list(self, complete: CompleteTable) -> Iterable[Iterable[Problem]]:
-        return complete.check_address(), complete.check_no_query()
+    def check_list(self, complete: CompleteTable) -> Iterator[Problem]:
+        yield from complete.check_address()
+        yield from complete.check_no_query()
 
 
 def parse_document(body: bytes, pointer: str) -> Blocks:

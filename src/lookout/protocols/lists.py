@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from msgspec import Meta
-from msgspec.structs import replace
+from msgspec.structs import force_setattr
 
-from lookout.base.problem import UNREAD, Problem
-from lookout.base.setting_types import SECRET, Natural, Positive, Table, UrlOrNone
+from lookout.base.problem import Problem
+from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
 from lookout.core.completeness.asks import Listed
 from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, query
 from lookout.protocols.client.access import AccessTable
@@ -25,6 +25,13 @@ _ENDS: Final = ("from", "to")
 _EVERY_ENTRY: Final = "*"
 
 
+def _check_pointer(pointer: str) -> Iterator[Problem]:
+    if not pointer.startswith("/") or _EVERY_ENTRY not in pointer.split("/"):
+        what = "has to be a JSON Pointer with * in the place of a list's entries"
+        yield Problem("", f'{what}, such as "/transactions/*/hash"')
+    yield from check_escapes(pointer)
+
+
 class CompleteTable(Table, frozen=True, kw_only=True):
     """``[indexer.complete]``: what is compared, and where the indexer lists it."""
 
@@ -32,17 +39,16 @@ class CompleteTable(Table, frozen=True, kw_only=True):
     events: Annotated[tuple[Topic, ...], Meta(min_length=1)]
     first_block: Natural
     query: Annotated[str, SECRET] = ""
-    pointer: str
+    pointer: Annotated[str, NOT_EMPTY, ValueRule(_check_pointer)]
     limit: Annotated[int, Meta(ge=2, le=1_000_000)] = 1000
     endpoints: Positive = 2
     requests_per_minute: Annotated[int, Meta(ge=1, le=600)] = 5
-    url: UrlOrNone = ""
+    url: Annotated[UrlOrNone, NOT_EMPTY] = ""
 
-    def normalise(self) -> "CompleteTable":
-        return replace(self, contracts=_in_small_letters(self.contracts), events=_in_small_letters(self.events))
-
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_pointer(),)
+    def __post_init__(self) -> None:
+        """In small letters, as they are compared."""
+        force_setattr(self, "contracts", tuple(map(str.lower, self.contracts)))
+        force_setattr(self, "events", tuple(map(str.lower, self.events)))
 
     def event_filter(self) -> EventFilter:
         return EventFilter(self.contracts, self.events)
@@ -51,12 +57,6 @@ class CompleteTable(Table, frozen=True, kw_only=True):
         if self.query and not re.search(rf"\b{self.limit}\b", self.query):
             why = "so an indexer that gives fewer unless it is asked for more would seem to lack the others"
             yield Problem("query", f"does not ask for {self.limit} entries, which is the limit, {why}")
-
-    def _check_pointer(self) -> Iterator[Problem]:
-        if not self.pointer.startswith("/") or _EVERY_ENTRY not in self.pointer.split("/"):
-            what = "has to be a JSON Pointer with * in the place of a list's entries"
-            yield Problem("pointer", f'{what}, such as "/transactions/*/hash"')
-        yield from check_escapes(self.pointer)
 
     def check_query(self) -> Iterator[Problem]:
         """Where the list is asked by GraphQL."""
@@ -80,13 +80,12 @@ class ListTable(KindTable, frozen=True, kw_only=True):
 
     complete: CompleteTable | None = None
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        if self.complete is not None and self.complete is not UNREAD:
-            for check in self.check_list(self.complete):
-                yield (problem.below("complete") for problem in check)
+    def check(self) -> Iterator[Problem]:
+        if self.complete is not None:
+            yield from (problem.below("complete") for problem in self.check_list(self.complete))
 
-    def check_list(self, complete: CompleteTable) -> Iterable[Iterable[Problem]]:
-        return (complete.check_query(),)
+    def check_list(self, complete: CompleteTable) -> Iterable[Problem]:
+        return complete.check_query()
 
     def list_url(self) -> str:
         """Where the list is asked, unless ``complete`` names another address."""
@@ -142,7 +141,3 @@ def _type_of(variable: str, graphql: str) -> str | None:
 
 def _uses(variable: str, graphql: str) -> list[str]:
     return re.findall(rf"\${variable}\b", graphql)
-
-
-def _in_small_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
-    return texts if texts is UNREAD else tuple(map(str.lower, texts))

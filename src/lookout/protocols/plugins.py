@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import asdict, fields
 
-from lookout.base.problem import Problem, run_checks
+from lookout.base.problem import Problem
 from lookout.base.setting_types import are_headers
 from lookout.base.url import find_url_mistake
 from lookout.core.causes import CAUSES, split_cause
@@ -157,24 +157,20 @@ def _can_be_shown(text: str, settings: KindTable) -> bool:
     return is_plain and not any(unquote(secret) in unquote(text) for secret in secrets)
 
 
-def guard_checks(settings: KindTable, declared: type[KindTable]) -> Iterator[Problem]:
-    """What a plug-in's settings find wrong with themselves; a mistake in their checks is one more problem, and so are
-    settings that cannot be made of what is written."""
-    if not isinstance(settings, declared):
-        yield Problem("kind", "the plug-in's settings cannot be made of these keys")
-        return
+def guard_check(settings: KindTable) -> Iterator[Problem]:
+    """What a plug-in's settings find wrong with themselves; a mistake in their check is one more problem."""
     try:
         given: Any  # whatever a plug-in calls a problem
-        for given in run_checks(settings.validate()):
+        for given in settings.check():
             match given:
-                case Problem(str(key), str(text)) if _can_be_shown(text, settings):
+                case Problem(key=str(key), text=str(text)) if _can_be_shown(text, settings):
                     yield Problem(key, text)
-                case Problem(str(key), _):
+                case Problem(key=str(key)):
                     yield Problem(key, "is refused by the plug-in in words that cannot be shown")
                 case _:
-                    yield Problem("kind", "the plug-in's own checks give something else than problems")
+                    yield Problem("kind", "the plug-in's own check gives something else than problems")
     except (Exception, SystemExit) as error:  # noqa: BLE001  they may raise anything
-        yield Problem("kind", f"the plug-in's own checks raise {type(error).__name__}")
+        yield Problem("kind", f"the plug-in's own check raises {type(error).__name__}")
 
 
 def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:

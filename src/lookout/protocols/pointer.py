@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from lookout.base.problem import Problem
+from lookout.base.setting_types import NOT_EMPTY, ValueRule
 from lookout.protocols.answers import open_value
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 
@@ -14,7 +15,16 @@ _ESCAPE_OF_NOTHING: Final = re.compile(r"~(?![01])")
 
 def check_escapes(pointer: str) -> Iterator[Problem]:
     if _ESCAPE_OF_NOTHING.search(pointer):
-        yield Problem("pointer", "has a ~ that is not part of ~0 or ~1")
+        yield Problem("", "has a ~ that is not part of ~0 or ~1")
+
+
+def _check_pointer(pointer: str) -> Iterator[Problem]:
+    if pointer and not pointer.startswith("/"):
+        yield Problem("", 'has to be a JSON Pointer such as "/status", or "" for none')
+    yield from check_escapes(pointer)
+
+
+Pointer = Annotated[str, NOT_EMPTY, ValueRule(_check_pointer)]
 
 
 def value_at(document: Any, pointer: str) -> Any:

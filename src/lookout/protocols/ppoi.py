@@ -1,13 +1,13 @@
 """PPOI node (private proof of innocence): one answer with the indexes of every network it serves."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, field
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import Chains, KeyedByChain, Text, Url, chain_ids
+from lookout.base.setting_types import ByChain, Chains, Text, Url, chain_ids
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
 from lookout.protocols.answers import call, count, entries, open_value, result_of, table
 from lookout.protocols.client.failure import ProbeFailed
@@ -31,15 +31,12 @@ class PpoiTable(SourceTable, frozen=True):
     url: Url
     required_list: Text
     chains: Chains
-    networks: Annotated[dict[str, Text], KeyedByChain] = field(default_factory=dict)
+    networks: ByChain[Text] = field(default_factory=dict)
 
     def address(self) -> str:
         return self.url
 
-    def validate(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_names(),)
-
-    def _check_names(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[Problem]:
         named = {*NETWORKS, *chain_ids(self.networks)}
         for chain_id in dict.fromkeys(self.chains):
             if chain_id not in named:
@@ -47,10 +44,6 @@ class PpoiTable(SourceTable, frozen=True):
 
     def chain_ids(self) -> tuple[int | None, ...]:
         return self.chains
-
-    def named_chains(self) -> Iterator[tuple[str, Callable[[], Iterable[int]]]]:
-        yield "chains", lambda: self.chains
-        yield "networks", lambda: chain_ids(self.networks)
 
 
 def ppoi_source(service: str, settings: PpoiTable) -> OneRequest:

@@ -12,7 +12,7 @@ from lookout.protocols.http import HTTP
 from lookout.protocols.json_pointer import JSON
 from lookout.protocols.jsonrpc import JSONRPC
 from lookout.protocols.messaging import MESSAGING
-from lookout.protocols.plugins import PluginError, PluginProtocol, load_protocol
+from lookout.protocols.plugins import PluginError, load_protocol
 from lookout.protocols.ponder import PONDER
 from lookout.protocols.ppoi import PPOI
 from lookout.protocols.protocol import AnyProtocol, OwnTableProtocol, Protocol
@@ -36,14 +36,6 @@ def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
             except PluginError as error:
                 errors[kind] = str(error)
     return errors
-
-
-def keys_of_plugins() -> frozenset[str]:
-    """The keys that plug-ins add, any of which may be a secret."""
-    plugins = [each for each in PROTOCOLS if isinstance(each, PluginProtocol)]
-    return frozenset(key for each in plugins for key in each.settings.__struct_fields__) - {
-        *KindTable.__struct_fields__
-    }
 
 
 def configurable_services() -> list[Service]:

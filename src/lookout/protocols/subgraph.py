@@ -5,7 +5,7 @@ the row is about how far it is: the answer was understood, its block number is t
 stays at its block, so that its lag says so. To call it unreachable would be wrong.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -26,10 +26,8 @@ class SubgraphTable(ListTable, frozen=True):
     deployment: str = ""
     """Where it is given, the address is an index node's, which has many of them."""
 
-    def check_list(self, complete: CompleteTable) -> Iterable[Iterable[Problem]]:
-        return (*super().check_list(complete), self._check_list_url(complete))
-
-    def _check_list_url(self, complete: CompleteTable) -> Iterator[Problem]:
+    def check_list(self, complete: CompleteTable) -> Iterator[Problem]:
+        yield from super().check_list(complete)
         if self.deployment and not complete.url:
             yield Problem("url", "missing; an index node lists no transactions: name the subgraph's own address")
 

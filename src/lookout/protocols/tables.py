@@ -1,8 +1,6 @@
 """The tables of the configuration that name what is watched."""
 
-from collections.abc import Callable, Iterable, Iterator
-
-from lookout.base.setting_types import Natural, Positive, Url
+from lookout.base.setting_types import ChainId, Natural, Url
 from lookout.protocols.client.access import AccessTable
 
 
@@ -21,16 +19,12 @@ class SourceTable(AccessTable, frozen=True):
         """The settings of each source that is built of it."""
         return (self,)
 
-    def named_chains(self) -> Iterator[tuple[str, Callable[[], Iterable[int]]]]:
-        """Every key that names chains, and which."""
-        return iter(())
-
 
 class KindTable(SourceTable, frozen=True):
     """A table whose ``kind`` is a protocol's name. The service decides which of these keys it has: ``chain`` where it
     has a row for each chain, ``confirmations`` where its position is compared with the chain's head."""
 
-    chain: Positive | None
+    chain: ChainId | None
     kind: str
     url: Url
     confirmations: Natural = 0

@@ -9,9 +9,9 @@ from http.client import HTTPException, HTTPResponse
 from io import BytesIO
 from typing import Final, NamedTuple
 
-from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
 from lookout.base.text import shorten
+from lookout.base.url import BaseUrl
 
 _MOST_BYTES: Final = 32 * 1024 * 1024
 _GZIP: Final = 31  # zlib's number for gzip's format

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
+from lookout.base.url import BaseUrl
 from lookout.verify.client import Client, HttpAnswer
 from lookout.verify.documents import History, LiveReport, Remark, read_document
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from typing import Final
 
-from lookout.base.base_url import parse_base_url
+from lookout.base.url import parse_base_url
 from lookout.verify.clauses import verify_visit
 from lookout.verify.visit import VisitOptions, visit
 from tests.integration.served import HISTORY, LIVE, Server

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.base.base_url import BaseUrlError, parse_base_url
+from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.verify.clauses import verify_visit
 from lookout.verify.client import HttpAnswer
 from lookout.verify.visit import EndpointVisit, Exchange, Visit

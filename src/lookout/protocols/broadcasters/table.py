@@ -1,22 +1,11 @@
 """The table of the configuration that names the broadcasters to watch."""
 
-from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Literal
 
 from msgspec import Meta, field
 from msgspec.structs import replace
 
-from lookout.base.setting_types import (
-    Chains,
-    Duration,
-    DurationOrZero,
-    KeyedByChain,
-    Positive,
-    Text,
-    Url,
-    chain_ids,
-    must,
-)
+from lookout.base.setting_types import ByChain, Chains, Duration, DurationOrZero, Positive, Text, Url, must
 from lookout.protocols.broadcasters.addresses import ADDRESS_LENGTH, viewing_key
 from lookout.protocols.tables import SourceTable
 
@@ -42,7 +31,7 @@ class BroadcastersTable(SourceTable, frozen=True):
     fresh_s: Duration = 120
     expiry_margin_s: DurationOrZero = 40
     seen_s: Duration = 86_400
-    members: Annotated[dict[str, tuple[BroadcasterAddress, ...]], KeyedByChain] = field(default_factory=dict)
+    members: ByChain[tuple[BroadcasterAddress, ...]] = field(default_factory=dict)
 
     def address(self) -> str:
         return self.url
@@ -59,7 +48,3 @@ class BroadcastersTable(SourceTable, frozen=True):
 
     def chain_ids(self) -> tuple[int | None, ...]:
         return self.chains
-
-    def named_chains(self) -> Iterator[tuple[str, Callable[[], Iterable[int]]]]:
-        yield "chains", lambda: self.chains
-        yield "members", lambda: chain_ids(self.members)
