@@ -124,6 +124,7 @@ def _finish(settings: Settings, path: Path, reader: TableReader, text: str = "")
 
 def _check_targets(settings: Settings) -> Iterator[Problem]:
     """What only Apprise can say of the targets' addresses."""
+    from lookout.alerts.sender import INSTALL, count_recipients, is_installed  # a server sends no messages
 
     if settings.alerts.targets and not is_installed():
         yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
