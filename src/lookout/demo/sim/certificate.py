@@ -3,7 +3,6 @@
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from errno import EINVAL
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -20,8 +19,8 @@ _CLOCKS_DIFFER_BY: Final = timedelta(days=1)
 
 
 def load_or_make(folder: Path, host: str) -> ssl.SSLContext:
-    """TLS with the certificate and the key of a folder; both are made for this host if neither is there. OSError, with
-    the file's name if it is known, if they cannot be used."""
+    """TLS with the certificate and the key of a folder, which are made for this host if both are missing. OSError if
+    they cannot be used."""
     certificate, key = folder / CERTIFICATE, folder / KEY
     if not certificate.exists() and not key.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -29,19 +28,13 @@ def load_or_make(folder: Path, host: str) -> ssl.SSLContext:
         certificate_pem, key_pem = _make(host)
         key.write_bytes(key_pem)
         certificate.write_bytes(certificate_pem)
-    for file in (certificate, key):
-        file.open("rb").close()  # the library would not say which of them it cannot read
-
-    def refuse() -> str:
-        raise OSError(EINVAL, "is encrypted; name a key that needs no passphrase", str(key))
-
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key, refuse)  # without which the library would ask at the terminal
+    context.load_cert_chain(certificate, key)
     return context
 
 
 def _make(host: str) -> tuple[bytes, bytes]:
-    """A certificate that signs itself, so that who trusts it needs no other file; and its key."""
+    """A certificate that signs itself, so that a client that trusts it needs no other file; and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "simulated upstreams")])
     now = datetime.now(UTC)
@@ -74,7 +67,7 @@ def _make(host: str) -> tuple[bytes, bytes]:
 
 
 def _names(host: str) -> Iterator[x509.GeneralName]:
-    """What the upstreams may be called: this host, and this machine."""
+    """The host, and this machine."""
     for name in dict.fromkeys((host, "localhost", "127.0.0.1", "::1")):
         try:
             yield x509.IPAddress(ip_address(name))
