@@ -23,7 +23,6 @@ from lookout.documents.reports import documents_of
 from lookout.documents.routes import paths
 from lookout.replay.replay import Replay
 from lookout.state.differ import all_pieces
-from lookout.state.log import HeadRead
 from lookout.store.sqlite.writer import open_writer
 
 _LOOK_EVERY_S: Final = 0.1
@@ -37,9 +36,8 @@ class Demo(NamedTuple):
     upstreams: str
 
 
-def build_demo_store(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> Demo:
-    """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now.
-    ``progress`` is called with the part that is done, from 0 to 1."""
+def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
+    """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now."""
     now = SystemClock().now()
     world = launch_world(seed, now)
     upstreams = f"127.0.0.1:{a_free_port()}"
@@ -47,14 +45,10 @@ def build_demo_store(folder: Path, listen: str, seed: int, progress: Callable[[f
     config.write_text(_config(listen, f"http://{upstreams}"))
     settings = read_config(config)
     replay = Replay(settings.plan())
-    begin_at = now - FORTNIGHT_MS
-    for event in make_events(world, draw_incidents(world, seed, now), begin_at, now):
-        if type(event) is HeadRead:
-            progress((event.at - begin_at) / FORTNIGHT_MS)
+    for event in make_events(world, draw_incidents(world, seed, now), now - FORTNIGHT_MS, now):
         replay.feed(event)
     with closing(open_writer(folder / "lookout.db")) as writer:
         writer.write(documents_of(replay.ledger), all_pieces(replay.ledger.state()))
-    progress(1)
     return Demo(settings, world, upstreams)
 
 

@@ -32,7 +32,7 @@ _COMMANDS: Final = {
     "coverage": _Command("coverage", "Compare indexers' lists of transactions with their chains."),
     "check-config": _Command("check_config", 'List everything wrong with a configuration, or print "ok".'),
     "replay": _Command("replay", "Run a recorded observation log through the policy."),
-    "sim": _Command("demo", "Run the upstreams of a simulated world, faults on demand."),
+    "sim": _Command("sim", "Run the upstreams of a simulated world, faults on demand."),
     "edge-config": _Command("edge", "Print the configuration of Varnish for these settings."),
     "watch": _Command("watch", "Show a deployment's rows in the terminal, live."),
     "verify": _Command("verify", "Compare a deployment with the contract, clause by clause."),

@@ -1,29 +1,21 @@
-"""``lookout demo``: the whole service on simulated upstreams; ``lookout sim``: these upstreams alone."""
+"""``lookout demo``: the whole service on simulated upstreams."""
 
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from lookout.app.demo import build_demo_store, run_demo
 from lookout.app.log import configure_log
 from lookout.app.monitor_and_server import ServerEndedError
 from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
-from lookout.base.host_port import format_host_port, host_and_port
+from lookout.base.host_port import format_host_port
 from lookout.cli.arguments import fail, listen_option
-from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
-from lookout.demo.sim.server import UpstreamFront, serve_forever
 from lookout.documents.routes import paths
 from lookout.store.protocol import StoreError
-
-_PAST: Final = "simulating the last 14 days"
 
 
 @click.command()
@@ -43,8 +35,8 @@ def demo(listen: str, seed: int) -> None:
     signal.signal(signal.SIGTERM, _end)  # until the event loop takes over, so that the folder goes with us
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
-        with _show_progress() as show:
-            built = build_demo_store(folder, listen, seed, show)
+        click.echo("simulating the last 14 days", err=True)
+        built = build_demo_store(folder, listen, seed)
         click.echo("starting the service", err=True)
         settings = built.settings
         configure_log(settings.log)
@@ -71,62 +63,3 @@ def demo(listen: str, seed: int) -> None:
 
 def _end(*_: object) -> NoReturn:
     raise SystemExit(0)
-
-
-@contextmanager
-def _show_progress() -> Iterator[Callable[[float], None]]:
-    """To be called with the part that is done, from 0 to 1: a bar on a terminal, a line for each fifth elsewhere."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console) as bar:
-            task = bar.add_task(_PAST, total=1)
-            yield lambda done: bar.update(task, completed=done)
-    else:
-        due = 0
-
-        def show(done: float) -> None:
-            nonlocal due
-            if 100 * done >= due:
-                click.echo(f"{_PAST}: {due} %", err=True)
-                due += 20
-
-        yield show
-
-
-@click.command()
-@listen_option("127.0.0.1:9900", "Where to listen.")
-@click.option("--seed", type=int, help="Let things fail from time to time, always the same for the same number.")
-@click.option(
-    "--tls",
-    "folder",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help=f"Use https with {CERTIFICATE} and {KEY} of this folder; if both are missing, they are created.",
-)
-@click.option("--gzip", "compresses", is_flag=True, help="Compress answers for clients that accept it.")
-def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool) -> None:
-    """Run all upstreams of a small simulated world, in their real protocols, with faults on demand.
-
-    Without --seed nothing fails until you set a fault with POST /control; GET /control lists the faults.
-    """
-    host, port = host_and_port(listen)
-    try:
-        front = UpstreamFront(None if folder is None else load_or_make(folder, host), compresses)
-    except OSError as error:
-        fail(f"--tls: {error.filename or folder}: {error.strerror or error}")
-
-    def ready(bound_host: str, bound_port: int) -> None:
-        at = listen if port else format_host_port(bound_host, bound_port)
-        base = f"{front.scheme}://{at}"
-        click.echo(f"simulated upstreams on {base}/ (faults: {base}/control); Ctrl-C ends them")
-        if folder is not None:
-            click.echo(f"to trust them, set SSL_CERT_FILE={folder / CERTIFICATE} for Lookout, or curl --cacert")
-
-    try:
-        bind_briefly(listen)
-        run_until_stopped(serve_forever(host, port, seed, front, ready))
-    except ListenError as error:
-        fail(f"--listen: {error}")
-    except OSError as error:  # somebody came between
-        fail(f"--listen: {listen}: {error.strerror}")

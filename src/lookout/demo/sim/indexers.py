@@ -74,7 +74,7 @@ def _graphql_reply(query: _Query, known: Mapping[str, _Known]) -> UpstreamReply:
     allowed = () if field is None else (outermost, *field.beneath.split())
     unknown = [name for name in query.fields if name not in allowed]
     if field is None or unknown:
-        message = f'Cannot query field "{(unknown or [""])[0]}".' if query.fields else "the body has no query"
+        message = f'Cannot query field "{unknown[0]}".' if unknown else "the body has no query"
         return json_reply({"errors": [{"message": message, "extensions": {"code": "GRAPHQL_VALIDATION_FAILED"}}]}, 400)
     return json_reply({"data": {outermost: field.answer}})
 
@@ -157,8 +157,9 @@ def _ponder_reply(asked: Asked) -> UpstreamReply:
             return UpstreamReply(b"", "text/plain")
         case "POST", "/graphql":
             query = _parse_query(asked.body)
-            fields = _shared_list(asked, query).items()
-            return _graphql_reply(query, {name: _Known(beneath, {"items": each}) for name, (beneath, each) in fields})
+            lists = _shared_list(asked, query).items()
+            in_items = {name: known._replace(answer={"items": known.answer}) for name, known in lists}
+            return _graphql_reply(query, in_items)
         case _:
             return text_reply("404 Not Found", 404)
 
