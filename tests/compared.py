@@ -1,6 +1,6 @@
 """Configurations whose indexers' lists are compared with their chain, on simulated upstreams."""
 
-from lookout.demo.sim.transactions import CONTRACT, EVENT
+from lookout.demo.sim.chain import CONTRACT, EVENT
 
 QUERY = (
     "query($from: Int!, $to: Int!) { transactions(where: {blockNumber_gte: $from, blockNumber_lte: $to}, limit: 1000)"

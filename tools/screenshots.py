@@ -9,18 +9,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from playwright.sync_api import Page, Route, sync_playwright
 
 from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
-from lookout.demo.rehearsal import Life, rehearse
-from lookout.demo.sim.episodes import FaultEpisode, draw_episodes
-from lookout.demo.sim.layout import LAUNCH
+from lookout.core.model import Check
+from lookout.demo.fortnight import FORTNIGHT_MS, Incident, draw_incidents, make_events
+from lookout.demo.sim.chain import LAUNCH
 from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
+from lookout.replay.replay import Replay
 from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.browser.pages import LAUNCH as CHAIN_TABLES
@@ -92,22 +92,22 @@ def a_served_fortnight() -> Iterator[str]:
 
 
 def live_through(folder: Path) -> None:
-    begin_at = NOW - 14 * DAY
-    world = World(LAUNCH, SEED, begin_at, (*draw_episodes(LAUNCH, SEED, begin_at, NOW), *trouble_now()))
-    # The monitor was stopped for a few hours, which the strips show as what it is: no data.
-    lives = [Life(begin_at, NOW - 6 * DAY), Life(NOW - 6 * DAY + 330 * MINUTE, NOW)]
-    ledger = rehearse(read_config(ROOT / "lookout.example.toml").plan(), world, lives, Random(SEED))  # noqa: S311  always the same
+    world = World(LAUNCH, SEED, NOW - FORTNIGHT_MS)
+    incidents = [*draw_incidents(world, SEED, NOW), *trouble_now()]
+    replay = Replay(read_config(ROOT / "lookout.example.toml").plan())
+    for event in make_events(world, incidents, NOW - FORTNIGHT_MS, NOW):
+        replay.feed(event)
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write(documents_of(ledger), all_pieces(ledger.state()))
+        writer.write(documents_of(replay.ledger), all_pieces(replay.ledger.state()))
 
 
-def trouble_now() -> list[FaultEpisode]:
+def trouble_now() -> list[Incident]:
     """Some of each, going on now."""
     return [
-        FaultEpisode("indexer/137", "outage", NOW - 17 * MINUTE, NOW + DAY),
-        FaultEpisode("indexer/42161", "behind", NOW - 12 * MINUTE, NOW + DAY, 60),
-        FaultEpisode("broadcasters/56", "some-silent", NOW - 48 * MINUTE, NOW + DAY, 30),
-        FaultEpisode("ppoi/11155111", "missing-network", NOW - 95 * MINUTE, NOW + DAY),
+        Incident(Check("indexer", 137), "down", NOW - 17 * MINUTE, NOW + DAY),
+        Incident(Check("indexer", 42161), "stuck", NOW - 12 * MINUTE, NOW + DAY),
+        Incident(Check("broadcasters", 56), "partial", NOW - 48 * MINUTE, NOW + DAY),
+        Incident(Check("ppoi", 11155111), "nothing", NOW - 95 * MINUTE, NOW + DAY),
     ]
 
 

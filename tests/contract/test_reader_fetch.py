@@ -14,7 +14,7 @@ from threading import Event
 
 import pytest
 
-from lookout.demo.sim.certificate import CERTIFICATE, load_or_make
+from lookout.demo.sim.server import CERTIFICATE, load_or_make
 from lookout_reader import Answer, NoAnswer, Row, Update, fetch_with_urllib, find_row, poll, poll_async
 from tests.contract.pollers import NOON, report_text
 from tests.wait import until

@@ -11,7 +11,7 @@ from threading import Event, Thread
 from aiohttp import web
 
 from lookout.base.url import host_and_port
-from lookout.demo.sim.front import UpstreamFront
+from lookout.demo.sim.server import UpstreamFront
 
 
 class Closing(UpstreamFront):

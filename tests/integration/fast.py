@@ -16,9 +16,8 @@ from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
 from lookout.core.completeness.tasks import Rules
-from lookout.demo.sim.front import BARE, UpstreamFront
-from lookout.demo.sim.server import serving, wall_clock
-from lookout.demo.sim.upstreams import launch_world
+from lookout.demo.sim.server import BARE, UpstreamFront, serving, wall_clock
+from lookout.demo.sim.world import launch_world
 from lookout.monitor.board import Board
 from lookout.monitor.comparison import rules_of
 from lookout.monitor.metrics import Instruments

@@ -10,11 +10,9 @@ import yarl
 
 from lookout.core.heads import Reading
 from lookout.core.model import Found
-from lookout.demo.sim.front import BARE, UpstreamFront
-from lookout.demo.sim.http.indexers import deployment
-from lookout.demo.sim.server import serving
-from lookout.demo.sim.upstreams import launch_world
-from lookout.demo.sim.world import World
+from lookout.demo.sim.indexers import deployment
+from lookout.demo.sim.server import BARE, UpstreamFront, serving
+from lookout.demo.sim.world import World, launch_world
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session

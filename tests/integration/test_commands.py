@@ -238,7 +238,6 @@ def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path
 
 @pytest.mark.long
 async def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
-    """Where nobody watches, what it does is in plain lines."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     base = f"http://127.0.0.1:{a_free_port()}"
@@ -251,10 +250,11 @@ async def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path)
                 return f"{base}{LIVE}" in said.read_text() and await answer(http, base + LIVE) is not None
 
             await until_async(answers, "it answers, and says where", within_s=150)  # alone, a few seconds
-            past = "".join(f"simulating the last 14 days: {done} %\n" for done in range(0, 101, 20))
             # Something in the simulated world may be failing just then, which the log says.
             lines = [line for line in said.read_bytes().decode().splitlines(True) if not line.startswith("{")]
-            assert "".join(lines).startswith(f"{past}starting the service\n\n  status page   {base}/\n")
+            assert "".join(lines).startswith(
+                f"simulating the last 14 days\nstarting the service\n\n  status page   {base}/\n"
+            )
             live, history = await answer(http, base + LIVE), await answer(http, base + HISTORY)
             assert len(live["checks"]) == len(history["rows"]) == ROWS
             assert {len(row["buckets"]) for row in history["rows"]} == {4033}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lookout.core.completeness.tasks import Rules
-from lookout.demo.sim.transactions import hash_of
+from lookout.demo.sim.chain import hash_of
 from lookout.monitor.board import CoverageEntry
 from lookout.protocols.lists import CompleteTable
 from tests.compared import a_compared_config

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from lookout.demo.sim.transactions import hash_of
+from lookout.demo.sim.chain import hash_of
 from tests.commands import LOOKOUT, lookout, lookout_here
 from tests.compared import a_compared_config
 from tests.integration.fast import World, a_world

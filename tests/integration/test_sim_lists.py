@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace as replace_key
 
 from lookout.core.completeness.asks import Listed, Log, Receipt
-from lookout.demo.sim.transactions import CONTRACT, EVENT
+from lookout.demo.sim.chain import CONTRACT, EVENT
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint

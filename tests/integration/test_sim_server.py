@@ -2,21 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import aiohttp
 import pytest
 
 from lookout.core.model import Failed
-from lookout.demo.sim.faults import ORDERED
+from lookout.demo.sim.faults import FAULTS
 from lookout.demo.sim.server import serving
-from lookout.demo.sim.upstreams import launch_world
-from lookout.protocols.client.failure import ProbeFailed
+from lookout.demo.sim.world import launch_world
 from tests.builders import NOON
-from tests.integration.sim_client import LATEST, PATIENCE_S, Answer, Client, Clock, simulation
-from tests.wait import until_async
+from tests.integration.sim_client import LATEST, PATIENCE_S, Client, Clock, simulation
 
 
 async def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> None:
@@ -41,22 +37,16 @@ async def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> 
     ("body", "reason"),
     [
         pytest.param(b"{", "the body is not JSON", id="malformed"),
-        pytest.param(b"[]", "an order is a JSON object", id="not an object"),
-        pytest.param(b'{"fault":"hang"}', "target is missing", id="no target"),
-        pytest.param(b'{"target":"ppoi"}', "fault is missing", id="no fault"),
+        pytest.param(b"[]", "an order has a target and a fault", id="not an object"),
+        pytest.param(b'{"target":"ppoi"}', "an order has a target and a fault", id="no fault"),
         pytest.param(b'{"target":"rpc/2","fault":"hang"}', "target is 'rpc/2'; there are *, broadcasters", id="target"),
         pytest.param(b'{"target":["*"],"fault":"hang"}', "target is ['*']; there are", id="a target that is no text"),
-        pytest.param(b'{"target":"*","fault":"fire"}', "fault is 'fire'; there are refuse, hang", id="unknown fault"),
-        pytest.param(b'{"target":"*","fault":[]}', "fault is []; there are", id="a fault that is no text"),
-        pytest.param(
-            b'{"target":"waku","fault":"halt"}', "halt does not apply to waku; what does: refuse", id="misplaced"
-        ),
+        pytest.param(b'{"target":"*","fault":"fire"}', "fault is 'fire'; * can have refuse, hang", id="unknown fault"),
+        pytest.param(b'{"target":"*","fault":[]}', "fault is []; * can have", id="a fault that is no text"),
+        pytest.param(b'{"target":"waku","fault":"halt"}', "fault is 'halt'; waku can have refuse", id="misplaced"),
         pytest.param(b'{"target":"*","fault":"hang","by":5}', "by: hang takes no parameter", id="parameter of another"),
-        pytest.param(b'{"target":"*","fault":"lag","code":5}', "code: lag takes by", id="a wrong parameter"),
         pytest.param(b'{"target":"*","fault":"lag","by":0}', "by is 0; it is a whole number from 1", id="too small"),
         pytest.param(b'{"target":"*","fault":"lag","by":true}', "by is True; it is a whole number", id="a boolean"),
-        pytest.param(b'{"target":"*","fault":"lag","by":"9"}', "by is '9'; it is a whole number", id="a text"),
-        pytest.param(b'{"target":"*","fault":"status","code":700}', "from 300 to 599", id="no such HTTP code"),
         pytest.param(b'{"target":"*","fault":null,"by":5}', "by: nothing more can be said", id="clearing with more"),
     ],
 )
@@ -70,48 +60,30 @@ async def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(body:
         assert (await client.get("/control")).body == before
 
 
-async def test_every_fault_is_explained_by_the_control_route_and_in_the_documentation() -> None:
+async def test_every_fault_is_listed_by_the_control_route_and_explained_in_the_documentation() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "simulation.md").read_text()
-    for name, kind in ORDERED.items():
+    for name, kind in FAULTS.items():
         assert f"| `{name}` |" in page, name
         if kind.parameter is not None:
             assert f"`{kind.parameter.name}`" in page, name
     async with simulation() as client:
-        faults = (await client.get("/control")).document["faults"]
-        assert list(faults) == list(ORDERED)
-        assert all(listed["explanation"] for listed in faults.values())
+        assert list((await client.get("/control")).document["faults"]) == list(FAULTS)
         subjects = (await client.get("/")).document["subjects"]
         assert all(f"`{family}" in page for family in {subject.split("/")[0] for subject in subjects})
 
 
-async def test_a_seed_makes_things_go_wrong_by_themselves_and_an_order_overrides_it() -> None:
+async def test_a_seed_makes_things_fail_by_themselves_and_an_order_overrides_it() -> None:
     world = launch_world(3, NOON)
-    (at, *_) = (
-        episode.begin_at
-        for episode in world.episodes
-        if episode.subject == "rpc/1/0" and episode.kind == "hang" and episode.begin_at > NOON
-    )
-    async with simulation(world, at) as client:
-        with pytest.raises(ProbeFailed, match="timeout"):
-            await client.read("1/a", PATIENCE_S)
-        await client.order("rpc/1/a", "lag", by=1)
-        assert await client.height("1/a")
-        await client.order("rpc/1/a", None)
-        client.clock.at = at - 1
-        assert await client.height("1/a")
-
-
-@pytest.mark.parametrize(
-    ("subject", "target"),
-    [("indexer/1", "json/1"), ("ppoi", "ppoi/1"), ("messaging", "waku/peers"), ("broadcasters", "waku/messages")],
-)
-async def test_a_service_that_fails_by_the_seed_gives_no_healthy_answer(subject: str, target: str) -> None:
-    world = launch_world(3, NOON)
-    begins = [each.begin_at for each in world.episodes if each.subject == subject and each.kind == "fail"]
-    assert begins
-    async with simulation(world) as client:
-        for client.clock.at in begins[:10]:
-            assert isinstance(await client.probe(target), Failed)
+    hangs = [fault for fault in world.planned if fault.begin_at > NOON and fault.kind == "hang"]
+    for target, address in (("indexer/1", "json/1"), ("hosted/1", "hosted/1"), ("waku/peers", "waku/peers")):
+        at = next(fault.begin_at for fault in hangs if fault.target == target)
+        async with simulation(world, at) as client:
+            assert await client.probe(address, PATIENCE_S) == Failed("timeout: first byte")
+            await client.order(address, "late", ms=1)
+            assert not isinstance(await client.probe(address), Failed)
+            await client.order(address, None)
+            client.clock.at = at - 1
+            assert not isinstance(await client.probe(address), Failed)
 
 
 async def test_stopping_ends_every_connection_that_is_held() -> None:
@@ -136,23 +108,3 @@ async def test_stopping_ends_every_connection_that_is_held() -> None:
         with pytest.raises(aiohttp.ClientConnectionError):
             await client.get("/control")
     assert took_s < 30  # and not the minutes for which they would be held
-
-
-def are_done(tasks: Sequence[asyncio.Task[Answer]], number: int) -> bool:
-    return sum(task.done() for task in tasks) >= number
-
-
-async def test_only_so_many_connections_are_held_and_given_up_ones_make_room() -> None:
-    async with simulation() as client:
-        await client.order("rpc/1/a", "hang")
-        for _ in range(2):
-            asked = [asyncio.create_task(client.post("/rpc/1/a", LATEST)) for _ in range(260)]
-            await until_async(partial(are_done, asked, 4), "four are turned away")
-            assert await client.height("1/b")
-            done = [task for task in asked if task.done()]
-            assert len(done) == 4
-            assert all(isinstance(task.exception(), aiohttp.ClientConnectionError) for task in done)
-            for task in asked:
-                task.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-            await asyncio.sleep(0.2)

@@ -23,14 +23,14 @@ async def test_everybody_answers_lookout_and_follows_the_chain() -> None:
         height = await client.height("1/a")
         position = found["squid/1"]
         assert isinstance(position, Blocks)
-        assert 5 <= height - position.position <= 6
+        assert height - position.position == 5
         for target in ("subgraph/1", "index-node/1", "ponder/1", "envio/1", "json/1"):
             assert found[target] == position
         assert found["provider/1"] == Blocks(height)
         assert (found["bundler/1"], found["relayer"]) == (Responding(), Responding())
         match found["ppoi/1"], found["waku/peers"], found["waku/messages"]:
             case Indexes(validated, current), Peers(peers), Members(9, 9):
-                assert validated <= current <= validated + 1
+                assert validated == current
                 assert peers > 0
             case other:
                 raise AssertionError(other)
@@ -56,8 +56,6 @@ async def test_everybody_answers_lookout_and_follows_the_chain() -> None:
             "/subgraph/1", {"query": "{ _meta { hasIndexingErrors } }"}, 200, "false", id="a subgraph's health"
         ),
         pytest.param("/squid/1/graphql", {"query": "{ squidStatus { height hash } }"}, 400, "hash", id="another field"),
-        pytest.param("/squid/1/graphql", {"query": "{ squidStatus }"}, 400, "must have a selection", id="no field"),
-        pytest.param("/squid/1/graphql", {"query": "{ squidStatus { height"}, 400, "<EOF>", id="a query that is cut"),
         pytest.param("/squid/1/graphql", {"query": "{ height }"}, 400, "height", id="an unknown query"),
         pytest.param("/squid/1/graphql", {}, 400, "no query", id="nothing asked"),
         pytest.param("/provider/1", {**LATEST, "method": "eth_blockNumber"}, 200, '"result":"0x', id="a provider"),
@@ -68,7 +66,7 @@ async def test_everybody_answers_lookout_and_follows_the_chain() -> None:
             "/envio/v1/graphql",
             {"query": "{ _meta { chainId isReady } }"},
             200,
-            '{"chainId":56,"isReady":true}',
+            '{"chainId":56,',
             id="all chains of an envio",
         ),
         pytest.param("/envio/v1/graphql", {"query": "{ _meta { chain } }"}, 400, "chain", id="a field it has not"),

@@ -14,7 +14,7 @@ from tests.simulation.worlds.script import Fault, FaultKind, Script, draw, read_
 from tests.simulation.worlds.world import live
 
 MINUTE = 60_000
-SEEDS = [2, 3, 4, 10, 14, 16, 17, 19]  # on either store, with one monitor or two, and nearly every kind of fault
+SEEDS = [2, 4, 58, 10, 14, 16, 17, 19]  # on either store, with one monitor or two, and nearly every kind of fault
 LONG = {"the-one-that-is-told-is-unreachable", "timestamps-of-yesterday", "a-node-at-genesis-beside-a-right-one"}
 
 
@@ -70,9 +70,9 @@ def test_a_world_is_the_same_each_time_and_everywhere() -> None:
     ("parts", "kinds", "rule", "known"),
     [
         (Parts(publisher=planted.ForgetsWhatFailed), ("write-fails", "crash"), "RemembersAll", 11),
-        (Parts(timeline=planted.StartsByItsOwnClock), ("crash",), "OneWriter", 17),
+        (Parts(timeline=planted.StartsByItsOwnClock), ("crash",), "OneWriter", 29),
         (Parts(timeline=planted.NoticesNoJump), ("clock",), "RowsFollow", 1),
-        (Parts(journal=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", 33),
+        (Parts(journal=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", 48),
         (Parts(publisher=planted.PublishesTwice), ("write-slow",), "PublishesOnTime", 2),
         (Parts(publisher=planted.StopsWhenOvertaken), ("session-lost",), "EndsOnlyWhenAsked", 8),
         (Parts(alerts=planted.CountsItsAbsence), ("crash",), "SendsWhatIsDue", 11),

@@ -15,10 +15,9 @@ from yarl import URL
 from lookout.base.pieces import Pieces
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.demo.sim.http.control import order_reply
-from lookout.demo.sim.http.upstream import Asked
 from lookout.demo.sim.server import UPSTREAMS
-from lookout.demo.sim.upstreams import Upstreams, launch_world
+from lookout.demo.sim.upstream import Asked
+from lookout.demo.sim.world import launch_world
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Succession
@@ -56,15 +55,13 @@ class Place:
     """The upstreams of a world, and who asked for what."""
 
     def __init__(self, clock: FastClock) -> None:
-        self.upstreams = Upstreams(launch_world(None, NOON))
+        self.world = launch_world(None, NOON)
         self.asked: list[AskedFor] = []
         self.errors: dict[str, Exception] = {}  # what becomes of requests for comparisons, by who is asked
         self._clock = clock
 
     def order(self, target: str, fault: str | None, **parameters: int) -> None:
-        order = json.dumps({"target": target, "fault": fault, **parameters}).encode()
-        reply = order_reply(order, self.upstreams, self._clock.now())
-        assert reply.http_code == 200, reply.body
+        self.world.faults.order({"target": target, "fault": fault, **parameters}, self._clock.now())
 
     async def answer(self, request: Request) -> bytes:
         path, body = URL(request.url).path, request.body or b""
@@ -76,10 +73,10 @@ class Place:
         now = self._clock.now()
         if asked.is_for_comparison and asked.address in self.errors:
             raise self.errors[asked.address]
-        if self.upstreams.wire_fault(asked.address, now) is not None:
+        if self.world.wire_fault(asked.address, now) is not None:
             raise ProbeFailed("refused")
         path = variables.get("path", "")
-        reply = upstream.reply(Asked(self.upstreams, asked.address, request.method, path, body, now))
+        reply = upstream.reply(Asked(self.world, asked.address, request.method, path, {}, body, now))
         assert reply is not None
         return reply.body
 

@@ -43,6 +43,7 @@ def agreed(*answers: Reading | None, heads: Heads | None = None, at: int = NOON)
         pytest.param([100, 99, 98], 99, id="of three the second-highest"),
         pytest.param([100, 100, 10**9], 100, id="one that lies high changes nothing"),
         pytest.param([100, 100, 1], 100, id="one that lies low or is frozen changes nothing"),
+        pytest.param([10**9, 10**9, 100], 10**9, id="two that lie alike are believed"),
         pytest.param([97, 98, 99, 100], 99, id="of four the second-highest"),
         pytest.param([10**9, 100, 100 - TEN_MINUTES], 100, id="ten minutes of blocks are near"),
         pytest.param([10**9, 100, 99 - TEN_MINUTES], None, id="more than that is nothing agreed"),

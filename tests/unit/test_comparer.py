@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from lookout.core.causes import describe_cause
 from lookout.core.completeness.coverage import gaps_of
 from lookout.core.model import Check, Gaps
-from lookout.demo.sim.transactions import hash_of
-from lookout.demo.sim.upstreams import Upstreams, launch_world
+from lookout.demo.sim.chain import hash_of
+from lookout.demo.sim.world import launch_world
 from lookout.documents.reports import live_document
 from lookout.monitor.board import CoverageEntry
 from lookout.protocols.client.failure import JsonRpcFailed, OwnFault, ProbeFailed
@@ -27,7 +27,7 @@ from tests.unit.simulated_upstreams import BASE, Life, Stored, live, settings_of
 MINUTE = 60
 HOUR = 3_600
 INDEXER = Check("indexer", 1)
-FIRST = Upstreams(launch_world(None, NOON)).indexed("squid/1", NOON).height - 3_000
+FIRST = launch_world(None, NOON).indexed("squid/1", NOON).height - 3_000
 SYNCED, INCOMPLETE, INCONSISTENT = "current/synced", "degraded/incomplete", "degraded/inconsistent"
 
 

@@ -4,11 +4,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from random import Random
 from typing import Final, NamedTuple
 
 import aiohttp
-from msgspec.structs import replace
 
 from lookout.app.monitor_and_server import monitor_and_serve
 from lookout.app.sockets import a_free_port
@@ -16,23 +14,18 @@ from lookout.base.clock import SystemClock
 from lookout.base.url import host_and_port
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.core.history import DAY_MS
-from lookout.core.plan import Plan
-from lookout.demo.rehearsal import Life, Listeners, rehearse
-from lookout.demo.sim.announcements import REQUIRED_LIST
-from lookout.demo.sim.layout import LAUNCH, ChainLayout
+from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
+from lookout.demo.sim.chain import LAUNCH, ChainLayout
+from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.demo.sim.server import serving, wall_clock
-from lookout.demo.sim.upstreams import launch_world
-from lookout.demo.sim.world import World
+from lookout.demo.sim.world import World, launch_world
 from lookout.documents.document import paths
 from lookout.documents.reports import documents_of
+from lookout.replay.replay import Replay
 from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 
 _LOOK_EVERY_S: Final = 0.1
-_MINUTE_MS: Final = 60_000
-_RECENT_MS: Final = 75 * _MINUTE_MS  # probed as often as ever; a chain's pace is that of the last hour
-_CALM_MS: Final = 30 * _MINUTE_MS  # what is well is asked so seldom in the time before
 
 
 class Demo(NamedTuple):
@@ -43,39 +36,20 @@ class Demo(NamedTuple):
     upstreams: str
 
 
-def build_demo_store(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> Demo:
-    """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now.
-    ``progress`` is called with the part that is done, from 0 to 1."""
+def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
+    """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now."""
     now = SystemClock().now()
     world = launch_world(seed, now)
     upstreams = f"127.0.0.1:{a_free_port()}"
     config = folder / "lookout.toml"
     config.write_text(_config(listen, f"http://{upstreams}"))
     settings = read_config(config)
-    past_ms = settings.history.retention_days * DAY_MS
-    plan, chance = settings.plan(), Random(seed)  # noqa: S311  the demo's luck
-    listeners = Listeners(progress=lambda at: progress(1 - (now - at) / past_ms))
-    long_ago = Life(now - past_ms, now - _RECENT_MS, plan=_plan_of_few_probes(plan), calm_ms=_CALM_MS)
-    ledger = rehearse(plan, world, (long_ago, Life(now - _RECENT_MS, now)), chance, listeners)
+    replay = Replay(settings.plan())
+    for event in make_events(world, draw_incidents(world, seed, now), now - FORTNIGHT_MS, now):
+        replay.feed(event)
     with closing(open_writer(folder / "lookout.db")) as writer:
-        documents = documents_of(ledger)
-        writer.write(documents, all_pieces(ledger.state()))
-    progress(1)
+        writer.write(documents_of(replay.ledger), all_pieces(replay.ledger.state()))
     return Demo(settings, world, upstreams)
-
-
-def _plan_of_few_probes(plan: Plan) -> Plan:
-    """The same, for a past in which what is well is hardly probed: a fortnight of probes every 30 s takes a minute to
-    compute. Rows and heads last until the next time, and in each bucket there are two publications."""
-    half_ms = plan.span.bucket_ms // 2
-    limits = replace(
-        plan.limits,
-        recheck_ms=2 * plan.limits.recheck_ms,
-        heartbeat_ms=half_ms,
-        row_lifetime_ms=_CALM_MS + half_ms,
-        head_max_age_ms=_CALM_MS + half_ms,
-    )
-    return replace(plan, limits=limits, span=replace(plan.span, hold_ms=half_ms))
 
 
 async def run_demo(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
@@ -142,11 +116,8 @@ def _chain(chain: ChainLayout, base: str) -> str:
 id = {chain_id}
 rpc = [{rpc}]
 """
-    for is_there, service, path in (
-        (chain.indexer, "indexer", "squid"),
-        (chain.hosted_indexer, "hosted-indexer", "hosted"),
-    ):
-        if is_there:
+    for service, path in (("indexer", "squid"), ("hosted-indexer", "hosted")):
+        if service == "indexer" or chain.hosted_indexer:
             text += f"""
 [[{service}]]
 chain = {chain_id}

@@ -2,14 +2,10 @@
 
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from lookout.app.demo import build_demo_store, run_demo
 from lookout.app.log import configure_log
@@ -20,8 +16,6 @@ from lookout.base.url import format_host_port
 from lookout.cli.arguments import fail, listen_option
 from lookout.documents.document import paths
 from lookout.store.protocol import StoreError
-
-_PAST: Final = "simulating the last 14 days"
 
 
 @click.command()
@@ -41,8 +35,8 @@ def demo(listen: str, seed: int) -> None:
     signal.signal(signal.SIGTERM, _end)  # until the event loop takes over, so that the folder goes with us
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
-        with _show_progress() as show:
-            built = build_demo_store(folder, listen, seed, show)
+        click.echo("simulating the last 14 days", err=True)
+        built = build_demo_store(folder, listen, seed)
         click.echo("starting the service", err=True)
         settings = built.settings
         configure_log(settings.log)
@@ -69,24 +63,3 @@ def demo(listen: str, seed: int) -> None:
 
 def _end(*_: object) -> NoReturn:
     raise SystemExit(0)
-
-
-@contextmanager
-def _show_progress() -> Iterator[Callable[[float], None]]:
-    """To be called with the part that is done, from 0 to 1: a bar on a terminal, a line for each fifth elsewhere."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console) as bar:
-            task = bar.add_task(_PAST, total=1)
-            yield lambda done: bar.update(task, completed=done)
-    else:
-        due = 0
-
-        def show(done: float) -> None:
-            nonlocal due
-            if 100 * done >= due:
-                click.echo(f"{_PAST}: {due} %", err=True)
-                due += 20
-
-        yield show

@@ -8,9 +8,7 @@ from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.url import format_host_port, host_and_port
 from lookout.cli.arguments import fail, listen_option
-from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
-from lookout.demo.sim.front import UpstreamFront
-from lookout.demo.sim.server import serve_forever
+from lookout.demo.sim.server import CERTIFICATE, KEY, UpstreamFront, load_or_make, serve_forever
 
 
 @click.command()
@@ -47,5 +45,5 @@ def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool)
         run_until_stopped(serve_forever(host, port, seed, front, ready))
     except ListenError as error:
         fail(f"--listen: {error}")
-    except OSError as error:  # somebody came between
+    except OSError as error:  # another process took the address in between
         fail(f"--listen: {listen}: {error.strerror}")

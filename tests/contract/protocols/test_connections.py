@@ -10,7 +10,7 @@ from typing import Final
 import aiohttp
 import pytest
 
-from lookout.demo.sim.certificate import CERTIFICATE, load_or_make
+from lookout.demo.sim.server import CERTIFICATE, load_or_make
 from lookout.protocols.client.connector import PIECE_BYTES, Connector
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request

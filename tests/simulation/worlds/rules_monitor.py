@@ -208,7 +208,7 @@ class AgreesOnHeads(Rule):
 
     def agreed(self, event: s.Agreed) -> None:
         key = event.life.serial, event.chain_id
-        endpoints = self.scene.sim.endpoints(event.chain_id)
+        (endpoints,) = (chain.endpoints for chain in self.scene.sim.layout if chain.chain_id == event.chain_id)
         since_ms = max(event.life.began_ms or 0, self._since_ms.get(key, 0))
         if len(self._heard[key]) < endpoints and self.scene.ms - since_ms < _TIMEOUT_MS - _SLACK_MS:
             self.broken(f"a head of {event.chain_id} was taken when only {self._heard[key]} had been heard")
@@ -227,13 +227,13 @@ class AgreesOnHeads(Rule):
     def _possible(self, chain_id: int, eligible: list[Reading]) -> set[int]:
         """The heights that can be the head. What is near is not asked for exactly: the pace is another rule's."""
         heights = sorted((reading.height for reading in eligible), reverse=True)
-        if self.scene.sim.endpoints(chain_id) > 2:
+        (chain,) = (each for each in self.scene.script.layout if each.chain_id == chain_id)
+        if chain.endpoints > 2:
             return set(heights[1:2])
         if len(eligible) < 2 or heights[0] - heights[1] <= 10:
             return set(heights[-1:])
         earlier, later = sorted(eligible, key=lambda reading: reading.block_at)
         synced = {later.height} if later.block_at - earlier.block_at > 600_000 else set()
-        (chain,) = (each for each in self.scene.script.layout if each.chain_id == chain_id)
         is_far = (heights[0] - heights[1]) * chain.block_ms > 4 * 600_000
         # One of two that was alone for a while may have lied, and bent the pace by which far is measured.
         return synced if is_far and not self.scene.lies(chain_id) else {*synced, heights[-1]}
@@ -249,10 +249,8 @@ class AgreesOnHeads(Rule):
             return
         from_at, until_at = self.scene.true_at(now_ms - 90_000), self.scene.true_at()
         if not any(
-            episode.subject.startswith((f"rpc/{chain_id}/", f"chain/{chain_id}"))
-            and episode.begin_at < until_at
-            and episode.end_at > from_at
-            for episode in self.scene.sim.episodes
+            f"{fault.target}/".startswith(f"rpc/{chain_id}/") and fault.begin_at < until_at and fault.end_at > from_at
+            for fault in self.scene.sim.planned
         ):
             self.broken(f"{event.seen.row.check} was compared with no head, though all endpoints answer")
 

@@ -5,14 +5,14 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers, Row, unmonitored, unobserved
-from lookout.demo.sim.layout import ChainLayout
+from lookout.core.model import Blocks, Check, Members, Row, unmonitored, unobserved
+from lookout.demo.sim.chain import ChainLayout
 from tests.oracles.documents import assert_report_is_right
 from tests.oracles.rows import NO_PAST, Past, Probe, between, compare_blocks, follow, is_far_above, shown
-from tests.simulation.truth import Truth, truth_of
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.script import ORIGIN_AT
+from tests.simulation.worlds.simulated_sources import find_truth
 
 _SLACK_MS: Final = 6_000  # clocks are slewed, and set by less than what counts as being set
 
@@ -98,7 +98,7 @@ class RowsFollow(Rule):
         """The shortest and the longest block time that an honest monitor may have measured; endpoints may lie, two at a
         time, and then it may be anything."""
         lying = self.scene.lies(chain.chain_id)
-        halted = [e for e in self.scene.sim.episodes if e.subject == f"chain/{chain.chain_id}"]
+        halted = [fault for fault in self.scene.sim.planned if fault.target == f"rpc/{chain.chain_id}"]
         if len(lying) > (1 if chain.endpoints > 2 else 0) or halted or self.scene.clocks_are_set:
             return 0, 1e15
         return 0.9 * chain.block_ms, 1.1 * chain.block_ms
@@ -120,23 +120,10 @@ class GreenIsTrue(Rule):
         row, found = event.seen.row, event.seen.observation.found
         # What was true when it answered: a position may wait for a head to be compared with.
         answered_ms = self._answered_ms.get((event.life.serial, row.check), event.seen.ms)
-        truth = truth_of(self.scene.sim, row.check, ORIGIN_AT + answered_ms)
-        if row.status == "current" and not self._is_green(found, truth):
+        truth = find_truth(self.scene.sim, row.check, ORIGIN_AT + answered_ms)
+        is_complete = not isinstance(truth, Members) or truth.responding == truth.monitored
+        if row.status == "current" and not (found == truth and is_complete):
             self.broken(f"{row.check} is shown as current, though {truth}")
-
-    @staticmethod
-    def _is_green(found: Found, truth: Truth) -> bool:
-        match found:
-            case Peers():
-                return bool(truth.answering and truth.peers)
-            case Members():
-                return bool(truth.answering and truth.responding == truth.monitored)
-            case Indexes():
-                return bool(truth.answering and (truth.position, truth.head) == (found.position, found.head))
-            case Blocks(position):
-                return bool(truth.answering and truth.position == position)
-            case _:
-                return False
 
 
 class ReportIsRight(Rule):

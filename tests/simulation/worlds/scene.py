@@ -14,7 +14,7 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
-from lookout.demo.sim.episodes import FaultEpisode
+from lookout.demo.sim.faults import Fault as UpstreamFault
 from lookout.demo.sim.world import World as Sim
 from lookout.documents.document import Document, DocumentName
 from lookout_reader.poller import Update
@@ -161,11 +161,11 @@ class Scene:
         faults = self._faults.get((kind, of), ())
         return max((min(now_ms, each.at_ms + each.lasts_ms) for each in faults if each.at_ms <= now_ms), default=0)
 
-    def lies(self, chain_id: int) -> list[FaultEpisode]:
+    def lies(self, chain_id: int) -> list[UpstreamFault]:
         """What is ever wrong with heights that a chain's endpoints answer, as far as it could mislead the monitor."""
         harmless = ("past", "genesis", "late")
-        subject = f"rpc/{chain_id}/"
-        return [e for e in self.sim.episodes if e.subject.startswith(subject) and e.kind not in harmless]
+        target = f"rpc/{chain_id}/"
+        return [fault for fault in self.sim.planned if fault.target.startswith(target) and fault.kind not in harmless]
 
     def end_is_near(self) -> bool:
         """Whether somebody may soon have to go on from what is stored now; now and then, in any case."""

@@ -8,8 +8,9 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from lookout.demo.sim.episodes import FaultEpisode, draw_episodes
-from lookout.demo.sim.layout import ChainLayout, Layout
+from lookout.demo.sim.chain import ChainLayout, Layout
+from lookout.demo.sim.faults import Fault as UpstreamFault
+from lookout.demo.sim.faults import draw_faults
 
 ORIGIN_AT: Final = 1_793_880_000_000  # 2026-11-05, the start of a bucket
 SLOW_CHAIN: Final = ChainLayout(1, 12_000, 25_700_000)
@@ -69,7 +70,7 @@ class Script(Struct, frozen=True):
     servers: int = 1
     store: Literal["model", "sqlite"] = "model"
     faults: tuple[Fault, ...] = ()
-    episodes: tuple[FaultEpisode, ...] = ()
+    episodes: tuple[UpstreamFault, ...] = ()
 
     @property
     def layout(self) -> Layout:
@@ -96,7 +97,7 @@ def draw(seed: int, kinds: tuple[FaultKind, ...] | None = None) -> Script:
     script = Script(seed, lasts_ms, chains, monitors, servers, store)
     # All kinds at once would hide each other: a world has a few, more or less often.
     intensity = _magnitude(chance, 20, 1_000)
-    episodes = draw_episodes(script.layout, seed, ORIGIN_AT, ORIGIN_AT + lasts_ms, intensity)
+    episodes = draw_faults(script.layout, seed, ORIGIN_AT, ORIGIN_AT + lasts_ms, intensity)
     faults = tuple(sorted(_faults(script, kinds, chance), key=lambda fault: fault.at_ms))
     return msgspec.structs.replace(script, episodes=episodes, faults=faults)
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
-from lookout.demo.sim.layout import Layout
+from lookout.demo.sim.chain import Layout
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
@@ -23,14 +23,13 @@ def build_settings(scene: Scene) -> Settings:
     faults = (fault for fault in scene.script.faults if fault.kind in ("without", "reload"))
     gone = {fault.of for fault in faults if scene.active(fault.kind, fault.of)}
     layout = tuple(chain for chain in scene.script.layout if f"chain/{chain.chain_id}" not in gone)
-    ppoi = tuple(chain.chain_id for chain in layout if chain.ppoi)
-    broadcasters = tuple(chain.chain_id for chain in layout if chain.members)
+    chain_ids = tuple(chain.chain_id for chain in layout)
     sources: dict[str, tuple[SourceTable, ...]] = {
-        "ppoi": (PpoiTable(_URL, "a list", ppoi),),
+        "ppoi": (PpoiTable(_URL, "a list", chain_ids),),
         "indexer": _indexers(layout, "indexer", gone),
         "hosted-indexer": _indexers(layout, "hosted-indexer", gone),
         "messaging": (MessagingTable(_URL),),
-        "broadcasters": (BroadcastersTable(_URL, broadcasters, via="relay"),),
+        "broadcasters": (BroadcastersTable(_URL, chain_ids, via="relay"),),
     }
     return Settings(
         chains=tuple(

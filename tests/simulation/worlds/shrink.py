@@ -44,6 +44,6 @@ def _simpler(script: Script) -> Iterator[Script]:
 def _fits(script: Script, name: str) -> bool:
     """Whether everything that happens still has somebody to happen to."""
     if name == "chains":
-        parts = [*(fault.of for fault in script.faults), *(episode.subject for episode in script.episodes)]
+        parts = [*(fault.of for fault in script.faults), *(episode.target for episode in script.episodes)]
         return not any("/56" in part for part in parts)
     return name == "store" or not any(fault.of.isdigit() and fault.of != "0" for fault in script.faults)

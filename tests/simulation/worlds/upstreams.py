@@ -10,12 +10,12 @@ from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import World as Sim
-from lookout.demo.simulated_sources import SimulatedAsk, simulated_sources
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from tests.simulation.worlds.scene import Answered, Asked, HeadAnswered, Life, Scene
+from tests.simulation.worlds.simulated_sources import SimulatedAsk, ask_endpoint, endpoint_delay_ms, simulated_sources
 
 TIMEOUT_S: Final = 10.0  # what a session allows (M3)
 NOT_WATCHED: Final = Check("indexer", 999)
@@ -73,8 +73,8 @@ class SimEndpoint:
 
     async def read(self, session: Session, now: Now, /) -> Reading:
         scene, asked_ms = self._scene, self._scene.ms
-        took_ms = _took_ms(self._chance) + scene.sim.endpoint_delay_ms(self.chain_id, self._number, scene.true_at())
-        answer = scene.sim.endpoint(self.chain_id, self._number, scene.true_at() + took_ms)
+        took_ms = _took_ms(self._chance) + endpoint_delay_ms(scene.sim, self.chain_id, self._number, scene.true_at())
+        answer = ask_endpoint(scene.sim, self.chain_id, self._number, scene.true_at() + took_ms)
         if took_ms >= TIMEOUT_S * 1000:
             answer = "hang"
         await asyncio.sleep(TIMEOUT_S if answer == "hang" else took_ms / 1000)
@@ -100,9 +100,10 @@ def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Built:
     """All that a monitor with this plan asks."""
     sources = (SimSource(scene, life, name, checks, ask) for name, checks, ask in _asked(plan, scene.sim))
     endpoints = (
-        SimEndpoint(scene, life, chain_id, number)
-        for chain_id in plan.chains
-        for number in range(scene.sim.endpoints(chain_id))
+        SimEndpoint(scene, life, chain.chain_id, number)
+        for chain in scene.sim.layout
+        if chain.chain_id in plan.chains
+        for number in range(chain.endpoints)
     )
     return Built(tuple(sources), tuple(endpoints))
 

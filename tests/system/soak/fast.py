@@ -24,8 +24,7 @@ from lookout.config.file import read_config
 from lookout.core.heads import PACE_WINDOW_MS, Reading
 from lookout.core.ledger import Ledger
 from lookout.demo.sim.server import wall_clock
-from lookout.demo.sim.upstreams import launch_world
-from lookout.demo.sim.world import HeadAnswer, World
+from lookout.demo.sim.world import World, launch_world
 from lookout.documents.reports import documents_of
 from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
@@ -109,9 +108,7 @@ def _put_an_hour_behind_it(size: Size, folder: Path) -> None:
 def _head(world: World | None, chain_id: int, at: int) -> Reading:
     if world is None:
         return Reading(at, HEIGHT, at)
-    answer = world.endpoint(chain_id, 0, at)
-    assert isinstance(answer, HeadAnswer)  # nothing goes wrong in that world
-    return Reading(at, answer.height, answer.block_at)
+    return Reading(at, *world.head(chain_id, at))
 
 
 def _sample(pid: int, admin: int, folder: Path) -> Sample:

@@ -1,4 +1,4 @@
-"""A simulated year in a process of its own: the rules, the cadence and the SQLite store, with faults throughout."""
+"""A replayed year in a process of its own: the rules and the SQLite store, with incidents throughout."""
 
 import gc
 import json
@@ -8,22 +8,27 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from random import Random
 from typing import Final, NamedTuple
 
 from bench.processes import memory_mb
-from lookout.config.tables import PolicyTable
+from lookout.config.settings import Settings
+from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
 from lookout.core.ledger import Ledger
-from lookout.demo.rehearsal import Life, Listeners, rehearse
-from lookout.demo.sim.layout import ChainLayout
-from lookout.demo.sim.world import drawn_world
+from lookout.core.plan import Plan
+from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
+from lookout.demo.sim.chain import ChainLayout, Layout
+from lookout.demo.sim.world import World
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
+from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.messaging import MessagingTable
+from lookout.protocols.ppoi import PpoiTable
+from lookout.protocols.tables import KindTable
+from lookout.replay.replay import Replay
 from lookout.state.differ import Backlog, Kept
 from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
 from tests.campaign.part import Outcome
-from tests.simulation.rehearsed import plan_of
 from tests.system.soak.growth import describe, find_growth
 
 _log: Final = logging.getLogger("campaign.year")
@@ -97,22 +102,43 @@ class _Storing:
 def live(size: Size, days: int) -> None:
     """Live through it here and now; what it takes is printed, a line of JSON for every five days."""
     layout = tuple(ChainLayout(1 + number, 12_000, 25_700_000) for number in range(size.chains))
-    world = drawn_world(layout, 1, NOON, NOON + days * DAY, intensity=0.3)
+    world, end_at = World(layout, 1, NOON), NOON + days * DAY
+    fortnights = range(NOON + FORTNIGHT_MS, end_at + 1, FORTNIGHT_MS)
+    incidents = [each for until_at in fortnights for each in draw_incidents(world, until_at, until_at)]
     policy = PolicyTable(recheck_s=size.recheck_s, heartbeat_s=240, row_lifetime_s=size.recheck_s + 200)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lookout.db"
         writer = open_writer(path)
         storing = _Storing(path, writer)
-        rehearse(
-            plan_of(layout, policy),
-            world,
-            (Life(NOON, NOON + days * DAY),),
-            Random(1),
-            listeners=Listeners(published=storing.published),
-        )
+        replay = Replay(_plan_of(layout, policy))
+        for event in make_events(world, incidents, NOON, end_at, 1000 * size.recheck_s):
+            replay.feed(event)
+            storing.published(replay.ledger)
         reader = SqliteReader(path)
         history = reader.read("history")
         assert history is not None
         assert {len(row["buckets"]) for row in json.loads(history.body)["rows"]} == {4_033}
         reader.close()
         writer.close()
+
+
+def _plan_of(layout: Layout, policy: PolicyTable) -> Plan:
+    """The plan of an operator who watches everything in the layout."""
+    url, chain_ids = "http://127.0.0.1", tuple(chain.chain_id for chain in layout)
+    indexers = tuple(KindTable(chain.chain_id, "squid", url, chain.confirmations) for chain in layout)
+    return Settings(
+        chains=tuple(
+            ChainTable(
+                id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(RpcEndpoint(url),)
+            )
+            for chain in layout
+        ),
+        sources={
+            "ppoi": (PpoiTable(url, "a list", chain_ids),),
+            "indexer": indexers,
+            "hosted-indexer": indexers,
+            "messaging": (MessagingTable(url),),
+            "broadcasters": (BroadcastersTable(url, chain_ids),),
+        },
+        policy=policy,
+    ).plan()

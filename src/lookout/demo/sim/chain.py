@@ -1,67 +1,81 @@
-"""A chain's blocks over time: they come at a pace, halt, speed up, slow down, and are sometimes taken back."""
+"""A chain: what there is on it, its heads over time, and the transactions that indexers list."""
 
-from bisect import bisect_right
-from typing import NamedTuple
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
-from lookout.demo.sim.episodes import Course, FaultEpisode
+CONTRACT: Final = "0x" + "c0" * 20
+EVENT: Final = "0x" + "e0" * 32
+EVERY: Final = 10  # blocks have a transaction with the event
+_TWICE_EVERY: Final = 30  # blocks have a transaction with the event twice
+
+
+class ChainLayout(NamedTuple):
+    """A chain and what there is on it."""
+
+    chain_id: int
+    block_ms: int
+    first_height: int
+    endpoints: int = 3
+    confirmations: int = 5  # how far behind the head the indexers stay
+    hosted_indexer: bool = True
+    members: int = 5  # broadcasters
+
+
+Layout = tuple[ChainLayout, ...]
+
+# The five chains of the launch, with today's block times; the test network has no hosted indexer.
+LAUNCH: Final[Layout] = (
+    ChainLayout(1, 12_000, 25_700_000, members=9),
+    ChainLayout(42161, 250, 480_000_000, members=6),
+    ChainLayout(137, 1_750, 88_000_000, members=7),
+    ChainLayout(56, 450, 92_000_000, members=5),
+    ChainLayout(11155111, 12_000, 11_300_000, hosted_indexer=False, members=2),
+)
 
 
 class Block(NamedTuple):
-    """A head: how high, and the timestamp that the block itself bears, in whole seconds as chains write it."""
+    """A head: its height, and its timestamp in whole seconds, as chains write it."""
 
     height: int
     block_at: int
 
 
-class _Stretch(NamedTuple):
-    """From ``begin_at``, when ``block`` was the head, there was a block every ``block_ms``; None while halted."""
-
-    begin_at: int
-    block: Block
-    block_ms: int | None
+class ContractEvent(NamedTuple):
+    block: int
+    transaction: str
+    log_index: int
 
 
-class Chain:
-    """The heads of one chain, as everybody who is in step with it sees them."""
-
-    def __init__(self, first_height: int, block_ms: int, origin_at: int, course: Course) -> None:
-        first = Block(first_height, _whole_second(origin_at))
-        self._stretches = [_Stretch(origin_at, first, block_ms)]
-        self._begins: list[int] = []  # of all stretches but the first
-        for at, episode in course.stretches:
-            head = self.head(at)
-            pace_ms: int | None = block_ms
-            match episode:
-                case FaultEpisode(kind="halt"):
-                    pace_ms = None
-                case FaultEpisode(kind="pace", size=percent):
-                    pace_ms = max(1, block_ms * percent // 100)
-                case FaultEpisode(kind="reorg", begin_at=begin_at, size=depth) if begin_at == at:
-                    head = self._taken_back(head, depth)
-            self._stretches.append(_Stretch(at, head, pace_ms))
-            self._begins.append(at)
-
-    def head(self, at: int) -> Block:
-        begin_at, block, block_ms = self._stretches[bisect_right(self._begins, at)]
-        if block_ms is None:
-            return block
-        blocks, into_ms = divmod(at - begin_at, block_ms)
-        # A block is known a little later than its timestamp says, each by a time of its own.
-        if blocks and into_ms < (block.height + blocks) * 7_919 % (block_ms // 3 + 1):
-            blocks -= 1
-        if blocks == 0:
-            return block
-        return Block(block.height + blocks, _whole_second(begin_at + blocks * block_ms))
-
-    def _taken_back(self, head: Block, depth: int) -> Block:
-        """The head that is left when the newest blocks are taken back, with the timestamp it had all along."""
-        begin_at, block, block_ms = self._stretches[-1]
-        height = head.height - depth
-        blocks = height - block.height
-        if blocks <= 0 or block_ms is None:
-            return Block(height, min(head.block_at, block.block_at))
-        return Block(height, _whole_second(begin_at + blocks * block_ms))
+def head_at(chain: ChainLayout, halts: Iterable[tuple[int, int]], lost: int, origin_at: int, at: int) -> Block:
+    """The head of a chain that stood at its first height at ``origin_at``, did not move during ``halts``, and lost so
+    many blocks to reorganisations."""
+    ran_ms, moved_at, halted_until_at = at - origin_at, at, origin_at
+    for begin_at, end_at in sorted(halts):
+        begin_at, end_at = max(begin_at, halted_until_at), min(end_at, at)
+        if begin_at < end_at:
+            ran_ms -= end_at - begin_at
+            moved_at = begin_at if end_at == at else at
+            halted_until_at = end_at
+    blocks, into_ms = divmod(ran_ms, chain.block_ms)
+    return Block(chain.first_height + blocks - lost, (moved_at - into_ms) // 1000 * 1000)
 
 
-def _whole_second(at: int) -> int:
-    return at - at % 1000
+def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEvent]:
+    for block in range(first + -first % EVERY, last + 1, EVERY):
+        for log_index in range(1 if block % _TWICE_EVERY else 2):
+            yield ContractEvent(block, hash_of("transaction", chain_id, block), log_index)
+
+
+def block_of(chain_id: int, transaction: str) -> int | None:
+    """The block of a transaction; None if the chain does not have it."""
+    try:
+        block = int(transaction[-16:], 16)
+    except ValueError:
+        return None
+    return block if block % EVERY == 0 and transaction == hash_of("transaction", chain_id, block) else None
+
+
+def hash_of(what: str, chain_id: int, block: int) -> str:
+    """It ends in the block's number, so that a transaction can be found."""
+    return "0x" + hashlib.sha256(f"{what}/{chain_id}/{block}".encode()).hexdigest()[:48] + f"{block:016x}"

@@ -1,10 +1,39 @@
-"""All ways to go wrong in one table, whether they are ordered, drawn, or part of a world that names them."""
+"""Faults: which there are, what they apply to, how they are ordered or drawn from a seed, and which hold when.
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final, NamedTuple
+An address is where an upstream is reached: ``rpc/1/a``, ``squid/56``, ``ppoi``. The target of a fault is an address,
+the beginning of its path (``rpc/1``, ``rpc``), ``indexer/1`` for all protocols of one indexer, or ``*``.
+"""
 
-from lookout.demo.sim.layout import SubjectKind
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from string import ascii_lowercase
+from typing import Final, Literal, NamedTuple
+
+from lookout.demo.sim.chain import Layout
+
+AddressKind = Literal[
+    "chain",  # rpc/1
+    "endpoint",  # rpc/1/a, provider/1
+    "graphql-indexer",  # squid/1, hosted/1, subgraph/1
+    "document",  # json/1
+    "node",  # index-node, ponder, envio: one answer about many chains
+    "share",  # index-node/1, ponder/1, envio/1: what the node says of one chain
+    "ppoi",  # the node
+    "network",  # ppoi/1
+    "peers",  # the waku node about itself
+    "messages",  # its store and its relay
+    "broadcasters",  # of one chain
+    "bundler",
+    "relayer",
+]
+_INDEXER_KINDS: Final[dict[str, AddressKind]] = {
+    "squid": "graphql-indexer",
+    "subgraph": "graphql-indexer",
+    "json": "document",
+    "index-node": "share",
+    "ponder": "share",
+    "envio": "share",
+}
 
 
 class Parameter(NamedTuple):
@@ -17,13 +46,27 @@ class Parameter(NamedTuple):
     unit: int = 1
 
 
+class FaultKind(NamedTuple):
+    """One of the ways to fail; docs/simulation.md says what each does."""
+
+    applies_to: tuple[AddressKind, ...]
+    parameter: Parameter | None = None
+
+
+class Fault(NamedTuple):
+    """A target has a fault of this kind from ``begin_at`` until ``end_at``."""
+
+    target: str
+    kind: str
+    begin_at: int
+    end_at: int
+    size: int = 0
+
+
 class Odds(NamedTuple):
-    """How often a subject has a fault, how long it lasts, and how large it is.
+    """How often a target has a fault, how long it lasts, and how large it is."""
 
-    One of 0 times a month is never drawn, and only happens in a world that names it: each fault that is drawn changes
-    what all seeds draw. So does the order of the table.
-    """
-
+    kind: str
     per_month: float
     shortest_s: float
     longest_s: float
@@ -31,222 +74,258 @@ class Odds(NamedTuple):
     largest: int = 0
 
 
-class Fault(NamedTuple):
-    """One of the ways to go wrong."""
-
-    name: str
-    explanation: str
-    applies_to: tuple[SubjectKind, ...] = ()  # that it can be ordered for
-    parameter: Parameter | None = None
-    odds: Mapping[SubjectKind, Odds] = MappingProxyType({})  # of the subjects that have it in a world
+class OrderError(ValueError):
+    """An order that cannot be followed; the text says why."""
 
 
-EVERYBODY: Final = 1_000_000
-ANOTHER_CHAIN: Final = 61
 _FAR: Final = 10**12
-_SPEAKERS: Final[tuple[SubjectKind, ...]] = (
+_EVERYBODY: Final = 1_000_000
+_FOR_EVER_AT: Final = 1 << 62
+_MONTH_MS: Final = 30 * 86_400_000
+_SPEAKERS: Final[tuple[AddressKind, ...]] = (
     *("endpoint", "graphql-indexer", "document", "node"),
-    *("ppoi", "peers", "messages", "responder", "bundler", "relayer"),
+    *("ppoi", "peers", "messages", "bundler", "relayer"),
 )
-_FOLLOWERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share", "network")
-_LISTERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share")
-_MEMBERS: Final = Parameter("first", EVERYBODY, 1, EVERYBODY)
+_LISTERS: Final[tuple[AddressKind, ...]] = ("graphql-indexer", "document", "share")
+_FOLLOWERS: Final[tuple[AddressKind, ...]] = ("endpoint", *_LISTERS, "network")
+_MEMBERS: Final = Parameter("first", _EVERYBODY, 1, _EVERYBODY)
 
 # These show in how an answer comes, whatever it would have been.
-_WIRE: Final = (
-    Fault("refuse", "the connection is reset at once; one port cannot refuse for one upstream alone", _SPEAKERS),
-    Fault(
-        "hang",
-        "the request is accepted and never answered",
-        _SPEAKERS,
-        odds={
-            "endpoint": Odds(4, 10, 3_600),
-            "indexer": Odds(3, 20, 3_600),
-            "ppoi": Odds(2, 20, 3_600),
-            "messages": Odds(2, 20, 3_600),
-            "peers": Odds(2, 20, 3_600),
-            "responder": Odds(3, 20, 3_600),
-        },
-    ),
-    Fault("drip", "the right answer, one byte a second", _SPEAKERS),
-    Fault("endless", "a JSON body that never ends", _SPEAKERS),
-    Fault("interim", "interim responses (103) without an end, and no answer", _SPEAKERS),
-    Fault("chunks", "a body without an end, in chunks of one byte", _SPEAKERS),
-    Fault("numbers", "a JSON list of numbers that take long to convert, a MiB of them", _SPEAKERS),
-    Fault("garbage", "random bytes that claim to be JSON", _SPEAKERS),
-    Fault("html", "200 with a web page", _SPEAKERS),
-    Fault("status", "an HTTP error", _SPEAKERS, Parameter("code", 500, 300, 599)),
-    Fault(
-        "rate-limit",
-        "429, with JSON-RPC error -32005 where JSON-RPC is spoken; code 200 tells it in the body alone",
-        _SPEAKERS,
-        Parameter("code", 429, 200, 429),
-    ),
-    Fault(
-        "late",
-        "the right answer, after a while",
-        _SPEAKERS,
-        Parameter("ms", 3_000, 1, 600_000),
-        {"endpoint": Odds(0, 30, 14_400, 500, 9_000)},
-    ),
-    Fault("slow-pages", "each page of the store takes a while", ("messages",), Parameter("ms", 600, 1, 600_000)),
-)
-_FAIL: Final = Fault(
-    "fail",
-    "answers with an error, or refuses",
-    odds={
-        "endpoint": Odds(8, 10, 7_200),
-        "indexer": Odds(4, 20, 7_200),
-        "ppoi": Odds(4, 20, 7_200),
-        "messages": Odds(3, 20, 3_600),
-        "peers": Odds(3, 20, 3_600),
-        "responder": Odds(4, 20, 7_200),
-    },
-)
-# These show in what is answered.
-_ANSWERS: Final = (
-    Fault(
-        "outage", "fails, does no work meanwhile, and has to catch up afterwards", odds={"indexer": Odds(2, 60, 10_800)}
-    ),
-    Fault(
-        "lag", "so many blocks, or indexes of ppoi, behind", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000, 1, _FAR)
-    ),
-    Fault(
-        "freeze",
-        "answers for ever with the height, or validated index, of this moment",
-        ("endpoint", *_FOLLOWERS),
-        odds={"endpoint": Odds(4, 60, 14_400), "indexer": Odds(2, 120, 14_400), "network": Odds(3, 120, 14_400)},
-    ),
-    Fault(
-        "behind",
-        "works at so many percent of the chain's speed",
-        odds={"indexer": Odds(3, 600, 14_400, 5, 95), "network": Odds(3, 600, 14_400, 5, 95)},
-    ),
-    Fault(
-        "wipe",
-        "has nothing, and afterwards begins with the block of so many ms before",
-        odds={"indexer": Odds(0, 20, 600, 600_000, 43_200_000)},
-    ),
-    Fault("stale", "what was true so many ms ago", odds={"endpoint": Odds(4, 60, 14_400, 20_000, 3_600_000)}),
-    Fault(
-        "lie",
-        "so many blocks or indexes too high",
-        ("endpoint", *_FOLLOWERS),
-        Parameter("by", 1_000_000, 1, _FAR),
-        {"endpoint": Odds(2, 30, 7_200, 50, 1_000_000)},
-    ),
-    Fault("lie-low", "so many blocks too low", odds={"endpoint": Odds(2, 30, 7_200, 50, 1_000_000)}),
-    Fault(
-        "future",
-        "block timestamps ahead of now",
-        ("endpoint",),
-        Parameter("seconds", 3_600, 1, 10**9, unit=1000),
-        {"endpoint": Odds(2, 30, 7_200, 90_000, 86_400_000)},
-    ),
-    Fault(
-        "wrong-chain",
-        "the endpoint is of another chain",
-        ("endpoint", "bundler"),
-        Parameter("chainId", ANOTHER_CHAIN, 1, _FAR),
-        {"endpoint": Odds(2, 30, 7_200)},
-    ),
-    Fault(
-        "past",
-        "block timestamps too old",
-        ("endpoint",),
-        Parameter("seconds", 86_400, 1, _FAR, unit=1000),
-        {"endpoint": Odds(0, 30, 14_400, 60_000, 86_400_000)},
-    ),
-    Fault(
-        "genesis",
-        "the endpoint is at block 0, which is of 1970 or of the second that is given; a new test node's is of now",
-        ("endpoint",),
-        Parameter("timestamp", 0, 0, _FAR, unit=1000),
-        {"endpoint": Odds(0, 30, 7_200)},
-    ),
-    Fault(
-        "rebuild",
-        "an indexer that is built again: nothing for a minute, then from the block of a day before at so many times the"
-        " chain's speed",
-        ("graphql-indexer", "share"),
-        Parameter("times", 50, 2, 1_000_000),
-    ),
-    Fault(
-        "halt",
-        "the chain itself stops, for everybody who follows it",
-        ("chain",),
-        odds={"chain": Odds(0.5, 300, 7_200)},
-    ),
-    Fault("pace", "a block takes so many percent of its usual time", odds={"chain": Odds(2, 600, 43_200, 40, 300)}),
-    Fault(
-        "reorg",
-        "the newest blocks are taken back; this happens once and leaves nothing to clear",
-        ("chain",),
-        Parameter("depth", 3, 1, 10_000),
-        {"chain": Odds(30, 0.001, 0.001, 1, 6)},
-    ),
-    Fault(
-        "missing-list",
-        "the required list is not among the node's, or not in the network's",
-        ("ppoi", "network"),
-        odds={"ppoi": Odds(1, 300, 7_200)},
-    ),
-    Fault(
-        "missing-network",
-        "the answer leaves this chain out",
-        ("network", "share"),
-        odds={"network": Odds(0.5, 300, 7_200)},
-    ),
-    Fault("absent-index", "txidStatus has none of its fields", ("network",)),
-    Fault("zero-peers", "connected with nobody", ("peers",), odds={"peers": Odds(2, 20, 1_800)}),
-    Fault(
-        "some-silent",
-        "so many percent of the broadcasters announce nothing: at least one, never all",
-        odds={"broadcasters": Odds(8, 60, 21_600, 1, 99)},
-    ),
-    Fault(
-        "silent",
-        "the first so many broadcasters, or all, announce nothing more",
-        ("broadcasters",),
-        _MEMBERS,
-        {"broadcasters": Odds(2, 60, 7_200)},
-    ),
-    Fault("none-known", "no broadcaster is known", odds={"broadcasters": Odds(0.5, 300, 3_600)}),
-    Fault(
-        "unsigned",
-        "the first so many broadcasters, or all, send signatures that do not verify",
-        ("broadcasters",),
-        _MEMBERS,
-    ),
-    Fault("null-status", "200 with GraphQL errors and null for the status", ("graphql-indexer",)),
-    Fault("no-entry-point", "the bundler's list of entry points is empty", ("bundler",)),
-    Fault("paused", "the relayer's status is not ok", ("relayer",)),
-    Fault(
-        "hole",
-        "the list of transactions lacks those of the newest so many blocks that the indexer has at this moment",
-        _LISTERS,
-        Parameter("blocks", 100, 1, _FAR),
-    ),
-    Fault(
-        "extra",
-        "the list has so many transactions that the chain does not have, in the newest blocks of this moment",
-        _LISTERS,
-        Parameter("transactions", 1, 1, 1_000),
-    ),
-    Fault(
-        "drop-logs",
-        "eth_getLogs leaves out one block in so many that have logs",
-        ("endpoint",),
-        Parameter("oneIn", 2, 1, _FAR),
-    ),
-    Fault(
-        "narrow",
-        "eth_getLogs of more than so many blocks is refused with -32005",
-        ("endpoint",),
-        Parameter("blocks", 100, 1, _FAR),
-    ),
-)
+_WIRE: Final[dict[str, FaultKind]] = {
+    "refuse": FaultKind(_SPEAKERS),
+    "hang": FaultKind(_SPEAKERS),
+    "drip": FaultKind(_SPEAKERS),
+    "endless": FaultKind(_SPEAKERS),
+    "interim": FaultKind(_SPEAKERS),
+    "chunks": FaultKind(_SPEAKERS),
+    "numbers": FaultKind(_SPEAKERS),
+    "garbage": FaultKind(_SPEAKERS),
+    "html": FaultKind(_SPEAKERS),
+    "status": FaultKind(_SPEAKERS, Parameter("code", 500, 300, 599)),
+    "rate-limit": FaultKind(_SPEAKERS, Parameter("code", 429, 200, 429)),
+    "late": FaultKind(_SPEAKERS, Parameter("ms", 3_000, 1, 600_000)),
+    "slow-pages": FaultKind(("messages",), Parameter("ms", 600, 1, 600_000)),
+}
+WIRE_FAULTS: Final = frozenset(_WIRE)
+FAULTS: Final[Mapping[str, FaultKind]] = {
+    **_WIRE,
+    "wrong-chain": FaultKind(("endpoint", "bundler"), Parameter("chainId", 61, 1, _FAR)),
+    "lag": FaultKind(_FOLLOWERS, Parameter("by", 1_000, 1, _FAR)),
+    "freeze": FaultKind(_FOLLOWERS),
+    "lie": FaultKind(_FOLLOWERS, Parameter("by", 1_000_000, -_FAR, _FAR)),
+    "future": FaultKind(("endpoint",), Parameter("seconds", 3_600, 1, 10**9, unit=1000)),
+    "past": FaultKind(("endpoint",), Parameter("seconds", 86_400, 1, _FAR, unit=1000)),
+    "genesis": FaultKind(("endpoint",), Parameter("timestamp", 0, 0, _FAR, unit=1000)),
+    "rebuild": FaultKind(("graphql-indexer", "share"), Parameter("times", 50, 2, 1_000_000)),
+    "halt": FaultKind(("chain",)),
+    "reorg": FaultKind(("chain",), Parameter("depth", 3, 1, 10_000)),
+    "missing-list": FaultKind(("ppoi", "network")),
+    "missing-network": FaultKind(("network", "share")),
+    "absent-index": FaultKind(("network",)),
+    "zero-peers": FaultKind(("peers",)),
+    "silent": FaultKind(("broadcasters",), _MEMBERS),
+    "unsigned": FaultKind(("broadcasters",), _MEMBERS),
+    "null-status": FaultKind(("graphql-indexer",)),
+    "no-entry-point": FaultKind(("bundler",)),
+    "paused": FaultKind(("relayer",)),
+    "hole": FaultKind(_LISTERS, Parameter("blocks", 100, 1, _FAR)),
+    "extra": FaultKind(_LISTERS, Parameter("transactions", 1, 1, 1_000)),
+    "drop-logs": FaultKind(("endpoint",), Parameter("oneIn", 2, 1, _FAR)),
+    "narrow": FaultKind(("endpoint",), Parameter("blocks", 100, 1, _FAR)),
+}
 
-WIRE_FAULTS: Final = frozenset(fault.name for fault in _WIRE)
-FAULTS: Final[Mapping[str, Fault]] = {fault.name: fault for fault in (_FAIL, *_WIRE, *_ANSWERS)}
-ORDERED: Final[Mapping[str, Fault]] = {name: fault for name, fault in FAULTS.items() if fault.applies_to}
+_INDEXER_ODDS: Final = (
+    Odds("hang", 3, 20, 3_600),
+    Odds("refuse", 3, 20, 10_800),
+    Odds("status", 3, 20, 7_200, 500, 503),
+    Odds("freeze", 3, 120, 14_400),
+    Odds("lag", 2, 600, 14_400, 20, 5_000),
+)
+# What is not here never fails by itself.
+_ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
+    "rpc/{chain}": (Odds("halt", 0.5, 300, 7_200), Odds("reorg", 4, 0.001, 0.001, 1, 6)),
+    "rpc/{chain}/{letter}": (
+        Odds("hang", 4, 10, 3_600),
+        Odds("refuse", 3, 10, 7_200),
+        Odds("status", 2, 10, 7_200, 403, 503),
+        Odds("rate-limit", 2, 10, 7_200, 429, 429),
+        Odds("html", 1, 10, 7_200),
+        Odds("freeze", 4, 60, 14_400),
+        Odds("lag", 4, 60, 14_400, 2, 2_000),
+        Odds("lie", 2, 30, 7_200, 50, 1_000_000),
+        Odds("lie", 2, 30, 7_200, -50, -1_000_000),
+        Odds("future", 2, 30, 7_200, 90_000, 86_400_000),
+        Odds("wrong-chain", 2, 30, 7_200, 61, 61),
+    ),
+    "indexer/{chain}": _INDEXER_ODDS,
+    "hosted/{chain}": _INDEXER_ODDS,
+    "ppoi": (
+        Odds("hang", 2, 20, 3_600),
+        Odds("refuse", 2, 20, 7_200),
+        Odds("status", 2, 20, 7_200, 500, 503),
+        Odds("missing-list", 1, 300, 7_200),
+    ),
+    "ppoi/{chain}": (
+        Odds("freeze", 4, 120, 14_400),
+        Odds("lag", 2, 600, 14_400, 1, 20),
+        Odds("missing-network", 0.5, 300, 7_200),
+    ),
+    "waku/messages": (Odds("hang", 2, 20, 3_600), Odds("status", 3, 20, 3_600, 500, 503)),
+    "waku/peers": (
+        Odds("hang", 2, 20, 3_600),
+        Odds("garbage", 3, 20, 3_600),
+        Odds("zero-peers", 2, 20, 1_800),
+    ),
+    "broadcasters/{chain}": (Odds("silent", 8, 60, 14_400, 1, 9), Odds("unsigned", 1, 60, 3_600, 1, 9)),
+}
+
+
+def addresses(layout: Layout) -> dict[str, AddressKind]:
+    """Every address at which a fault can be ordered."""
+    found: dict[str, AddressKind] = {"relayer": "relayer"}
+    for chain in layout:
+        chain_id = chain.chain_id
+        found[f"rpc/{chain_id}"] = "chain"
+        found |= {f"rpc/{chain_id}/{letter}": "endpoint" for letter in ascii_lowercase[: chain.endpoints]}
+        found |= {f"{family}/{chain_id}": kind for family, kind in _INDEXER_KINDS.items()}
+        if chain.hosted_indexer:
+            found[f"hosted/{chain_id}"] = "graphql-indexer"
+        found |= {f"ppoi/{chain_id}": "network", f"broadcasters/{chain_id}": "broadcasters"}
+        found |= {f"bundler/{chain_id}": "bundler", f"provider/{chain_id}": "endpoint"}
+    found |= {"index-node": "node", "ponder": "node", "envio": "node"}
+    return found | {"ppoi": "ppoi", "waku/peers": "peers", "waku/messages": "messages"}
+
+
+def covering(address: str) -> list[str]:
+    """The targets that cover an address or a target, the narrowest first."""
+    parts = address.split("/")
+    targets = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    if parts[0] in _INDEXER_KINDS and len(parts) > 1:
+        targets += [f"indexer/{parts[1]}", "indexer"]
+    return [*targets, "*"]
+
+
+class FaultLog:
+    """The faults that were planned, and those that were ordered since, which replace them. Of an instant in the past it
+    says what was so then."""
+
+    def __init__(self, known: Mapping[str, AddressKind], planned: Iterable[Fault] = ()) -> None:
+        self._addresses = known
+        self._planned: dict[str, list[Fault]] = {}
+        self._ordered: dict[str, list[Fault]] = {}
+        for fault in sorted(planned, key=lambda fault: fault.begin_at):
+            self._planned.setdefault(fault.target, []).append(fault)
+
+    def find(self, address: str, at: int) -> Fault | None:
+        """The fault that this address has at this instant."""
+        return next((fault for fault in self.find_all(address) if fault.begin_at <= at < fault.end_at), None)
+
+    def find_all(self, address: str) -> Iterator[Fault]:
+        """Every fault that this address ever has: ordered ones first, of the narrowest target, the newest first."""
+        kind = self._addresses[address]
+        for of_target in (self._ordered, self._planned):
+            for target in covering(address):
+                for fault in reversed(of_target.get(target, ())):
+                    if kind in FAULTS[fault.kind].applies_to:
+                        yield fault
+
+    def ordered_at(self, at: int) -> list[dict[str, object]]:
+        """The orders that would set again what was ordered and holds at this instant."""
+        return [
+            _order(fault)
+            for faults in self._ordered.values()
+            for fault in faults
+            if fault.begin_at <= at < fault.end_at
+        ]
+
+    def order(self, document: object, at: int) -> None:
+        """Set or clear a fault from this instant on; OrderError if that cannot be done."""
+        target, kind, size = _parse_order(document, self._addresses)
+        if kind == "reorg":  # happens once, and replaces nothing
+            self._ordered.setdefault(target, []).append(Fault(target, kind, at, at + 1, size))
+            return
+        for other, faults in self._ordered.items():
+            if other == target or (kind is None and target in covering(other)):
+                faults[:] = [fault._replace(end_at=min(fault.end_at, at)) for fault in faults]
+        if kind is not None:
+            self._ordered.setdefault(target, []).append(Fault(target, kind, at, _FOR_EVER_AT, size))
+
+
+def _order(fault: Fault) -> dict[str, object]:
+    order: dict[str, object] = {"target": fault.target, "fault": fault.kind}
+    parameter = FAULTS[fault.kind].parameter
+    return order if parameter is None else order | {parameter.name: fault.size // parameter.unit}
+
+
+def _parse_order(document: object, known: Mapping[str, AddressKind]) -> tuple[str, str | None, int]:
+    """The target, the fault's kind, which is None for clearing, and its size."""
+    match document:
+        case {"target": target, "fault": name, **given}:
+            pass
+        case _:
+            raise OrderError('an order has a target and a fault: {"target": "rpc/1/a", "fault": "hang"}')
+    covered = {kind for address, kind in known.items() if target in covering(address)}
+    if not isinstance(target, str) or not covered:
+        targets = sorted({target for address in known for target in covering(address)})
+        raise OrderError(f"target is {target!r}; there are {', '.join(targets)}")
+    if name is None:
+        if given:
+            raise OrderError(f"{', '.join(map(str, given))}: nothing more can be said when clearing")
+        return target, None, 0
+    possible = [kind for kind, fault in FAULTS.items() if not covered.isdisjoint(fault.applies_to)]
+    if not isinstance(name, str) or name not in possible:
+        raise OrderError(f"fault is {name!r}; {target} can have {', '.join(possible)}, and null clears")
+    return target, name, _parse_size(name, given)
+
+
+def _parse_size(name: str, given: dict[object, object]) -> int:
+    parameter = FAULTS[name].parameter
+    allowed = "no parameter" if parameter is None else parameter.name
+    unknown = [str(key) for key in given if key != allowed]
+    if unknown:
+        raise OrderError(f"{', '.join(unknown)}: {name} takes {allowed}")
+    if parameter is None:
+        return 0
+    number = given.get(parameter.name, parameter.default)
+    if isinstance(number, bool) or not isinstance(number, int) or not parameter.lowest <= number <= parameter.highest:
+        raise OrderError(
+            f"{parameter.name} is {number!r}; it is a whole number from {parameter.lowest} to {parameter.highest}"
+        )
+    return number * parameter.unit
+
+
+def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> tuple[Fault, ...]:
+    """The faults that begin in this period, ``intensity`` times as often as the table says.
+
+    The faults of one target do not overlap, and depend on no other target's.
+    """
+    drawn: list[Fault] = []
+    for target, possible in _fallible(layout):
+        chance = random.Random(f"{seed}/{target}")
+        weights = [odds.per_month for odds in possible]
+        pause_ms = _MONTH_MS / (sum(weights) * intensity)  # on average
+        at = begin_at + 1 + round(chance.expovariate(1 / pause_ms))
+        while at < end_at:
+            (odds,) = chance.choices(possible, weights)
+            lasts_ms = max(1, round(1000 * _between(chance, odds.shortest_s, odds.longest_s)))
+            size = round(_between(chance, odds.smallest, odds.largest))
+            drawn.append(Fault(target, odds.kind, at, at + lasts_ms, size))
+            at += lasts_ms + 1 + round(chance.expovariate(1 / pause_ms))
+    return tuple(drawn)
+
+
+def _fallible(layout: Layout) -> Iterator[tuple[str, tuple[Odds, ...]]]:
+    """The targets that fail by themselves, with the odds of each."""
+    known = {target for address in addresses(layout) for target in covering(address)}
+    for pattern, odds in _ODDS.items():
+        names = (
+            pattern.format(chain=chain.chain_id, letter=letter)
+            for chain in layout
+            for letter in ascii_lowercase[: chain.endpoints]
+        )
+        yield from ((target, odds) for target in dict.fromkeys(names) if target in known)
+
+
+def _between(chance: random.Random, low: float, high: float) -> float:
+    """A size of any magnitude in this range; 0 for a fault that has no size."""
+    return float(low * (high / low) ** chance.random()) if low else 0.0

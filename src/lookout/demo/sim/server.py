@@ -1,51 +1,80 @@
 """The simulated upstreams on one port, speaking their own protocols, with a control route for faults."""
 
 import asyncio
+import json
+import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from email.utils import formatdate
-from typing import Final
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lookout.demo.sim.front import BARE, UpstreamFront
-from lookout.demo.sim.http.control import order_reply, overview_reply
-from lookout.demo.sim.http.indexers import DOCUMENT, ENVIO, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
-from lookout.demo.sim.http.lists import DOCUMENT_LIST, PONDER_LIST
-from lookout.demo.sim.http.own_services import BUNDLER, RELAYER
-from lookout.demo.sim.http.ppoi import NODE
-from lookout.demo.sim.http.reply import UpstreamReply, json_reply, text_reply
-from lookout.demo.sim.http.rpc import ENDPOINT, PROVIDER
-from lookout.demo.sim.http.trouble import Holding, misbehave, reset, respond
-from lookout.demo.sim.http.upstream import Asked, Upstream
-from lookout.demo.sim.http.waku import Relay, peers_reply, store_reply
-from lookout.demo.sim.upstreams import Upstreams, WireFault, launch_world
-from lookout.demo.sim.world import World
+from lookout.demo.sim.faults import FAULTS, FaultKind, OrderError
+from lookout.demo.sim.indexers import DOCUMENT, ENVIO, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
+from lookout.demo.sim.ppoi import NODE
+from lookout.demo.sim.rpc import BUNDLER, ENDPOINT, PROVIDER, RELAYER
+from lookout.demo.sim.trouble import drip, hang, misbehave, respond
+from lookout.demo.sim.upstream import Asked, Upstream, json_reply, text_reply
+from lookout.demo.sim.waku import MESSAGES, PEERS, broadcasters
+from lookout.demo.sim.world import World, launch_world
 
-# The waku node, which remembers who listens, is answered for below.
-RESPONDER: Final = Upstream(
-    "*", "/responders/{service}/{chain}", "{service}/{chain}", lambda _: json_reply({"status": "ok"})
-)
 UPSTREAMS: Final = (
-    *(ENDPOINT, SQUID, SUBGRAPH, DOCUMENT, INDEX_NODE, PONDER, ENVIO, NODE),
-    *(PONDER_LIST, DOCUMENT_LIST, RESPONDER, PROVIDER, BUNDLER, RELAYER),
+    *(ENDPOINT, PROVIDER, BUNDLER, RELAYER, NODE, MESSAGES, PEERS),
+    *(SQUID, SUBGRAPH, DOCUMENT, INDEX_NODE, PONDER, ENVIO),
 )
+CERTIFICATE: Final = "cert.pem"
+KEY: Final = "key.pem"
+_CERTIFICATE_LASTS: Final = timedelta(days=3_650)
+_CLOCKS_DIFFER_BY: Final = timedelta(days=1)
 _LAST_WORDS_S: Final = 0.1
 _BACKLOG: Final = 1_024
-# The faults that leave the answer itself right.
-_ANSWERING: Final = ("drip", "late", "slow-pages")
+
+
+class UpstreamFront(NamedTuple):
+    """What stands in front of the upstreams, as nginx does in front of real ones."""
+
+    tls: ssl.SSLContext | None = None
+    compresses: bool = False
+
+    @property
+    def scheme(self) -> Literal["http", "https"]:
+        return "http" if self.tls is None else "https"
+
+    def put_before(self, application: web.Application) -> None:
+        if self.compresses:
+            application.middlewares.append(_compress)
+
+
+BARE: Final = UpstreamFront()
+
+
+@web.middleware
+async def _compress(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Compress a whole answer for a client that accepts it."""
+    response = await handler(request)
+    accepted = request.headers.get("Accept-Encoding", "")
+    if isinstance(response, web.Response) and response.status == 200 and "gzip" in accepted:
+        response.headers["Vary"] = "Accept-Encoding"
+        response.enable_compression(web.ContentCoding.gzip)
+    return response
 
 
 class Simulation:
-    """The upstreams of one world as HTTP handlers. ``now`` tells the world's time in milliseconds since 1970."""
+    """The upstreams of one world as HTTP handlers. ``now`` is the world's time in milliseconds since 1970."""
 
     def __init__(self, world: World, now: Callable[[], int]) -> None:
-        self._upstreams = Upstreams(world)
+        self._world = world
         self._now = now
-        self._relay = Relay(self._upstreams)
-        self._holding = Holding()
 
     def application(self) -> web.Application:
         application = web.Application()
@@ -54,105 +83,126 @@ class Simulation:
                 web.get("/", self._index),
                 web.get("/control", self._overview),
                 web.post("/control", self._order),
-                web.route("*", "/waku{path:(/.*)?}", self._waku),
-                *(web.route(each.method, each.route, self._handler(each)) for each in UPSTREAMS),
+                *(web.route(upstream.method, upstream.route, self._handler(upstream)) for upstream in UPSTREAMS),
             ]
         )
         application.on_response_prepare.append(self._date)
-        application.on_shutdown.append(self._stop)
         return application
 
     async def _date(self, _: web.Request, response: web.StreamResponse) -> None:
-        response.headers["Date"] = formatdate(
-            self._now() / 1000, usegmt=True
-        )  # the world's time, as its blocks have it
-
-    async def _stop(self, _: web.Application) -> None:
-        self._holding.stop()
+        """By the world's time, as its blocks are dated."""
+        response.headers["Date"] = formatdate(self._now() / 1000, usegmt=True)
 
     async def _index(self, _: web.Request) -> web.StreamResponse:
-        upstreams = self._upstreams
-        return respond(
-            json_reply(
-                {
-                    "subjects": list(upstreams.addresses),
-                    "deployments": {chain.chain_id: deployment(chain.chain_id) for chain in upstreams.layout},
-                    "broadcasters": {
-                        chain_id: [member.address for member in members]
-                        for chain_id, members in upstreams.broadcasters.items()
-                    },
-                }
-            )
-        )
+        world = self._world
+        members = {chain.chain_id: broadcasters(world.seed, chain.chain_id, chain.members) for chain in world.layout}
+        index = {
+            "subjects": list(world.addresses),
+            "deployments": {chain.chain_id: deployment(chain.chain_id) for chain in world.layout},
+            "broadcasters": {chain_id: [member.address for member in its] for chain_id, its in members.items()},
+        }
+        return respond(json_reply(index))
 
     async def _overview(self, _: web.Request) -> web.StreamResponse:
-        return respond(overview_reply(self._upstreams, self._now()))
+        faults = {name: _describe(kind) for name, kind in FAULTS.items()}
+        return respond(json_reply({"set": self._world.faults.ordered_at(self._now()), "faults": faults}))
 
     async def _order(self, request: web.Request) -> web.StreamResponse:
-        return respond(order_reply(await request.read(), self._upstreams, self._now()))
+        """Apply an order and list what is set now; or refuse it, changing nothing."""
+        at = self._now()
+        try:
+            self._world.faults.order(json.loads(await request.read()), at)
+        except OrderError as problem:
+            return respond(json_reply({"error": str(problem)}, 400))
+        except ValueError as problem:
+            return respond(json_reply({"error": f"the body is not JSON: {problem}"}, 400))
+        return respond(json_reply({"set": self._world.faults.ordered_at(at)}))
 
     def _handler(self, upstream: Upstream) -> Handler:
         async def answer(request: web.Request) -> web.StreamResponse:
-            found = request.match_info
-            address, path = upstream.address.format(**found), found.get("path", "")
-
-            def reply(body: bytes, at: int) -> UpstreamReply | None:
-                return upstream.reply(Asked(self._upstreams, address, request.method, path, body, at))
-
-            return await self._answer(request, address, reply)
+            variables = request.match_info
+            address, path = upstream.address.format(**variables), variables.get("path", "")
+            if address not in self._world.addresses:
+                return respond(text_reply(f"there is no {address} in this world", 404))
+            body = await request.read()
+            fault = self._world.wire_fault(address, self._now())
+            kind = None if fault is None else fault.kind
+            if fault is not None and kind not in ("drip", "late", "slow-pages"):
+                return await misbehave(request, address.partition("/")[0], fault)
+            if fault is not None and (kind == "late" or (kind == "slow-pages" and path.startswith("/store/"))):
+                await asyncio.sleep(fault.size / 1000)
+            asked = Asked(self._world, address, request.method, path, request.query, body, self._now())
+            reply = upstream.reply(asked)
+            if reply is None:
+                return await hang(request)
+            return await drip(request, reply) if kind == "drip" else respond(reply)
 
         return answer
 
-    async def _waku(self, request: web.Request) -> web.StreamResponse:
-        path = request.match_info["path"]
 
-        def reply(body: bytes, at: int) -> UpstreamReply:
-            match request.method, path:
-                case "GET", "/store/v3/messages":
-                    return store_reply(request.query, self._upstreams, at)
-                case "POST", "/relay/v1/subscriptions":
-                    return self._relay.subscribe(body, at)
-                case "GET", _ if path.startswith("/relay/v1/messages/"):
-                    return self._relay.read(path.removeprefix("/relay/v1/messages/"), at)
-                case "GET", _:
-                    about_itself = peers_reply(path, self._upstreams.peers(at))
-                    if about_itself is not None:
-                        return about_itself
-            return text_reply("Bad Request", 400)  # as the real one answers to any path it does not know
-
-        address = "waku/messages" if path.startswith(("/store/", "/relay/")) else "waku/peers"
-        return await self._answer(request, address, reply)
-
-    async def _answer(
-        self, request: web.Request, address: str, reply: Callable[[bytes, int], UpstreamReply | None]
-    ) -> web.StreamResponse:
-        """The reply, unless something is wrong with the address; where there is none, silence."""
-        if address not in self._upstreams.addresses:
-            return respond(text_reply(f"there is no {address} in this world", 404))
-        body = await request.read()
-        fault = self._upstreams.wire_fault(address, self._now())
-        if fault is not None and fault.name not in _ANSWERING:
-            return await misbehave(request, address.partition("/")[0], fault, self._holding)
-        delay_s = _delay_s(fault, request.path)
-        if delay_s and not await self._holding.wait(delay_s):
-            return reset(request)
-        answer = reply(body, self._now())
-        if answer is None:
-            return await self._holding.hang(request)
-        if fault is not None and fault.name == "drip":
-            return await self._holding.drip(request, answer)
-        return respond(answer)
+def _describe(kind: FaultKind) -> dict[str, object]:
+    if kind.parameter is None:
+        return {"appliesTo": kind.applies_to}
+    name, default, lowest, highest, _ = kind.parameter
+    parameter = {"name": name, "default": default, "lowest": lowest, "highest": highest}
+    return {"appliesTo": kind.applies_to, "parameter": parameter}
 
 
-def _delay_s(fault: WireFault | None, path: str) -> float:
-    """How long a right answer is kept back."""
-    match fault:
-        case WireFault("late", delay_ms):
-            return delay_ms / 1000
-        case WireFault("slow-pages", delay_ms) if path.startswith("/waku/store/"):
-            return delay_ms / 1000
-        case _:
-            return 0
+def load_or_make(folder: Path, host: str) -> ssl.SSLContext:
+    """TLS with the certificate and the key of a folder, which are made for this host if both are missing. OSError if
+    they cannot be used."""
+    certificate, key = folder / CERTIFICATE, folder / KEY
+    if not certificate.exists() and not key.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        key.touch(mode=0o600)
+        certificate_pem, key_pem = _make_certificate(host)
+        key.write_bytes(key_pem)
+        certificate.write_bytes(certificate_pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def _make_certificate(host: str) -> tuple[bytes, bytes]:
+    """A certificate that signs itself, so that a client that trusts it needs no other file; and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "simulated upstreams")])
+    now = datetime.now(UTC)
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - _CLOCKS_DIFFER_BY)
+        .not_valid_after(now + _CERTIFICATE_LASTS)
+        .add_extension(x509.SubjectAlternativeName(_names(host)), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), key_pem
+
+
+def _names(host: str) -> Iterator[x509.GeneralName]:
+    """The host, and this machine."""
+    for name in dict.fromkeys((host, "localhost", "127.0.0.1", "::1")):
+        try:
+            yield x509.IPAddress(ip_address(name))
+        except ValueError:
+            yield x509.DNSName(name)
 
 
 @asynccontextmanager
@@ -180,7 +230,7 @@ async def serving(
 async def serve_forever(
     host: str, port: int, seed: int | None, front: UpstreamFront, ready: Callable[[str, int], None]
 ) -> None:
-    """Serve the launch world by the wall clock until cancelled; ``ready`` is told the bound address."""
+    """Serve the launch world by the wall clock until cancelled; ``ready`` is called with the bound address."""
     async with serving(host, port, launch_world(seed, wall_clock()), wall_clock, front) as (bound_host, bound_port):
         ready(bound_host, bound_port)
         await asyncio.Event().wait()

@@ -1,23 +1,22 @@
-"""The simulated world: what everything in it answers at an instant."""
+"""The simulated world: what each upstream knows and answers at an instant."""
 
-import random
-from collections.abc import Iterable, Mapping
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Final, NamedTuple
 
-from lookout.demo.sim.chain import Block, Chain
-from lookout.demo.sim.episodes import FaultEpisode, courses, draw_episodes
-from lookout.demo.sim.faults import ANOTHER_CHAIN
-from lookout.demo.sim.layout import Layout
-from lookout.demo.sim.progress import SimulatedProgress
-from lookout.demo.sim.tree import SHORTEST_GAP_MS, Tree
+from lookout.demo.sim.chain import EVERY, LAUNCH, Block, ContractEvent, Layout, events_between, hash_of, head_at
+from lookout.demo.sim.faults import WIRE_FAULTS, Fault, FaultLog, addresses, draw_faults
 
-Silence = Literal["hang", "fail"]
+NOTHING_INDEXED: Final = -1  # the height of an indexer without a first block, as squids say it
+MOST_LOGS: Final = 10_000  # that an endpoint gives at once
+# Fixed, so that heights continue when the simulation is started again.
+_ORIGIN_AT: Final = 1_767_225_600_000  # 2026-01-01
+_YEAR_MS: Final = 365 * 86_400_000
+_WITHOUT_BLOCKS_MS: Final = 60_000  # an indexer that is rebuilt has nothing for so long
+_REBUILT_MS: Final = 86_400_000  # how much of its chain it indexes again
 
-_PPOI_DELAY_MS: Final = 3_000
-NOTHING_INDEXED: Final = -1  # the position of an indexer that has not taken in a first block, in a squid's own words
 
-
-class HeadAnswer(NamedTuple):
+class EndpointHead(NamedTuple):
     """An endpoint's newest block, and the chain it says it is of."""
 
     chain_id: int
@@ -25,186 +24,183 @@ class HeadAnswer(NamedTuple):
     block_at: int
 
 
-class Indexes(NamedTuple):
-    """What a ppoi node says of one network."""
+class Indexed(NamedTuple):
+    """How far one chain has been indexed."""
 
-    validated: int
+    chain_id: int
+    height: int
+    block_at: int
+
+    @property
+    def has_blocks(self) -> bool:
+        return self.height != NOTHING_INDEXED
+
+
+class Network(NamedTuple):
+    """What the ppoi node has of one network; without indexes it leaves their fields out."""
+
+    chain_id: int
     current: int
+    validated: int
+    indexed: bool
+    listed: bool
 
 
-class Members(NamedTuple):
-    """How many broadcasters of a chain are heard, of how many that are known."""
+class Heard(NamedTuple):
+    """A broadcaster's announcement that went over the network."""
 
-    responding: int
-    monitored: int
+    sent_at: int
+    chain_id: int
+    number: int  # of the broadcaster, on its chain
+    well_signed: bool
 
 
 class World:
-    """A world without episodes is healthy. ``origin_at`` is when its chains stand at their first heights."""
+    """A world without planned faults is healthy until a fault is ordered. ``origin_at`` is when its chains stand at
+    their first heights."""
 
-    def __init__(self, layout: Layout, seed: int, origin_at: int, episodes: Iterable[FaultEpisode] = ()) -> None:
+    def __init__(self, layout: Layout, seed: int, origin_at: int, planned: Iterable[Fault] = ()) -> None:
         self.layout = layout
         self.seed = seed
-        self.origin_at = origin_at
-        self.episodes = tuple(episodes)
-        self._courses = courses(layout, origin_at, self.episodes)
-        self._of_chain = {chain.chain_id: chain for chain in layout}
-        self._chains: dict[int, Chain] = {}
-        self._indexers: dict[tuple[str, int], SimulatedProgress] = {}
-        self._trees: dict[int, tuple[Tree, SimulatedProgress]] = {}
-        for chain in layout:
-            chain_id = chain.chain_id
-            course = self._courses[f"chain/{chain_id}"]
-            self._chains[chain_id] = Chain(chain.first_height, chain.block_ms, origin_at, course)
-            for service, present in (("indexer", chain.indexer), ("hosted-indexer", chain.hosted_indexer)):
-                if present:
-                    self._indexers[service, chain_id] = self._indexer(f"{service}/{chain_id}")
-            if chain.ppoi:
-                self._trees[chain_id] = self._tree(f"ppoi/{chain_id}")
+        self.planned = tuple(planned)
+        self.addresses = addresses(layout)
+        self.faults = FaultLog(self.addresses, self.planned)
+        self.relay_read_at: dict[str, int] = {}  # the topics that the waku node's relay is subscribed to
+        self._origin_at = origin_at
+        self._chains = {chain.chain_id: chain for chain in layout}
 
-    def endpoints(self, chain_id: int) -> int:
-        """How many RPC endpoints a chain has."""
-        return self._of_chain[chain_id].endpoints
+    def has(self, address: str, kind: str, at: int) -> bool:
+        """Whether an address has a fault of this kind."""
+        fault = self.faults.find(address, at)
+        return fault is not None and fault.kind == kind
 
-    def endpoint(self, chain_id: int, number: int, at: int) -> HeadAnswer | Silence:
-        """What one of a chain's endpoints answers when it is asked for its newest block."""
-        episode = self.fault(f"rpc/{chain_id}/{number}", at)
-        return _silence(episode) or self.endpoint_head(chain_id, episode, at)
-
-    def endpoint_head(self, chain_id: int, episode: FaultEpisode | None, at: int) -> HeadAnswer:
-        """The newest block of an endpoint that goes through this episode and answers all the same."""
-        chain = self._chains[chain_id]
-        height, block_at = chain.head(at)
-        match episode:
-            case FaultEpisode(kind="freeze", begin_at=begin_at):
-                return HeadAnswer(chain_id, *chain.head(begin_at))
-            case FaultEpisode(kind="stale", size=age_ms):
-                return HeadAnswer(chain_id, *chain.head(at - age_ms))
-            case FaultEpisode(kind="lag", size=blocks):
-                behind_ms = blocks * self._of_chain[chain_id].block_ms
-                return HeadAnswer(chain_id, max(0, height - blocks), max(0, block_at - behind_ms))
-            case FaultEpisode(kind="lie", size=blocks):
-                return HeadAnswer(chain_id, height + blocks, block_at)
-            case FaultEpisode(kind="lie-low", size=blocks):
-                return HeadAnswer(chain_id, max(0, height - blocks), block_at)
-            case FaultEpisode(kind="future", size=ahead_ms):
-                return HeadAnswer(chain_id, height, at + ahead_ms)
-            case FaultEpisode(kind="past", size=age_ms):
-                return HeadAnswer(chain_id, height, max(0, block_at - age_ms))
-            case FaultEpisode(kind="genesis", size=made_at):
-                return HeadAnswer(chain_id, 0, made_at)
-            case FaultEpisode(kind="wrong-chain", size=other_id):
-                return HeadAnswer(other_id or ANOTHER_CHAIN, height, block_at)
-            case _:
-                return HeadAnswer(chain_id, height, block_at)
-
-    def endpoint_delay_ms(self, chain_id: int, number: int, at: int) -> int:
-        """How much longer than usual one of a chain's endpoints takes to answer."""
-        match self.fault(f"rpc/{chain_id}/{number}", at):
-            case FaultEpisode(kind="late", size=delay_ms):
-                return delay_ms
-            case _:
-                return 0
-
-    def indexer(self, service: str, chain_id: int, at: int) -> int | Silence:
-        """The last block that an indexer, the operator's or the hosted one, says it has; -1 if it has none yet."""
-        return _silence(self.fault(f"{service}/{chain_id}", at)) or self.position(service, chain_id, at)
-
-    def ppoi(self, at: int) -> Mapping[int, Indexes | Literal["nothing", "missing-list"]] | Silence:
-        """What the ppoi node says of its networks, by chain."""
-        episode = self.fault("ppoi", at)
-        return _silence(episode) or {chain_id: self._network(chain_id, at, episode) for chain_id in self._trees}
-
-    def broadcasters(self, at: int) -> Mapping[int, Members] | Silence:
-        """How many broadcasters are heard, by chain."""
-        silence = _silence(self.fault("broadcasters", at))
-        return silence or {chain.chain_id: self._members(chain.chain_id, at) for chain in self.layout if chain.members}
-
-    def messaging(self, at: int) -> int | Silence:
-        """How many peers the messaging node is connected with."""
-        episode = self.fault("messaging", at)
-        return _silence(episode) or self.peers(episode, at)
-
-    def responder(self, service: str, chain_id: int, at: int) -> Silence | None:
-        """How one of a chain's responders fails to answer; None if it does answer."""
-        return _silence(self.fault(f"{service}/{chain_id}", at))
+    def wire_fault(self, address: str, at: int) -> Fault | None:
+        """What is wrong with the way an address answers."""
+        fault = self.faults.find(address, at)
+        return fault if fault is not None and fault.kind in WIRE_FAULTS else None
 
     def head(self, chain_id: int, at: int) -> Block:
         """The chain's true head."""
-        return self._chains[chain_id].head(at)
+        faults = [fault for fault in self.faults.find_all(f"rpc/{chain_id}") if fault.begin_at <= at]
+        halts = [(fault.begin_at, fault.end_at) for fault in faults if fault.kind == "halt"]
+        lost = sum(fault.size for fault in faults if fault.kind == "reorg")
+        return head_at(self._chains[chain_id], halts, lost, self._origin_at, at)
 
-    def fault(self, subject: str, at: int) -> FaultEpisode | None:
-        """What is wrong with a subject at this instant."""
-        return self._courses[subject].at(at)
-
-    def calm_until(self, service: str, chain_id: int | None, at: int) -> float:
-        """When something next goes wrong with a service on a chain; this very instant while something does."""
-        its = (service, f"{service}/{chain_id}")
-        return min(self._courses[subject].calm_until(at) for subject in its if subject in self._courses)
-
-    def _indexer(self, subject: str) -> SimulatedProgress:
-        delay_ms = random.Random(f"{self.seed}/{subject}/delay").randrange(1_000, 6_000)
-        return SimulatedProgress(delay_ms, self.origin_at, self._courses[subject])
-
-    def _tree(self, subject: str) -> tuple[Tree, SimulatedProgress]:
-        chance = random.Random(f"{self.seed}/{subject}/tree")
-        gap_ms = chance.randrange(SHORTEST_GAP_MS * 3 // 2, SHORTEST_GAP_MS * 10)
-        tree = Tree(chance.randrange(10_000, 200_000), gap_ms, self.origin_at)
-        return tree, SimulatedProgress(_PPOI_DELAY_MS, self.origin_at, self._courses[subject])
-
-    def position(self, service: str, chain_id: int, at: int) -> int:
-        """The last block that an indexer has, whether or not it answers."""
-        episode = self.fault(f"{service}/{chain_id}", at)
-        if episode is not None and episode.kind == "wipe":
-            return NOTHING_INDEXED
-        reached = self.head(chain_id, self._indexers[service, chain_id].reached_at(at))
-        return max(0, reached.height - self._of_chain[chain_id].confirmations)
-
-    def indexes(self, chain_id: int, at: int) -> Indexes:
-        """How far the ppoi node's tree of one network has got, whether or not it answers."""
-        tree, progress = self._trees[chain_id]
-        return Indexes(tree.index(progress.reached_at(at)), tree.index(at))
-
-    def members(self, chain_id: int, episode: FaultEpisode | None) -> Members:
-        """How many broadcasters of a chain that goes through this episode are heard."""
-        known = self._of_chain[chain_id].members
-        match episode:
-            case FaultEpisode(kind="some-silent", size=percent):
-                return Members(known - min(known - 1, max(1, known * percent // 100)), known)
-            case FaultEpisode(kind="silent", size=first):
-                return Members(known - min(known, first or known), known)
-            case FaultEpisode(kind="none-known"):
-                return Members(0, 0)
+    def endpoint_head(self, address: str, at: int) -> EndpointHead:
+        """The newest block of an endpoint."""
+        chain_id = int(address.split("/")[1])
+        height, block_at = self.head(chain_id, at)
+        match self.faults.find(address, at):
+            case Fault(kind="freeze", begin_at=begin_at):
+                return EndpointHead(chain_id, *self.head(chain_id, begin_at))
+            case Fault(kind="lag", size=blocks):
+                behind_ms = blocks * self._chains[chain_id].block_ms
+                return EndpointHead(chain_id, max(0, height - blocks), max(0, block_at - behind_ms))
+            case Fault(kind="lie", size=blocks):
+                return EndpointHead(chain_id, max(0, height + blocks), block_at)
+            case Fault(kind="future", size=ahead_ms):
+                return EndpointHead(chain_id, height, at + ahead_ms)
+            case Fault(kind="past", size=age_ms):
+                return EndpointHead(chain_id, height, max(0, block_at - age_ms))
+            case Fault(kind="genesis", size=made_at):
+                return EndpointHead(chain_id, 0, made_at)
+            case Fault(kind="wrong-chain", size=other_id):
+                return EndpointHead(other_id, height, block_at)
             case _:
-                return Members(known, known)
+                return EndpointHead(chain_id, height, block_at)
 
-    def peers(self, episode: FaultEpisode | None, at: int) -> int:
-        """How many peers a messaging node that goes through this episode has."""
-        if episode is not None and episode.kind == "zero-peers":
-            return 0
-        return 4 + (at // 60_000 + self.seed) * 7_919 % 11
+    def indexed(self, address: str, at: int) -> Indexed:
+        """The last block that an indexer has."""
+        chain_id = int(address.split("/")[1])
+        chain, head = self._chains[chain_id], self.head(chain_id, at)
+        height = self._follow(address, at, lambda then: self.head(chain_id, then).height - chain.confirmations)
+        return Indexed(chain_id, height, max(0, head.block_at - (head.height - height) * chain.block_ms))
 
-    def _network(
-        self, chain_id: int, at: int, node: FaultEpisode | None
-    ) -> Indexes | Literal["nothing", "missing-list"]:
-        episode = self.fault(f"ppoi/{chain_id}", at)
-        if episode is not None and episode.kind == "missing-network":
-            return "nothing"
-        return "missing-list" if node is not None else self.indexes(chain_id, at)
+    def indexed_by(self, node: str, at: int) -> Iterator[Indexed]:
+        """What a node that indexes many chains has of each, without those that it leaves out."""
+        for address in self.addresses:
+            if address.startswith(f"{node}/") and not self.has(address, "missing-network", at):
+                yield self.indexed(address, at)
 
-    def _members(self, chain_id: int, at: int) -> Members:
-        return self.members(chain_id, self.fault(f"broadcasters/{chain_id}", at))
+    def listed(self, address: str, first: int, last: int, at: int) -> list[ContractEvent]:
+        """What an indexer's list has from the first to the last of these blocks."""
+        chain_id, newest, _ = self.indexed(address, at)
+        events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS))
+        match self.faults.find(address, at):
+            case Fault(kind="hole", size=blocks, begin_at=begin_at):
+                end = self.indexed(address, begin_at).height
+                return [event for event in events if not end - blocks < event.block <= end]
+            case Fault(kind="extra", size=transactions, begin_at=begin_at):
+                end = self.indexed(address, begin_at).height
+                made_up = range(max(first, end - transactions + 1), min(last, end) + 1)
+                extra = (ContractEvent(block, hash_of("made up", chain_id, block), 0) for block in made_up)
+                return sorted([*events, *extra])
+            case _:
+                return events
+
+    def logs(self, address: str, first: int, last: int, at: int) -> list[ContractEvent] | None:
+        """What an endpoint has from the first to the last of these blocks; None if it refuses so many."""
+        chain_id, newest, _ = self.endpoint_head(address, at)
+        fault = self.faults.find(address, at)
+        if fault is not None and fault.kind == "narrow" and last - first + 1 > fault.size:
+            return None
+        events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS + 1))
+        if fault is not None and fault.kind == "drop-logs":
+            events = [event for event in events if event.block // EVERY % fault.size]
+        return events if len(events) <= MOST_LOGS else None
+
+    def tree_index(self, chain_id: int, at: int) -> int:
+        """The newest entry of a network's tree, which grows at a pace of its own."""
+        return 10_000 + (at - self._origin_at) // (60_000 + chain_id % 97 * 5_000)
+
+    def network(self, chain_id: int, at: int) -> Network | None:
+        """What the ppoi node has of a network; None if it leaves it out."""
+        address = f"ppoi/{chain_id}"
+        if self.has(address, "missing-network", at):
+            return None
+        return Network(
+            chain_id,
+            self.tree_index(chain_id, at),
+            self._follow(address, at, lambda then: self.tree_index(chain_id, then)),
+            indexed=not self.has(address, "absent-index", at),
+            listed=self.carries_list(at) and not self.has(address, "missing-list", at),
+        )
+
+    def carries_list(self, at: int) -> bool:
+        """Whether the required list is among those of the ppoi node."""
+        return not self.has("ppoi", "missing-list", at)
+
+    def peers(self, at: int) -> int:
+        """How many peers the waku node is connected with."""
+        return 0 if self.has("waku/peers", "zero-peers", at) else 4 + (at // 60_000 + self.seed) * 7_919 % 11
+
+    def heard(self, chain_id: int, number: int, sent_at: int) -> Heard | None:
+        """What became of an announcement that a broadcaster was to send; None if it sent nothing."""
+        fault = self.faults.find(f"broadcasters/{chain_id}", sent_at)
+        is_at_fault = fault is not None and number < fault.size
+        if fault is not None and fault.kind == "silent" and is_at_fault:
+            return None
+        return Heard(sent_at, chain_id, number, well_signed=not is_at_fault)
+
+    def _follow(self, address: str, at: int, reached: Callable[[int], int]) -> int:
+        """How far something has got that follows a chain or a tree, given how far it should be at any instant."""
+        match self.faults.find(address, at):
+            case Fault(kind="freeze", begin_at=begin_at):
+                return reached(begin_at)
+            case Fault(kind="lag", size=by):
+                return max(0, reached(at) - by)
+            case Fault(kind="lie", size=by):
+                return max(0, reached(at) + by)
+            case Fault(kind="rebuild", size=times, begin_at=begin_at):
+                climbing_ms = at - begin_at - _WITHOUT_BLOCKS_MS
+                if climbing_ms < 0:
+                    return NOTHING_INDEXED
+                return reached(min(at, begin_at - _REBUILT_MS + climbing_ms * times))
+            case _:
+                return reached(at)
 
 
-def drawn_world(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> World:
-    """A world whose faults, over this period, follow from the seed."""
-    return World(layout, seed, begin_at, draw_episodes(layout, seed, begin_at, end_at, intensity))
-
-
-def _silence(episode: FaultEpisode | None) -> Silence | None:
-    """How a service that does not answer fails to."""
-    if episode is None:
-        return None
-    if episode.kind == "hang":
-        return "hang"
-    return "fail" if episode.kind in ("fail", "outage") else None
+def launch_world(seed: int | None, at: int) -> World:
+    """The five chains of the launch: with a seed, things fail from time to time; without, nothing does."""
+    faults = () if seed is None else draw_faults(LAUNCH, seed, _ORIGIN_AT, at + _YEAR_MS)
+    return World(LAUNCH, seed or 0, _ORIGIN_AT, faults)

@@ -1,0 +1,144 @@
+"""A past for the demo: the events that a monitor would have recorded while things failed from time to time."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Final, Literal, NamedTuple
+
+from lookout.core.heads import Reading
+from lookout.core.model import (
+    NO_GAPS,
+    Blocks,
+    Check,
+    Failed,
+    Found,
+    Gaps,
+    Indexes,
+    Members,
+    MissingList,
+    Nothing,
+    Observation,
+    Peers,
+)
+from lookout.demo.sim.chain import ChainLayout
+from lookout.demo.sim.world import World
+from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
+
+FORTNIGHT_MS: Final = 14 * 86_400_000
+STEP_MS: Final = 120_000  # between two probes of a check: less than the lifetime of a row
+_MINUTE_MS: Final = 60_000
+
+IncidentKind = Literal["down", "stuck", "partial", "nothing", "missing-list", "incomplete", "stopped"]
+
+
+class Incident(NamedTuple):
+    """One check fails in one way for a while; without a check, the monitor itself is stopped."""
+
+    check: Check | None
+    kind: IncidentKind
+    begin_at: int
+    end_at: int
+
+
+class _Usual(NamedTuple):
+    """What happens to a service, how often in a fortnight, and for how long in minutes."""
+
+    service: str | None
+    kind: IncidentKind
+    times: int
+    shortest: int
+    longest: int
+
+
+_USUAL: Final = (
+    _Usual(None, "stopped", 1, 120, 300),
+    _Usual("messaging", "down", 2, 10, 90),
+    _Usual("ppoi", "stuck", 5, 10, 240),
+    _Usual("ppoi", "down", 2, 10, 120),
+    _Usual("ppoi", "missing-list", 1, 60, 180),
+    _Usual("ppoi", "nothing", 1, 60, 240),
+    _Usual("broadcasters", "partial", 14, 20, 480),
+    _Usual("broadcasters", "down", 3, 15, 90),
+    _Usual("indexer", "stuck", 8, 10, 240),
+    _Usual("indexer", "down", 6, 10, 150),
+    _Usual("indexer", "incomplete", 1, 300, 900),
+    _Usual("hosted-indexer", "stuck", 6, 10, 240),
+    _Usual("hosted-indexer", "down", 5, 10, 150),
+)
+
+
+def draw_incidents(world: World, seed: int, end_at: int) -> list[Incident]:
+    """The incidents of the fortnight that ends at this instant, always the same for the same seed."""
+    chance = Random(seed)  # noqa: S311  has to be repeatable
+    checks: dict[str | None, list[Check | None]] = defaultdict(list)
+    checks[None] = [None]
+    for check, _ in _watched(world):
+        checks[check.service].append(check)
+    incidents: list[Incident] = []
+    for service, kind, times, shortest, longest in _USUAL:
+        for _ in range(times):
+            begin_at = end_at - chance.randrange((longest + 60) * _MINUTE_MS, FORTNIGHT_MS)
+            lasts_ms = chance.randrange(shortest, longest) * _MINUTE_MS
+            incidents.append(Incident(chance.choice(checks[service]), kind, begin_at, begin_at + lasts_ms))
+    return incidents
+
+
+def make_events(
+    world: World, incidents: Iterable[Incident], begin_at: int, end_at: int, step_ms: int = STEP_MS
+) -> Iterator[Event]:
+    """The monitor's observation log of this period, with the heads of the world and these incidents."""
+    of_check: dict[Check | None, list[Incident]] = defaultdict(list)
+    for planned in incidents:
+        of_check[planned.check].append(planned)
+
+    def find(check: Check | None, at: int) -> Incident | None:
+        possible = of_check.get(check, ())
+        return next((incident for incident in possible if incident.begin_at <= at < incident.end_at), None)
+
+    watched, runs, gaps = list(_watched(world)), False, dict[Check, Gaps]()
+    for at in range(begin_at, end_at, step_ms):
+        if runs == (find(None, at) is not None):
+            runs = not runs
+            yield Started(at) if runs else Stopped(at)
+        if not runs:
+            continue
+        for chain in world.layout:
+            yield HeadRead(at, chain.chain_id, Reading(at, *world.head(chain.chain_id, at)))
+        for check, chain in watched:
+            incident = find(check, at)
+            found_gaps = Gaps(missing=2) if incident and incident.kind == "incomplete" else NO_GAPS
+            if gaps.get(check, NO_GAPS) != found_gaps:
+                gaps[check] = found_gaps
+                yield Compared(at, check, found_gaps)
+            yield Observation(check, at, _found(world, check, chain, incident, at))
+    if runs:
+        yield Stopped(end_at)
+
+
+def _watched(world: World) -> Iterator[tuple[Check, ChainLayout]]:
+    """Every check that the world answers for; messaging, which is of no chain, with the first of them."""
+    yield Check("messaging", None), world.layout[0]
+    for chain in world.layout:
+        for service in ("ppoi", "broadcasters", "indexer", "hosted-indexer"):
+            if service != "hosted-indexer" or chain.hosted_indexer:
+                yield Check(service, chain.chain_id), chain
+
+
+def _found(world: World, check: Check, chain: ChainLayout, incident: Incident | None, at: int) -> Found:
+    kind = None if incident is None else incident.kind
+    reached_at = at if incident is None or kind != "stuck" else incident.begin_at
+    match check.service, kind:
+        case _, "down":
+            return Failed("timeout")
+        case _, "nothing":
+            return Nothing()
+        case _, "missing-list":
+            return MissingList()
+        case "messaging", _:
+            return Peers(world.peers(at) or 1)
+        case "ppoi", _:
+            return Indexes(world.tree_index(chain.chain_id, reached_at), world.tree_index(chain.chain_id, at))
+        case "broadcasters", _:
+            return Members(chain.members // 2 if kind == "partial" else chain.members, chain.members)
+        case _:
+            return Blocks(world.head(chain.chain_id, reached_at).height - chain.confirmations)

@@ -1,1 +1,0 @@
-"""How each simulated upstream speaks HTTP, and how it misbehaves."""
