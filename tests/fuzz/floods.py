@@ -19,7 +19,7 @@ from lookout.protocols.broadcasters.source import PAGE_SIZE, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import open_session
-from lookout.protocols.corpus import SHAPES, listed
+from lookout.protocols.conformance import SHAPES, listed
 from lookout.protocols.source import OneRequest, Source, observe
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.protocols.broadcasters.unread import MOST_STRETCHES, Unread, after_page, begin, begin_again
+from lookout.protocols.broadcasters.seen import MOST_STRETCHES, Unread, after_page, begin, begin_again
 
 WINDOW: Final = 500
 PAGE: Final = 3

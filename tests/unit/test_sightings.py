@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.model import Members
-from lookout.protocols.broadcasters.seen import Announcement, Sighting
-from lookout.protocols.broadcasters.sightings import Sightings
+from lookout.protocols.broadcasters.announcements import Announcement
+from lookout.protocols.broadcasters.seen import Sighting, Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 

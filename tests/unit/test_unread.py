@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookout.protocols.broadcasters.unread import MOST_STRETCHES, Unread, UnreadStretch, after_page, begin, begin_again
+from lookout.protocols.broadcasters.seen import MOST_STRETCHES, Unread, UnreadStretch, after_page, begin, begin_again
 from tests.builders import DAY, HOUR, MINUTE, NOON
 
 OLDEST = NOON - DAY

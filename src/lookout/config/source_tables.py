@@ -10,7 +10,7 @@ from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import Natural, OneOf, Positive, Url
 from lookout.core.model import Blocks
 from lookout.core.services import Service
-from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.request import AccessTable
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.plugins import PluginProtocol, guard_checks
 from lookout.protocols.protocol import Protocol

@@ -7,12 +7,13 @@ as the bytes they came in (``Raw``), and each function here opens the one value 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
+from lookout.base.problem import Problem
 from lookout.core.model import LARGEST_METRIC
 from lookout.protocols.client.failure import JsonRpcFailed, ProbeFailed, TooManyValuesFailed, not_understood
 
@@ -25,6 +26,8 @@ _NUMBER_START: Final = frozenset(b"-0123456789")
 _WHOLE_NUMBER: Final = re.compile(rb"-?[0-9]{1,20}", re.ASCII)
 _DECIMAL: Final = re.compile(r"[0-9]{1,16}", re.ASCII)
 _HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}", re.ASCII)
+_ESCAPE_OF_NOTHING: Final = re.compile(r"~(?![01])")
 _BYTES: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 
 
@@ -92,6 +95,31 @@ def hexadecimal(value: Any, length: int, what: str) -> str:
     if type(value) is str and len(value) == 2 + 2 * length and _BYTES.fullmatch(value):
         return value.lower()
     raise not_understood(what)
+
+
+def check_escapes(pointer: str) -> Iterator[Problem]:
+    if _ESCAPE_OF_NOTHING.search(pointer):
+        yield Problem("pointer", "has a ~ that is not part of ~0 or ~1")
+
+
+def value_at(document: Any, pointer: str) -> Any:
+    """The value that a JSON Pointer (RFC 6901) names; the empty pointer names the document."""
+    if (pointer and not pointer.startswith("/")) or _ESCAPE_OF_NOTHING.search(pointer):
+        raise not_understood("the pointer is malformed")
+    value = document
+    for token in pointer.split("/")[1:]:
+        value = member(value, token)
+    return value
+
+
+def member(value: Any, token: str) -> Any:
+    """What one part of a pointer names in a table or a list."""
+    value, name = open_value(value), token.replace("~1", "/").replace("~0", "~")
+    if type(value) is dict and name in value:
+        return value[name]
+    if type(value) is list and _INDEX.fullmatch(name) and int(name) < len(value):
+        return value[int(name)]
+    raise ProbeFailed("pointer_missing")
 
 
 def call(method: str, params: Sequence[Any] | Mapping[str, Any], request_id: int) -> bytes:

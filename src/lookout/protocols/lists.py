@@ -11,11 +11,9 @@ from msgspec.structs import replace
 from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import SECRET, Natural, Positive, Table, UrlOrNone
 from lookout.core.completeness.asks import Listed
-from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, query
-from lookout.protocols.client.access import AccessTable
-from lookout.protocols.client.request import Request
-from lookout.protocols.logs import HASH_BYTES, EventFilter
-from lookout.protocols.pointer import check_escapes, member
+from lookout.protocols.answers import check_escapes, decode, entries, graphql_answer, hexadecimal, member, query
+from lookout.protocols.client.request import AccessTable, Request
+from lookout.protocols.evm import HASH_BYTES, EventFilter
 from lookout.protocols.tables import KindTable
 
 ContractAddress = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z", description="0x and 40 hexadecimal digits")]
@@ -128,7 +126,7 @@ def parse_list(body: bytes, of: TransactionList) -> Listed:
         if token == _EVERY_ENTRY:
             lists = [entries(value, "no list of transactions") for value in values]
             longest = max([longest, *map(len, lists)])
-            values = [entry for each in lists for entry in each]
+            values = [entry for listed in lists for entry in listed]
         else:
             values = [member(value, token) for value in values]
     return Listed(frozenset(hexadecimal(value, HASH_BYTES, "a transaction's hash") for value in values), longest)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from traceback import format_tb
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 from urllib.parse import unquote
 
 import msgspec
@@ -16,15 +16,11 @@ from msgspec.structs import asdict, fields
 
 from lookout.base.logger import get_logger
 from lookout.base.problem import Problem, run_checks
-from lookout.base.setting_types import are_headers
-from lookout.base.url import find_url_mistake
 from lookout.core.causes import CAUSES, split_cause
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.client.access import AccessTable
-from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.failure import ProbeFailed, own_fault
+from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.protocol import AnyProtocol, Protocol
 from lookout.protocols.source import Now, Source
 from lookout.protocols.tables import KindTable
@@ -39,8 +35,6 @@ _FRAMES: Final = 10  # of a traceback that are logged: those where the error was
 # are those that a detail may have in common with them.
 _SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
 _LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
-
-_Value = TypeVar("_Value")
 
 log = get_logger("monitor")
 
@@ -93,11 +87,7 @@ class PluginSource:
 def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
     """What a plug-in asks for. The settings say how it is reached. ProbeFailed if the plug-in does something wrong."""
     with _guarding(settings):
-        request = _checked(protocol.request(settings), Request)
-        if find_url_mistake(request.url) is not None:
-            raise PluginFailed("asks for no http:// or https:// address")
-        if not are_headers(request.access.headers):
-            raise PluginFailed("sends headers that HTTP does not allow")
+        request = protocol.request(settings)
         access = AccessTable(headers=request.access.headers, ca_file=settings.ca_file, proxy=settings.proxy)
         return replace(request, access=access)
 
@@ -105,16 +95,12 @@ def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
 def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable) -> Found:
     """What a plug-in found, if that is what it declares; otherwise ProbeFailed."""
     with _guarding(settings):
-        match protocol.parse(body, settings):
-            case Nothing():
-                return Nothing()
-            case Failed(error):
-                raise ProbeFailed(error)
-            case found:
-                answer = _checked(found, protocol.answer)
-                if isinstance(answer, Members) and answer.responding > answer.monitored:
-                    raise PluginFailed("gave more responding members than monitored ones")
-                return answer
+        found = protocol.parse(body, settings)
+        if isinstance(found, Nothing):
+            return Nothing()
+        if isinstance(found, Failed):
+            raise ProbeFailed(found.error)
+        return _checked(found, protocol.answer)
 
 
 @contextmanager
@@ -134,14 +120,17 @@ def _guarding(settings: KindTable) -> Iterator[None]:
         raise own_fault(error) or PluginFailed(f"raised {type(error).__name__}") from error
 
 
-def _checked(value: object, declared: type[_Value]) -> _Value:
-    """The value, if it is of the declared type in all its parts: msgspec checks nothing when a value is made."""
-    if type(value) is not declared:
-        raise PluginFailed(f"gave a {type(value).__name__} and no {declared.__name__}")
+def _checked(found: object, declared: type[Answer]) -> Answer:
+    """The answer, if it is of the declared type in all its parts: msgspec checks nothing when a value is made."""
+    if type(found) is not declared:
+        raise PluginFailed(f"gave a {type(found).__name__} and no {declared.__name__}")
     try:
-        return msgspec.convert(msgspec.to_builtins(value, builtin_types=(bytes,)), declared)
-    except (msgspec.MsgspecError, TypeError, ValueError):
+        answer = msgspec.convert(msgspec.to_builtins(found), declared)
+    except (msgspec.MsgspecError, TypeError):
         raise PluginFailed(f"gave a {declared.__name__} with something else in it than it declares") from None
+    if isinstance(answer, Members) and answer.responding > answer.monitored:
+        raise PluginFailed("gave more responding members than monitored ones")
+    return answer
 
 
 def _can_be_shown(text: str, settings: KindTable) -> bool:
@@ -155,21 +144,16 @@ def _can_be_shown(text: str, settings: KindTable) -> bool:
 
 
 def guard_checks(settings: KindTable, declared: type[KindTable]) -> Iterator[Problem]:
-    """What a plug-in's settings find wrong with themselves; a mistake in their checks is one more problem, and so are
-    settings that cannot be made of what is written."""
+    """What a plug-in's settings find wrong with themselves; checks that raise are one more problem, and so are settings
+    that cannot be made of what is written."""
     if not isinstance(settings, declared):
         yield Problem("kind", "the plug-in's settings cannot be made of these keys")
         return
     try:
-        given: Any  # whatever a plug-in calls a problem
-        for given in run_checks(settings.validate()):
-            match given:
-                case Problem(str(key), str(text)) if _can_be_shown(text, settings):
-                    yield Problem(key, text)
-                case Problem(str(key), _):
-                    yield Problem(key, "is refused by the plug-in in words that cannot be shown")
-                case _:
-                    yield Problem("kind", "the plug-in's own checks give something else than problems")
+        for problem in run_checks(settings.validate()):
+            can_be_shown = _can_be_shown(problem.text, settings)
+            text = problem.text if can_be_shown else "is refused by the plug-in in words that cannot be shown"
+            yield Problem(problem.key, text)
     except (Exception, SystemExit) as error:  # noqa: BLE001  they may raise anything
         yield Problem("kind", f"the plug-in's own checks raise {type(error).__name__}")
 
@@ -181,21 +165,16 @@ def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
     try:
         found = entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything, and its text be a secret
-        module = entry.value.partition(":")[0]
-        what = f'raises {type(error).__name__} when it is imported; python -c "import {module}" shows where'
+        what = f'raises {type(error).__name__} when it is imported; python -c "import {entry.module}" shows where'
         raise PluginError(f"{_distribution(entry)}, which provides it, {what}") from None
-    mistake = find_mistake(found, entry.value) or _find_misfit(found, entry, declared)
+    mistake = find_mistake(found, entry.value) or _find_conflict(found.settings, declared)
     if mistake is not None:
         raise PluginError(f"{_distribution(entry)}, which provides it, {mistake}")
-    return PluginProtocol(found.name, found.answer, found.settings, found.request, found.parse)
+    return PluginProtocol(kind, found.answer, found.settings, found.request, found.parse)
 
 
 def _find_entry(kind: str) -> EntryPoint:
-    try:
-        provided = entry_points(group=GROUP)
-    except Exception as error:  # noqa: BLE001  it raises whatever its parser does
-        name = type(error).__name__
-        raise PluginError(f"what the installed packages provide cannot be read ({name}): one is damaged") from None
+    provided = entry_points(group=GROUP)
     match tuple(provided.select(name=kind)):
         case (entry,):
             return entry
@@ -218,14 +197,10 @@ def find_mistake(found: object, place: str) -> str | None:
     return None
 
 
-def _find_misfit(protocol: Protocol[Any], entry: EntryPoint, declared: Iterable[AnyProtocol]) -> str | None:
-    """Why a protocol cannot be used beside the declared ones."""
-    if protocol.name != entry.name:
-        return f"has a Protocol of another name at {entry.value}"
-    if protocol.source is not Protocol.__dataclass_fields__["source"].default:
-        return "has a source of its own, which only a built-in protocol can have"
-    own = _own_keys(protocol.settings)
-    for other in declared:  # all kinds share one table, so a key is of one type in all of them, and has one default
+def _find_conflict(settings: type[KindTable], declared: Iterable[AnyProtocol]) -> str | None:
+    """All kinds share one table, so a key has one type and one default in all of them."""
+    own = _own_keys(settings)
+    for other in declared:
         if isinstance(other, Protocol):
             for name, key in _own_keys(other.settings).items():
                 if own.get(name, key) != key:
@@ -233,12 +208,10 @@ def _find_misfit(protocol: Protocol[Any], entry: EntryPoint, declared: Iterable[
     return None
 
 
-def _own_keys(settings: type[KindTable]) -> dict[str, tuple[object, object]]:
+def _own_keys(settings: type[KindTable]) -> dict[str, tuple[Any, Any]]:
     shared = KindTable.__struct_fields__
     return {key.name: (key.type, key.default) for key in fields(settings) if key.name not in shared}
 
 
 def _distribution(entry: EntryPoint) -> str:
-    if entry.dist is None or not entry.dist.name:  # what is installed may be damaged
-        return "an unnamed package"
-    return f"{entry.dist.name} {entry.dist.version}"
+    return "an unnamed package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"

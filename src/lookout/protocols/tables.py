@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from lookout.base.setting_types import Natural, Positive, Url
-from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.request import AccessTable
 
 
 class SourceTable(AccessTable, frozen=True):

@@ -13,12 +13,11 @@ from lookout.core.causes import OWN_CAUSES
 from lookout.core.completeness.asks import Listed, Receipt
 from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Failed, Nothing
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.broadcasters.sightings import Sightings
+from lookout.protocols.broadcasters.seen import SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.corpus import AWKWARD, encode, replaced, without
+from lookout.protocols.conformance import AWKWARD, encode, replaced, without
 from lookout.protocols.evm import Block
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement

@@ -7,12 +7,10 @@ from typing import Final
 
 from lookout.protocols import evm, messaging, ppoi
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
-from lookout.protocols.client.access import DIRECT
-from lookout.protocols.http import HttpTable
-from lookout.protocols.json_pointer import JsonTable
-from lookout.protocols.jsonrpc import JsonRpcTable
+from lookout.protocols.client.request import DIRECT
+from lookout.protocols.evm import EventFilter, parse_logs, parse_receipt
+from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.lists import CompleteTable, TransactionList, parse_list
-from lookout.protocols.logs import EventFilter, parse_logs, parse_receipt
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.subgraph import SubgraphTable

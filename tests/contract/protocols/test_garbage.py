@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.corpus import ABSURD
+from lookout.protocols.conformance import ABSURD
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from tests.builders import NOON

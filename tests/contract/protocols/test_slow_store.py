@@ -14,7 +14,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
 from lookout.monitor.monitor import Monitor, Parts
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.broadcasters.source import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, StoreBroadcasters
+from lookout.protocols.broadcasters.source import MAX_PAGES, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.source import observe
@@ -207,16 +207,6 @@ async def test_a_clock_that_is_wrong_while_older_pages_are_read_forgets_nobody()
         source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         during = await observe(source, session, lambda: NOON + 10 * DAY * (len(asked) > 1))
         assert [during, await observe(source, session, lambda: NOON + SECOND)] == [{ONE: Members(1, 5)}] * 2
-
-
-@pytest.mark.clause("M6")
-def test_a_chain_is_read_up_to_so_many_bytes_in_one_probe_and_the_next_goes_on() -> None:
-    size = LIMIT_BYTES - 100_000
-    stuffed = {**a_message(1), "payload": "x" * size}
-    pages = iter(range(1_000))
-    _, asked, seen = probes(lambda _: (200, a_page(stuffed, cursor=f"0x{next(pages)}")), NOON)
-    assert len(asked) == MOST_BYTES_A_CHAIN // size + 1 == 3
-    assert seen.unread[1][0].cursor == "0x2"
 
 
 def test_messages_that_are_incomplete_hide_nobody() -> None:

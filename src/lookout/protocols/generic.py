@@ -1,0 +1,143 @@
+"""Services of no particular software: any JSON document (``json``), HTTP answer (``http``) or JSON-RPC method
+(``jsonrpc``)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from lookout.base.problem import Problem
+from lookout.base.setting_types import SECRET, Text
+from lookout.core.model import Blocks, Responding
+from lookout.protocols.answers import (
+    call,
+    check_escapes,
+    count,
+    decimal,
+    decode,
+    open_value,
+    quantity,
+    result_of,
+    value_at,
+)
+from lookout.protocols.client.failure import ProbeFailed, not_understood
+from lookout.protocols.client.request import Request
+from lookout.protocols.lists import CompleteTable, ListTable
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.tables import KindTable
+
+_REQUEST_ID: Final = 1
+
+
+class JsonTable(ListTable, frozen=True):
+    pointer: str = ""
+
+    def validate(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_pointer(), *super().validate())
+
+    def _check_pointer(self) -> Iterator[Problem]:
+        if not self.pointer.startswith("/"):
+            yield Problem("pointer", 'kind "json" needs a JSON Pointer such as "/status/lastBlock"')
+        yield from check_escapes(self.pointer)
+
+    def check_list(self, complete: CompleteTable) -> Iterable[Iterable[Problem]]:
+        return complete.check_address(), complete.check_no_query()
+
+
+def parse_document(body: bytes, pointer: str) -> Blocks:
+    return Blocks(_block_number(value_at(decode(body), pointer)))
+
+
+def _block_number(value: Any) -> int:
+    """An integer, a string of digits, or 0x and hexadecimal digits."""
+    what = "the block number"
+    value = open_value(value)
+    if type(value) is not str:
+        return count(value, what)
+    return quantity(value, what) if value[:2] in ("0x", "0X") else decimal(value, what)
+
+
+JSON: Final = Protocol(
+    "json",
+    Blocks,
+    JsonTable,
+    request=lambda settings: Request("GET", settings.url, settings),
+    parse=lambda body, settings: parse_document(body, settings.pointer),
+)
+
+
+class ExpectationTable(KindTable, frozen=True):
+    pointer: str = ""
+    expect: Annotated[str | int | bool, SECRET, Meta(description="a text, a whole number, true or false")] = ""
+
+    def validate(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_pointer(),)
+
+    @property
+    def expects_more(self) -> bool:
+        """Whether an answer has to hold something."""
+        return self.pointer != "" or self.expect != ""
+
+    def _check_pointer(self) -> Iterator[Problem]:
+        if self.pointer and not self.pointer.startswith("/"):
+            yield Problem("pointer", 'has to be a JSON Pointer such as "/status", or "" for none')
+        yield from check_escapes(self.pointer)
+
+
+def check_value(document: Any, settings: ExpectationTable) -> Responding:
+    """ProbeFailed unless the value at the pointer is the expected one; or is not null, where none is expected. Without
+    a pointer, the document is that value."""
+    value = value_at(document, settings.pointer)
+    if settings.expect != "":
+        if _text_of(value) != _text_of(settings.expect):
+            raise ProbeFailed("not_expected")
+    elif open_value(value) is None:
+        raise ProbeFailed("pointer_missing", "null") if settings.pointer else not_understood("a null result")
+    return Responding()
+
+
+def _text_of(value: Any) -> str | None:
+    """A text, or a whole number, true, false or null as JSON writes it. Nothing else has one."""
+    match open_value(value):
+        case str(text):
+            return text
+        case None | bool() as word:
+            return {None: "null", True: "true", False: "false"}[word]
+        case int(number):
+            return str(number)
+        case _:
+            return None
+
+
+class HttpTable(ExpectationTable, frozen=True):
+    expect_code: Annotated[int, Meta(ge=200, le=599)] = 200
+
+
+def parse_answer(body: bytes, settings: HttpTable) -> Responding:
+    """Where nothing more is expected, the answer need not be JSON."""
+    return check_value(decode(body), settings) if settings.expects_more else Responding()
+
+
+HTTP: Final = Protocol(
+    "http",
+    Responding,
+    HttpTable,
+    request=lambda settings: Request("GET", settings.url, settings, expect_code=settings.expect_code),
+    parse=parse_answer,
+)
+
+
+class JsonRpcTable(ExpectationTable, frozen=True, kw_only=True):
+    method: Text
+    params: Annotated[tuple[Any, ...] | dict[str, Any], SECRET, Meta(description="a list or a table")] = ()
+
+
+JSONRPC: Final = Protocol(
+    "jsonrpc",
+    Responding,
+    JsonRpcTable,
+    request=lambda settings: Request(
+        "POST", settings.url, settings, call(settings.method, settings.params, _REQUEST_ID)
+    ),
+    parse=lambda body, settings: check_value(result_of(body, _REQUEST_ID), settings),
+)
