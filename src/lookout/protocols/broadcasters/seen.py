@@ -1,17 +1,14 @@
-"""What was seen of broadcasters: who announces on each chain, how many of them answer, and which stretches of time a
-store still has to be read for. Its values are stored (M7)."""
+"""What was seen of broadcasters: who announces on each chain, and how many of them answer."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lookout.core.model import Members
 from lookout.protocols.broadcasters.announcements import Announcement, is_answer, is_from_the_future
 from lookout.protocols.broadcasters.table import BroadcastersTable
 
-MOST_STRETCHES: Final = 8  # a chain; each is left by a probe that could not read all since the one before it
 _NO_MEMBERS: Final[frozenset[str]] = frozenset()
 
 
@@ -22,28 +19,12 @@ class Sighting(Struct, frozen=True, gc=False):
     announcement: Announcement
 
 
-class UnreadStretch(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The announcements from ``since_at`` on that are still to be read. It is read from its end.
-
-    ``until_at`` is the oldest instant that was read, None before that. ``cursor`` is where the store goes on; without
-    one the stretch is asked for by its instants.
-    """
-
-    since_at: int
-    until_at: int | None = None
-    cursor: str | None = None
-
-
-Unread = tuple[UnreadStretch, ...]  # the newest first
-
-
 class SeenBroadcasters(Struct, frozen=True):
     """What of a service has to survive a restart (M7): at most ``limit`` sightings a chain, or one for each configured
     member."""
 
     sightings: tuple[Sighting, ...] = ()
     asked_at: dict[int, int] = {}  # by chain: when the store last answered
-    unread: dict[int, Unread] = {}  # by chain: what of the time before that is still to be read
 
 
 NOTHING_SEEN: Final = SeenBroadcasters()
@@ -151,30 +132,3 @@ class Sightings:
 
     def _members_of(self, chain_id: int) -> frozenset[str]:
         return self._members.get(chain_id, _NO_MEMBERS)
-
-
-def begin(unread: Unread, since_at: int, oldest_at: int) -> Unread:
-    """What to read in a probe that has to reach back to ``since_at``. Nobody needs what is older than ``oldest_at``."""
-    left = [each for each in unread if each.until_at is None or each.until_at >= oldest_at]
-    if len(left) == MOST_STRETCHES:
-        # What was read between the two is read again: that costs time, and nothing is forgotten.
-        *left, newer, older = left
-        left.append(replace(newer, since_at=older.since_at))
-    return UnreadStretch(since_at), *left
-
-
-def after_page(unread: Unread, sent_from_at: int | None, cursor: str | None) -> Unread:
-    """What is left after a page of the first stretch, whose oldest message is of ``sent_from_at``, and after which the
-    store goes on at ``cursor``."""
-    first, *others = unread
-    is_over = cursor is None or cursor == first.cursor
-    if is_over or (sent_from_at is not None and sent_from_at < first.since_at):
-        return tuple(others)
-    reached = [at for at in (first.until_at, sent_from_at) if at is not None]
-    return UnreadStretch(first.since_at, min(reached, default=None), cursor), *others
-
-
-def begin_again(unread: Unread) -> Unread:
-    """The first stretch by its instants: the store may not know its own cursor any more, after a restart say."""
-    first, *others = unread
-    return replace(first, cursor=None), *others

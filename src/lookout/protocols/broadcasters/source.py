@@ -8,21 +8,13 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
 from lookout.core.model import Check, Found, Members, Nothing
 from lookout.protocols.answers import decode, entries, open_value, table
 from lookout.protocols.broadcasters.announcements import FUTURE_TOLERANCE_MS, Claim, is_signed, read_claim
-from lookout.protocols.broadcasters.seen import (
-    NOTHING_SEEN,
-    SeenBroadcasters,
-    Sightings,
-    Unread,
-    UnreadStretch,
-    after_page,
-    begin,
-    begin_again,
-)
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.protocols.client.request import MIB, Request, at_most, below
@@ -53,10 +45,9 @@ class MessagePage(Struct, frozen=True, gc=False):
     messages: tuple[StoredMessage, ...]
     cursor: str | None
 
-    @property
-    def sent_from_at(self) -> int | None:
-        """When its oldest message was sent; they come in either order."""
-        return min((message.sent_at for message in self.messages), default=None)
+    def reaches_back_to(self, at: int) -> int:
+        """When its oldest message was sent, in whichever order they come; ``at`` if there is none before."""
+        return min((message.sent_at for message in self.messages), default=at)
 
 
 class BroadcastersSource:
@@ -69,13 +60,11 @@ class BroadcastersSource:
         self._topics = {settings.content_topic.replace("{chainId}", str(chain)): chain for chain in settings.chains}
         self._sightings = Sightings(settings, seen.sightings)
         self._asked_at = {chain_id: at for chain_id, at in seen.asked_at.items() if chain_id in settings.chains}
-        self._unread = {chain_id: left for chain_id, left in seen.unread.items() if chain_id in settings.chains}
 
     @property
     def seen(self) -> SeenBroadcasters:
         """What is to be kept, and given to the next source of this kind (M7)."""
-        unread = {chain_id: left for chain_id, left in self._unread.items() if left}
-        return SeenBroadcasters(tuple(self._sightings), dict(self._asked_at), unread)
+        return SeenBroadcasters(tuple(self._sightings), dict(self._asked_at))
 
     def _request(self, path: str, query: str = "", *, post: bytes | None = None) -> Request:
         url = below(self._settings.url, path, query)
@@ -102,79 +91,61 @@ class StoreBroadcasters(BroadcastersSource):
     """Asks a store for one chain's announcements.
 
     The newest page is the answer. What the store has besides, back to the last probe or, at first, for as long as
-    broadcasters stay monitored, is read while there is time, and by the next probes from there on.
+    broadcasters stay monitored, is read while there is time, up to MAX_PAGES.
     """
 
     def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         (self._chain_id,) = settings.chains
         super().__init__(f"{service} {self._chain_id}", service, settings, seen)
+        self._fresh_ms = round(settings.fresh_s * 1000)
+        self._seen_ms = round(settings.seen_s * 1000)
         self._page_size = PAGE_SIZE
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         read_until = asyncio.get_running_loop().time() + _READING_SHARE * session.timeout_s
         asked_at = now()
+        since_at = self._since_at(asked_at)
         self._page_size = PAGE_SIZE
         async with at_most(session.timeout_s):
-            unread = await self._read_page(session, now, self._begin(asked_at))
-        self._asked_at[self._chain_id], self._unread[self._chain_id] = asked_at, unread
-        answered_at = now()
-        with suppress(TimeoutError):
+            page = await self._read_page(session, now, since_at, None)
+        self._asked_at[self._chain_id] = asked_at
+        at = now()
+        reached_at = page.reaches_back_to(at)
+        # A failure here does not fail the probe, which has its answer. Nor does a clock that is set meanwhile: all is
+        # read as of the answer.
+        with suppress(TimeoutError, ProbeFailed, OwnFault):
             async with asyncio.timeout_at(read_until):
-                await self._read_older(session, answered_at)
-        return {self.checks[0]: self._found(answered_at)}
-
-    def _found(self, at: int) -> Found:
-        """Who is silent in what was read, may have announced itself in what is still to be read."""
+                for _ in range(MAX_PAGES - 1):
+                    if page.cursor is None:
+                        break
+                    page = await self._read_page(session, lambda: at, since_at, page.cursor)
+                    reached_at = min(reached_at, page.reaches_back_to(at))
+        # Who is silent in what was read, may have announced itself in what was not.
         members = self._sightings.members(self._chain_id, at)
-        fresh_from_at = at - round(self._settings.fresh_s * 1000)
-        left = self._unread[self._chain_id]
-        is_read = all(stretch.until_at is not None and stretch.until_at <= fresh_from_at for stretch in left)
-        return members if is_read or members.responding == members.monitored else _STILL_READING
+        is_read = page.cursor is None or reached_at <= at - self._fresh_ms
+        return {self.checks[0]: members if is_read or members.responding == members.monitored else _STILL_READING}
 
-    def _begin(self, at: int) -> Unread:
-        """All that is of interest, at first and after a clock was set back: by a clock that was ahead, what was left
-        looked too old to be read."""
-        asked_at, oldest_at = self._asked_at.get(self._chain_id), self._oldest_at(at)
+    def _since_at(self, at: int) -> int:
+        """All that is of interest, at first and after a clock was set back. Later what was sent since the last probe,
+        and for as long before it as announcements are fresh: stores learn of some messages late."""
+        oldest_at = max(0, at - self._seen_ms)
+        asked_at = self._asked_at.get(self._chain_id)
         if asked_at is None or asked_at > at + FUTURE_TOLERANCE_MS:
-            return begin((), oldest_at, oldest_at)
-        return begin(self._unread.get(self._chain_id, ()), max(oldest_at, min(asked_at, at)), oldest_at)
+            return oldest_at
+        return max(oldest_at, min(asked_at, at) - self._fresh_ms)
 
-    async def _read_older(self, session: "Session", at: int) -> None:
-        """A failure here does not fail the probe, which has its answer, and loses nothing of what was read before. Nor
-        does a clock that is set meanwhile: all is read as of the answer."""
-        for _ in range(MAX_PAGES - 1):
-            unread = self._unread[self._chain_id]
-            if not unread:
-                return
-            try:
-                self._unread[self._chain_id] = await self._read_page(session, lambda: at, unread)
-            except ProbeFailed:
-                self._unread[self._chain_id] = begin_again(unread)
-                return
-            except OwnFault:  # it says nothing of the store, which the next probe reads on from here
-                return
-
-    async def _read_page(self, session: "Session", now: Now, unread: Unread) -> Unread:
-        """Read one page of the first stretch; what is left after it."""
-        page = parse_page(await self._fetch_page(session, unread[0], self._oldest_at(now())))
-        await self._note(page.messages, now)
-        # Messages of the future say nothing of how far back the page reaches.
-        sent_from_at = None if page.sent_from_at is None else min(page.sent_from_at, now())
-        return after_page(unread, sent_from_at, page.cursor)
-
-    async def _fetch_page(self, session: "Session", stretch: UnreadStretch, oldest_at: int) -> bytes:
+    async def _read_page(self, session: "Session", now: Now, since_at: int, cursor: str | None) -> MessagePage:
         """A page that is too long is asked for again as a small one, and so are those after it."""
-        with suppress(TooLongFailed):
-            return await session.fetch(self._query(stretch, oldest_at))
-        self._page_size = SMALL_PAGE_SIZE
-        return await session.fetch(self._query(stretch, oldest_at))
+        try:
+            body = await session.fetch(self._query(since_at, cursor))
+        except TooLongFailed:
+            self._page_size = SMALL_PAGE_SIZE
+            body = await session.fetch(self._query(since_at, cursor))
+        page = parse_page(body)
+        await self._note(page.messages, now)
+        return replace(page, cursor=None) if page.cursor == cursor else page  # it would lead back to this page
 
-    def _oldest_at(self, at: int) -> int:
-        return at - round(self._settings.seen_s * 1000)
-
-    def _query(self, stretch: UnreadStretch, oldest_at: int) -> Request:
-        # Stores learn of some messages late: what a page has of the time before the stretch is taken along.
-        since_at = max(0, oldest_at, stretch.since_at - round(self._settings.fresh_s * 1000))
+    def _query(self, since_at: int, cursor: str | None) -> Request:
         (topic,) = self._topics
         fields = {
             "includeData": "true",
@@ -184,10 +155,8 @@ class StoreBroadcasters(BroadcastersSource):
             "pageSize": str(self._page_size),
             "ascending": "false",
         }
-        if stretch.cursor is not None:
-            fields["cursor"] = stretch.cursor
-        elif stretch.until_at is not None:
-            fields["endTime"] = str((stretch.until_at + 1) * _NS_PER_MS)
+        if cursor is not None:
+            fields["cursor"] = cursor
         return self._request("/store/v3/messages", urlencode(fields, safe="/", quote_via=quote))
 
 
