@@ -137,10 +137,8 @@ def test_a_key_of_its_own_is_checked_and_never_shown(line: str, said: str, tmp_p
     assert "hunter2" not in complaint
 
 
-def test_one_that_is_not_installed_is_said_beside_those_that_are(tmp_path: Path) -> None:
+def test_one_that_is_not_installed_is_said(tmp_path: Path) -> None:
     assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it\n")
-    install(tmp_path, kind="another")
-    assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it, but another\n")
 
 
 def test_one_that_two_packages_provide_is_not_guessed(tmp_path: Path) -> None:

@@ -106,11 +106,10 @@ def test_an_announcement_is_news_if_it_is_the_later_one(
         pytest.param({"chains": (137,)}, by("0zk1c", NOON), False, id="another chain"),
     ],
 )
-def test_a_broadcaster_is_news_if_there_is_room_for_it(
+def test_a_broadcaster_is_monitored_if_there_is_room_for_it(
     changed: dict[str, Any], announcement: Announcement, *, expected: bool
 ) -> None:
     sightings = sightings_of(by("0zk1a", NOON), by("0zk1b", NOON - HOUR), **changed)
-    assert sightings.is_news(1, announcement, NOON) is expected
     sightings.note(1, announcement, NOON)
     assert (announcement in {each.announcement for each in sightings}) is expected
 

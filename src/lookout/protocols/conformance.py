@@ -5,7 +5,6 @@ parser was once harmed by, and good ones with something in them changed. The sam
 """
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint
 from itertools import chain, islice
@@ -44,24 +43,20 @@ AWKWARD: Final[tuple[Any, ...]] = (
 # Each was the worst for some decoder, or some way of putting one to use.
 SHAPES: Final[dict[str, bytes]] = {
     "largest floats": b"1e308",
-    "floats with every digit": b"1.7976931348623157e308",
     "floats of 800 digits": b"1." + b"7" * 800,
     "numbers of one digit": b"1",
-    "integers of 20 digits": b"12345678901234567890",
     "integers as long as Python reads them": b"1" * 4_300,
     "empty lists": b"[]",
-    "empty tables": b"{}",
     "tables of tables": b'{"message":{"payload":"","contentTopic":"","timestamp":0}}',
     "messages": b'{"payload":"' + b"A" * 1_200 + b'","contentTopic":"/a","timestamp":1}',
     "deep lists": b"[" * 400 + b"]" * 400,
     "escapes": b'"' + b"\\n" * 1_000 + b'"',
-    "characters of two bytes": ("é" * 1_000).join('""').encode(),
 }
 _SEED: Final = 17
 _CHANGES: Final = 200  # of bytes
 _MOST_PLACES: Final = 60
 _PLACE: Final = "where it goes"
-_FORMS: Final = ("9" * 40, "1e999", "NaN", "-0", '"\\ud800"', '"\\u0000"', '{"a":1,"a":2}')
+_FORMS: Final = (b"9" * 40, b"1e999", b"NaN", b"-0", b'"\\ud800"', b'{"a":1,"a":2}')
 
 
 def assert_conforms(place: str, settings: Mapping[str, Any], good: Mapping[bytes, Found]) -> None:
@@ -105,15 +100,15 @@ def _problems_of_request(protocol: Protocol[Any], settings: KindTable) -> Iterat
 
 
 def _problems_of_good(protocol: Protocol[Any], settings: KindTable, good: Mapping[bytes, Found]) -> Iterator[str]:
-    for body in (body for body in good for _ in range(2)):
+    for body, expected in [*good.items()] * 2:  # the same each time
         given = f"given {shorten(repr(body), 60)}"
         try:
             found = parse_answer(protocol, body, settings)
         except ProbeFailed as failure:
             yield f"{given}: {_words_of(failure)}"
         else:
-            if found != good[body]:
-                yield f"{given}: it found {found} and not {good[body]}"
+            if found != expected:
+                yield f"{given}: it found {found} and not {expected}"
 
 
 def _problems_of_hostile(protocol: Protocol[Any], settings: KindTable, good: Iterable[bytes]) -> Iterator[str]:
@@ -143,7 +138,6 @@ def hostile_answers(mark: str) -> Iterator[tuple[str, bytes]]:
     yield from ((f"{value!r} alone", encode(value)) for value in AWKWARD)
     for shape in SHAPES:
         yield f"a list of {shape}, as long as an answer may be", listed(shape, MIB)
-        yield f"a table of {shape}, as long as an answer may be", tabled(shape, MIB)
     yield "a page of HTML", f"<!doctype html><title>{mark}</title>".encode()
     yield "a text that is not to be repeated", encode(mark)
     yield "errors that are not to be repeated", encode({"error": {"code": -1, "message": mark}, "errors": [mark]})
@@ -170,25 +164,14 @@ def changed_answers(good: bytes, mark: str) -> Iterator[tuple[str, bytes]]:
 def _changed_at(document: Any, place: tuple[Any, ...], mark: str) -> Iterator[tuple[str, bytes]]:
     where = "/".join(("", *map(str, place)))
     yield f"{where} left out", encode(without(document, place))
-    for value in (*AWKWARD, mark, [mark], {mark: mark}):
-        yield f"{where} is {value!r}", encode(replaced(document, place, value))
     start, end = encode(replaced(document, place, _PLACE)).split(encode(_PLACE))
-    for form in _FORMS:
-        yield f"{where} is {form}", start + form.encode() + end
-    for shape in ("largest floats", "tables of tables", "deep lists"):
-        yield f"{where} is a list of {shape}", start + listed(shape, MIB - len(start) - len(end)) + end
+    for form in (*map(encode, AWKWARD), *_FORMS, encode(mark), encode({mark: [mark]})):
+        yield f"{where} is {form!r}", start + form + end
 
 
-def listed(shape: str, size: int, most: int = sys.maxsize) -> bytes:
+def listed(shape: str, size: int) -> bytes:
     one = SHAPES[shape]
-    count = min(most, (size - 2) // (len(one) + 1))
-    # A list of so many parts would take more memory than a reader.
-    return b"[" + (one + b",") * (count - 1) + one + b"]"
-
-
-def tabled(shape: str, size: int) -> bytes:
-    one = SHAPES[shape]
-    return b"{" + b",".join(b'"%06x":%b' % (n, one) for n in range((size - 2) // (len(one) + 10))) + b"}"
+    return b"[" + b",".join([one] * ((size - 1) // (len(one) + 1))) + b"]"
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -73,11 +73,6 @@ class ExpectationTable(KindTable, frozen=True):
     def validate(self) -> Iterable[Iterable[Problem]]:
         return (self._check_pointer(),)
 
-    @property
-    def expects_more(self) -> bool:
-        """Whether an answer has to hold something."""
-        return self.pointer != "" or self.expect != ""
-
     def _check_pointer(self) -> Iterator[Problem]:
         if self.pointer and not self.pointer.startswith("/"):
             yield Problem("pointer", 'has to be a JSON Pointer such as "/status", or "" for none')
@@ -115,7 +110,7 @@ class HttpTable(ExpectationTable, frozen=True):
 
 def parse_answer(body: bytes, settings: HttpTable) -> Responding:
     """Where nothing more is expected, the answer need not be JSON."""
-    return check_value(decode(body), settings) if settings.expects_more else Responding()
+    return check_value(decode(body), settings) if settings.pointer or settings.expect != "" else Responding()
 
 
 HTTP: Final = Protocol(

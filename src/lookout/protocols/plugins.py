@@ -174,13 +174,11 @@ def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
 
 
 def _find_entry(kind: str) -> EntryPoint:
-    provided = entry_points(group=GROUP)
-    match tuple(provided.select(name=kind)):
+    match tuple(entry_points(group=GROUP, name=kind)):
         case (entry,):
             return entry
         case ():
-            others = ", ".join(sorted(provided.names))
-            raise PluginError("no installed package provides it" + (f", but {others}" if others else ""))
+            raise PluginError("no installed package provides it")
         case several:
             raise PluginError(f"{' and '.join(sorted(map(_distribution, several)))} provide it: uninstall all but one")
 

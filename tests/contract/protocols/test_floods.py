@@ -29,7 +29,7 @@ FLOODS = {
     "hints": (b"", HINTS, "timeout: first byte"),
     "an interim answer with a head of long fields": (b"HTTP/1.1 102 Processing\r\n", LONG_FIELD, "bad_http"),
     "a head of long fields": (b"HTTP/1.1 200 OK\r\n", LONG_FIELD, "bad_http"),
-    "a body in chunks of one byte": (CHUNKED, b"1\r\n \r\n", "too_large: over 1048576 bytes"),
+    "a body in small chunks": (CHUNKED, b"20\r\n%b\r\n" % (b" " * 32), "too_large: over 1048576 bytes"),
     "interim answers after the answer": (OK, CONTINUE, b"{}"),
     "the answer again and again": (OK, OK, b"{}"),
 }

@@ -247,9 +247,7 @@ def test_an_escaped_tilde_does_not_escape_again() -> None:
     assert value_at({"~1": 5}, "/~01") == 5
 
 
-@pytest.mark.parametrize(
-    "pointer", ["/foo/2", "/foo/-", "/foo/01", "/foo/+1", "/foo/\u0660", "/nope", "/foo/0/0", "foo", "/m~n"]
-)
+@pytest.mark.parametrize("pointer", ["/foo/2", "/foo/-", "/foo/01", "/foo/+1", "/foo/\u0660", "/nope", "/foo/0/0"])
 def test_a_pointer_to_nothing_fails(pointer: str) -> None:
     with pytest.raises(ProbeFailed, match="pointer"):
         value_at(RFC_DOCUMENT, pointer)

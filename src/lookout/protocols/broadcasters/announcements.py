@@ -17,7 +17,6 @@ from lookout.protocols.client.failure import ProbeFailed
 PREFIX: Final = "0zk"
 ADDRESS_LENGTH: Final = 127
 _CHARACTERS: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
-_VALUES: Final = {character: value for value, character in enumerate(_CHARACTERS)}
 _GENERATORS: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _BECH32M: Final = 0x2BC830A3
 _CHECKSUM_LENGTH: Final = 6
@@ -145,19 +144,13 @@ def decode_bech32m(prefix: str, text: str) -> bytes | None:
     if text not in (text.lower(), text.upper()):  # never mixed
         return None
     text = text.lower()
-    if not text.startswith(prefix + "1"):
+    values = [_CHARACTERS.find(character) for character in text[len(prefix) + 1 :]]
+    if not text.startswith(prefix + "1") or len(values) < _CHECKSUM_LENGTH or -1 in values:
         return None
-    written = text[len(prefix) + 1 :]
-    if len(written) < _CHECKSUM_LENGTH or not all(character in _VALUES for character in written):
-        return None
-    values = [_VALUES[character] for character in written]
-    if _checksum([*_expanded(prefix), *values]) != _BECH32M:
+    expanded = [*(ord(character) >> 5 for character in prefix), 0, *(ord(character) & 31 for character in prefix)]
+    if _checksum([*expanded, *values]) != _BECH32M:
         return None
     return _bytes_of(values[:-_CHECKSUM_LENGTH])
-
-
-def _expanded(prefix: str) -> list[int]:
-    return [*(ord(character) >> 5 for character in prefix), 0, *(ord(character) & 31 for character in prefix)]
 
 
 def _checksum(values: list[int]) -> int:

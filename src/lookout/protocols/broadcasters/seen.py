@@ -68,7 +68,7 @@ class Sightings:
             return False
         known = newest.get(identity)
         if known is None or is_from_the_future(known, at):
-            return self._has_room(chain_id, announcement, at)
+            return True
         return announcement != known and self._is_later(announcement, known, at)
 
     def note(self, chain_id: int, announcement: Announcement, at: int) -> None:
@@ -92,11 +92,6 @@ class Sightings:
         newest = self._newest[chain_id]
         for identity in [identity for identity, each in newest.items() if is_from_the_future(each, at)]:
             del newest[identity]
-
-    def _has_room(self, chain_id: int, announcement: Announcement, at: int) -> bool:
-        """Whether a broadcaster that is not known yet would be among those that are monitored."""
-        sent = [each.sent_at for each in self._newest[chain_id].values() if not is_from_the_future(each, at)]
-        return len(sent) < self._limit or bool(self._members_of(chain_id)) or announcement.sent_at >= min(sent)
 
     def _is_later(self, announcement: Announcement, known: Announcement, at: int) -> bool:
         """Whether it takes the place of what is known of its broadcaster.

@@ -70,7 +70,7 @@ class BroadcastersSource:
         url = below(self._settings.url, path, query)
         return Request("GET" if post is None else "POST", url, self._settings, post, LIMIT_BYTES)
 
-    async def _note(self, messages: Iterable[StoredMessage], now: Now) -> None:
+    async def _note(self, messages: Iterable[StoredMessage], at: int) -> None:
         """Verify what is news, and remember it. Others get their turn after each message (M6)."""
         claims: list[tuple[int, Claim]] = []
         for message in messages:
@@ -81,7 +81,6 @@ class BroadcastersSource:
         # The newest first: what they make old needs no check.
         claims.sort(key=lambda claimed: claimed[1].announcement.sent_at, reverse=True)
         for chain_id, claim in claims:
-            at = now()
             if self._sightings.is_news(chain_id, claim.announcement, at) and is_signed(claim):
                 self._sightings.note(chain_id, claim.announcement, at)
             await asyncio.sleep(0)
@@ -107,9 +106,10 @@ class StoreBroadcasters(BroadcastersSource):
         since_at = self._since_at(asked_at)
         self._page_size = PAGE_SIZE
         async with at_most(session.timeout_s):
-            page = await self._read_page(session, now, since_at, None)
+            page = await self._read_page(session, since_at, None)
+            at = now()
+            await self._note(page.messages, at)
         self._asked_at[self._chain_id] = asked_at
-        at = now()
         reached_at = page.reaches_back_to(at)
         # A failure here does not fail the probe, which has its answer. Nor does a clock that is set meanwhile: all is
         # read as of the answer.
@@ -118,8 +118,9 @@ class StoreBroadcasters(BroadcastersSource):
                 for _ in range(MAX_PAGES - 1):
                     if page.cursor is None:
                         break
-                    page = await self._read_page(session, lambda: at, since_at, page.cursor)
-                    reached_at = min(reached_at, page.reaches_back_to(at))
+                    older = await self._read_page(session, since_at, page.cursor)
+                    await self._note(older.messages, at)
+                    page, reached_at = older, min(reached_at, older.reaches_back_to(at))
         # Who is silent in what was read, may have announced itself in what was not.
         members = self._sightings.members(self._chain_id, at)
         is_read = page.cursor is None or reached_at <= at - self._fresh_ms
@@ -134,7 +135,7 @@ class StoreBroadcasters(BroadcastersSource):
             return oldest_at
         return max(oldest_at, min(asked_at, at) - self._fresh_ms)
 
-    async def _read_page(self, session: "Session", now: Now, since_at: int, cursor: str | None) -> MessagePage:
+    async def _read_page(self, session: "Session", since_at: int, cursor: str | None) -> MessagePage:
         """A page that is too long is asked for again as a small one, and so are those after it."""
         try:
             body = await session.fetch(self._query(since_at, cursor))
@@ -142,7 +143,6 @@ class StoreBroadcasters(BroadcastersSource):
             self._page_size = SMALL_PAGE_SIZE
             body = await session.fetch(self._query(since_at, cursor))
         page = parse_page(body)
-        await self._note(page.messages, now)
         return replace(page, cursor=None) if page.cursor == cursor else page  # it would lead back to this page
 
     def _query(self, since_at: int, cursor: str | None) -> Request:
@@ -165,17 +165,16 @@ class RelayBroadcasters(BroadcastersSource):
 
     def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         super().__init__(service, service, settings, seen)
-        # A probe may end early. What it learned is for the next one to use: a node says it once.
-        self._unnoted: tuple[StoredMessage, ...] = ()
-        self._has_just_subscribed = False
+        self._has_just_subscribed = False  # also in a probe that failed afterwards
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         async with at_most(session.timeout_s):
-            self._unnoted = (*self._unnoted, *await self._read(session))
-            await self._note(self._unnoted, now)
-        subscribed_now, self._unnoted, self._has_just_subscribed = self._has_just_subscribed, (), False
+            messages = await self._read(session)
+            at = now()
+            await self._note(messages, at)
+        subscribed_now, self._has_just_subscribed = self._has_just_subscribed, False
         return {
-            check: self._found(chain_id, now(), subscribed_now=subscribed_now)
+            check: self._found(chain_id, at, subscribed_now=subscribed_now)
             for check, chain_id in zip(self.checks, self._settings.chains, strict=True)
         }
 

@@ -168,15 +168,10 @@ def _url(text: str, headers: CIMultiDict[str], header: str) -> URL:
         raise ProbeFailed("bad_address") from None
     if url.raw_user is None and url.raw_password is None:
         return url
-    headers.setdefault(header, _basic(url))
+    # The bytes that the address stands for, as curl sends them; aiohttp would send its text in Latin-1.
+    credentials = unquote_to_bytes(f"{url.raw_user or ''}:{url.raw_password or ''}")
+    headers.setdefault(header, f"Basic {b64encode(credentials).decode()}")
     return url.with_user(None)
-
-
-def _basic(url: URL) -> str:
-    """The bytes that the address stands for, as curl sends them; aiohttp would send its text in Latin-1, which servers
-    whose passwords are UTF-8 refuse."""
-    credentials = f"{url.raw_user or ''}:{url.raw_password or ''}"
-    return f"Basic {b64encode(unquote_to_bytes(credentials)).decode()}"
 
 
 async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
