@@ -103,7 +103,6 @@ def test_an_announcement_is_news_if_it_is_the_later_one(
         pytest.param({"members": {"1": ("0zk1d",)}}, by("0zk1c", NOON), False, id="no configured member"),
         pytest.param({"limit": 3}, by("0zk1c", NOON - DAY), True, id="just not too long ago"),
         pytest.param({"limit": 3}, by("0zk1c", NOON - DAY - 1), False, id="too long ago"),
-        pytest.param({"chains": (137,)}, by("0zk1c", NOON), False, id="another chain"),
     ],
 )
 def test_a_broadcaster_is_monitored_if_there_is_room_for_it(

@@ -130,7 +130,9 @@ def result_of(body: bytes, request_id: int) -> Any:
     answer = table(decode(body), "no JSON-RPC answer")
     error = open_value(answer.get("error"))
     if error is not None:
-        raise _explain_jsonrpc(error)
+        # The code helps and can hold no secret; the message may repeat the request.
+        code = open_value(error.get("code")) if type(error) is dict else None
+        raise JsonRpcFailed(code if type(code) is int and abs(code) < 2**31 else None)
     if "result" not in answer:
         raise not_understood("no JSON-RPC answer")
     answered_id = open_value(answer.get("id"))
@@ -149,12 +151,6 @@ def graphql_answer(body: bytes) -> dict[str, Any]:
     if open_value(answer.get("errors")):
         raise ProbeFailed("graphql_errors")
     return table(answer.get("data"), "no GraphQL answer")
-
-
-def _explain_jsonrpc(error: Any) -> ProbeFailed:
-    """The code helps and can hold no secret; the message may repeat the request."""
-    code = open_value(error.get("code")) if type(error) is dict else None
-    return JsonRpcFailed(code if type(code) is int and abs(code) < 2**31 else None)
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], value: bytes | Raw) -> Any:

@@ -49,16 +49,12 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
 
 
 class HttpCodeFailed(ProbeFailed):
-    """An upstream answered with another HTTP code than the expected one."""
-
     def __init__(self, http_code: int, cause: str = "http_status", detail: str = "") -> None:
         super().__init__(cause, f"{http_code}{detail}")
         self.http_code = http_code
 
 
 class TooManyValuesFailed(ProbeFailed):
-    """An answer has more values in it than are read."""
-
     def __init__(self) -> None:
         super().__init__("not_understood", "too many values")
 
@@ -72,15 +68,11 @@ class JsonRpcFailed(ProbeFailed):
 
 
 class TooLongFailed(ProbeFailed):
-    """An answer is longer than it may be."""
-
     def __init__(self, limit_bytes: int) -> None:
         super().__init__("too_large", f"over {limit_bytes} bytes")
 
 
 class WrongChainFailed(ProbeFailed):
-    """An endpoint is of another chain than it was configured for."""
-
     def __init__(self, found: int, expected: int | None) -> None:
         super().__init__("wrong_chain", f"{found} instead of {expected}")
 

@@ -250,19 +250,13 @@ def _explain(error: Exception, *, is_tls: bool) -> ProbeFailed:
             return ProbeFailed("broken_off")
         case zlib.error():
             return ProbeFailed("bad_encoding")
-        case OSError():
-            return _explain_connection(error.errno)
+        case OSError(errno=errno.ECONNREFUSED):
+            return ProbeFailed("refused")
+        case OSError(errno=errno.ECONNRESET | errno.EPIPE):
+            return ProbeFailed("reset")
+        case OSError(errno=errno.ETIMEDOUT):
+            return ProbeFailed("timeout", STAGE.get())
+        case OSError(errno=code):
+            return ProbeFailed("network", "" if code is None else errno.errorcode.get(code, ""))
         case _:
             return ProbeFailed("bad_http")
-
-
-def _explain_connection(code: int | None) -> ProbeFailed:
-    match code:
-        case errno.ECONNREFUSED:
-            return ProbeFailed("refused")
-        case errno.ECONNRESET | errno.EPIPE:
-            return ProbeFailed("reset")
-        case errno.ETIMEDOUT:
-            return ProbeFailed("timeout", STAGE.get())
-        case _:
-            return ProbeFailed("network", "" if code is None else errno.errorcode.get(code, ""))
