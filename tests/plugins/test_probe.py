@@ -38,7 +38,7 @@ async def test_the_monitor_fetches_for_a_plug_in_and_gives_it_the_answer(
 ) -> None:
     install(tmp_path, distribution=tmp_path.name.replace("_", "-"))
     monkeypatch.syspath_prepend(tmp_path)
-    protocol = await asyncio.to_thread(load_protocol, "tidal", ())
+    protocol = await asyncio.to_thread(load_protocol, "tidal")
     async with answering(lambda _: (200, b'{"block":17}')) as (url, asked), open_session(20) as session:
         settings = KindTable(1, "tidal", f"{url}/status?key={SECRET}", headers={"X-Key": SECRET})
         (source,) = protocol.sources("indexer", settings, NOTHING_SEEN)

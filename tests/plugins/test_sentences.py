@@ -50,12 +50,6 @@ UNUSABLE = {
         GOOD.replace("Blocks, KindTable, m", "Blocks, dict, m"),
         "has settings that are no KindTable",
     ),
-    "has a key that another kind has": (
-        GOOD.replace("PROTOCOL", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL").replace(
-            ", KindTable, m", ", Own, m"
-        ),
-        "has a key pointer of another type or default than that of kind json",
-    ),
 }
 
 

@@ -13,8 +13,8 @@ from lookout.core.services import Service
 from lookout.protocols.client.request import AccessTable
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.plugins import PluginProtocol, guard_checks
-from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
+from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
 
 

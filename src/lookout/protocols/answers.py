@@ -89,6 +89,14 @@ def quantity(value: Any, what: str) -> int:
     raise not_understood(what)
 
 
+def number(value: Any, what: str) -> int:
+    """A count written as a number, as a string of digits, or as 0x and hexadecimal digits."""
+    value = open_value(value)
+    if type(value) is not str:
+        return count(value, what)
+    return quantity(value, what) if value[:2] in ("0x", "0X") else decimal(value, what)
+
+
 def hexadecimal(value: Any, length: int, what: str) -> str:
     """So many bytes, written as 0x and hexadecimal digits; in small letters."""
     value = open_value(value)

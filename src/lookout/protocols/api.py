@@ -19,7 +19,7 @@ from lookout.protocols.answers import (
 )
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import AccessTable, Request, below
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
 
 __all__ = [

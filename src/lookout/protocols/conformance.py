@@ -19,7 +19,7 @@ from lookout.core.model import Found
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import MIB
 from lookout.protocols.plugins import GROUP, PluginFailed, find_mistake, make_request, parse_answer
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
 
 _LONGEST_S: Final = 0.5  # of computing, in which no other source is asked

@@ -11,8 +11,7 @@ from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, entries, hexadecimal, open_value, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import DIRECT, AccessTable, Request, at_most
-from lookout.protocols.protocol import Protocol
-from lookout.protocols.source import Now, OneRequest
+from lookout.protocols.source import Now, OneRequest, Protocol
 from lookout.protocols.tables import KindTable
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
@@ -28,11 +27,6 @@ _CHAIN_ID: Final = 1
 _BLOCK: Final = 2
 _LOGS: Final = 3
 _RECEIPT: Final = 4
-
-
-class Block(NamedTuple):
-    height: int
-    block_at: int
 
 
 class EventFilter(NamedTuple):
@@ -85,11 +79,10 @@ class EvmEndpoint:
         self._chain_id = CheckedChainId(chain_id, self._ask_block)
 
     async def read(self, session: "Session", now: Now, /) -> Reading:
-        block = await self._chain_id.ask(session, now, lambda: self._read_block(session))
-        return Reading(now(), block.height, block.block_at)
+        return await self._chain_id.ask(session, now, lambda: self._read_block(session, now))
 
-    async def _read_block(self, session: "Session") -> Block:
-        return parse_block(await session.fetch(self._ask_block))
+    async def _read_block(self, session: "Session", now: Now) -> Reading:
+        return parse_block(await session.fetch(self._ask_block), now())
 
     async def check_chain(self, session: "Session", now: Now, /) -> bool:
         """Whether the node had to be asked for its chain id, which logs and receipts need."""
@@ -130,14 +123,14 @@ def parse_chain_id(body: bytes) -> int:
     return quantity(result_of(body, _CHAIN_ID), "the chain id")
 
 
-def parse_block(body: bytes) -> Block:
+def parse_block(body: bytes, at: int) -> Reading:
     """Height and timestamp of the latest block; a node that has none yet says null."""
     block = table(result_of(body, _BLOCK), "no block")
     height = quantity(block.get("number"), "the block number")
     second = quantity(block.get("timestamp"), "the block's timestamp")
     if second * 1000 >= END_AT:
         raise not_understood("the block's timestamp is in no calendar")
-    return Block(height, second * 1000)
+    return Reading(at, height, second * 1000)
 
 
 def parse_block_number(body: bytes) -> Blocks:

@@ -9,21 +9,11 @@ from msgspec import Meta
 from lookout.base.problem import Problem
 from lookout.base.setting_types import SECRET, Text
 from lookout.core.model import Blocks, Responding
-from lookout.protocols.answers import (
-    call,
-    check_escapes,
-    count,
-    decimal,
-    decode,
-    open_value,
-    quantity,
-    result_of,
-    value_at,
-)
+from lookout.protocols.answers import call, check_escapes, decode, number, open_value, result_of, value_at
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import Request
 from lookout.protocols.lists import CompleteTable, ListTable
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
 
 _REQUEST_ID: Final = 1
@@ -45,16 +35,7 @@ class JsonTable(ListTable, frozen=True):
 
 
 def parse_document(body: bytes, pointer: str) -> Blocks:
-    return Blocks(_block_number(value_at(decode(body), pointer)))
-
-
-def _block_number(value: Any) -> int:
-    """An integer, a string of digits, or 0x and hexadecimal digits."""
-    what = "the block number"
-    value = open_value(value)
-    if type(value) is not str:
-        return count(value, what)
-    return quantity(value, what) if value[:2] in ("0x", "0X") else decimal(value, what)
+    return Blocks(number(value_at(decode(body), pointer), "the block number"))
 
 
 JSON: Final = Protocol(

@@ -3,16 +3,16 @@ the value a ``Protocol``. The monitor calls their code as it calls its own, and 
 value of another type or a text that may hold a secret is a failed probe with the cause ``plug_in``."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from traceback import format_tb
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import unquote
 
 import msgspec
-from msgspec.structs import asdict, fields
+from msgspec.structs import asdict
 
 from lookout.base.logger import get_logger
 from lookout.base.problem import Problem, run_checks
@@ -21,8 +21,7 @@ from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed, own_fault
 from lookout.protocols.client.request import AccessTable, Request
-from lookout.protocols.protocol import AnyProtocol, Protocol
-from lookout.protocols.source import Now, Source
+from lookout.protocols.source import Now, Protocol, Source
 from lookout.protocols.tables import KindTable
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
@@ -158,16 +157,15 @@ def guard_checks(settings: KindTable, declared: type[KindTable]) -> Iterator[Pro
         yield Problem("kind", f"the plug-in's own checks raise {type(error).__name__}")
 
 
-def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
-    """Import the protocol of this kind. PluginError if no installed package has one that can be used beside the
-    declared ones."""
+def load_protocol(kind: str) -> PluginProtocol:
+    """Import the protocol of this kind. PluginError if no installed package has one that can be used."""
     entry = _find_entry(kind)
     try:
         found = entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything, and its text be a secret
         what = f'raises {type(error).__name__} when it is imported; python -c "import {entry.module}" shows where'
         raise PluginError(f"{_distribution(entry)}, which provides it, {what}") from None
-    mistake = find_mistake(found, entry.value) or _find_conflict(found.settings, declared)
+    mistake = find_mistake(found, entry.value)
     if mistake is not None:
         raise PluginError(f"{_distribution(entry)}, which provides it, {mistake}")
     return PluginProtocol(kind, found.answer, found.settings, found.request, found.parse)
@@ -193,22 +191,6 @@ def find_mistake(found: object, place: str) -> str | None:
     if not (isinstance(settings, type) and issubclass(settings, KindTable)):
         return "has settings that are no KindTable"
     return None
-
-
-def _find_conflict(settings: type[KindTable], declared: Iterable[AnyProtocol]) -> str | None:
-    """All kinds share one table, so a key has one type and one default in all of them."""
-    own = _own_keys(settings)
-    for other in declared:
-        if isinstance(other, Protocol):
-            for name, key in _own_keys(other.settings).items():
-                if own.get(name, key) != key:
-                    return f"has a key {name} of another type or default than that of kind {other.name}"
-    return None
-
-
-def _own_keys(settings: type[KindTable]) -> dict[str, tuple[Any, Any]]:
-    shared = KindTable.__struct_fields__
-    return {key.name: (key.type, key.default) for key in fields(settings) if key.name not in shared}
 
 
 def _distribution(entry: EntryPoint) -> str:

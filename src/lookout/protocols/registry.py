@@ -13,7 +13,7 @@ from lookout.protocols.messaging import MESSAGING
 from lookout.protocols.plugins import PluginError, PluginProtocol, load_protocol
 from lookout.protocols.ponder import PONDER
 from lookout.protocols.ppoi import PPOI
-from lookout.protocols.protocol import AnyProtocol, OwnTableProtocol, Protocol
+from lookout.protocols.source import AnyProtocol, OwnTableProtocol, Protocol
 from lookout.protocols.squid import SQUID
 from lookout.protocols.subgraph import SUBGRAPH
 from lookout.protocols.tables import KindTable, SourceTable
@@ -29,7 +29,7 @@ def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
     for kind in dict.fromkeys(kinds):
         if kind not in PROTOCOLS:
             try:
-                PROTOCOLS.add(load_protocol(kind, PROTOCOLS))
+                PROTOCOLS.add(load_protocol(kind))
             except PluginError as error:
                 errors[kind] = str(error)
     return errors

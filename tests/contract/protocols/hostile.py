@@ -18,7 +18,6 @@ from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.conformance import AWKWARD, encode, replaced, without
-from lookout.protocols.evm import Block
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
 
@@ -71,10 +70,10 @@ def is_legal(outcome: object) -> bool:
             return (cursor is None or bool(urlencode({"cursor": cursor}))) and is_legal(messages)
         case Nothing(cause):
             return cause in OWN_CAUSES
+        case Reading(_, height, block_at):
+            return _is_count(height) and _is_count(block_at) and block_at < _LAST_YEAR_MS
         case msgspec.Struct():  # an answer
             return all(map(_is_count, msgspec.structs.astuple(outcome)))
-        case Block(height, at):
-            return _is_count(height) and _is_count(at) and Reading(NOON, height, at).block_at < _LAST_YEAR_MS
         case Listed(transactions, entries):
             return _is_count(entries) and all(map(_HASH.fullmatch, transactions))
         case Receipt(block, has_event):

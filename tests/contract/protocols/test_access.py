@@ -20,8 +20,8 @@ from lookout.protocols.broadcasters.source import BROADCASTERS
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import DIRECT, AccessTable, Request
 from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.protocol import AnyProtocol
 from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.source import AnyProtocol
 from tests.builders import NOON
 from tests.contract.protocols.proxies import a_proxy, basic
 from tests.contract.protocols.upstreams import (

@@ -45,7 +45,6 @@ class Claim(Struct, frozen=True, gc=False):
     """An announcement that its broadcaster may have signed, or somebody else."""
 
     announcement: Announcement
-    written_address: str
     signature: bytes
     signed: bytes
 
@@ -86,11 +85,9 @@ def read_claim(payload: str, sent_at: int) -> Claim | None:
         return None
     if fees.identifier is not None and len(fees.identifier) > _LONGEST_IDENTIFIER:
         return None
-    address = fees.railgun_address
-    announcement = Announcement(
-        address.lower(), fees.identifier, min(sent_at, expires_at), expires_at, available_wallets
-    )
-    return Claim(announcement, address, signature, signed)
+    address = fees.railgun_address.lower()
+    announcement = Announcement(address, fees.identifier, min(sent_at, expires_at), expires_at, available_wallets)
+    return Claim(announcement, signature, signed)
 
 
 def is_signed(claim: Claim) -> bool:
@@ -99,7 +96,7 @@ def is_signed(claim: Claim) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    key = viewing_key(claim.written_address)
+    key = viewing_key(claim.announcement.address)
     if key is None:
         return False
     try:

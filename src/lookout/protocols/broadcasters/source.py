@@ -18,8 +18,7 @@ from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters, 
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.protocols.client.request import MIB, Request, at_most, below
-from lookout.protocols.protocol import OwnTableProtocol
-from lookout.protocols.source import Now, Source
+from lookout.protocols.source import Now, OwnTableProtocol, Source
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
