@@ -82,11 +82,6 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
             ['relayer.pointer: has to be a JSON Pointer such as "/status", or "" for none'],
             id="a pointer without its slash",
         ),
-        pytest.param(
-            JSONRPC + 'pointer = "/a~2"\n',
-            ["relayer.pointer: has a ~ that is not part of ~0 or ~1"],
-            id="a pointer with a stray tilde",
-        ),
         *(
             pytest.param(
                 HTTP + f"expect_code = {code}\n",

@@ -7,13 +7,12 @@ as the bytes they came in (``Raw``), and each function here opens the one value 
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
-from lookout.base.problem import Problem
 from lookout.core.model import LARGEST_METRIC
 from lookout.protocols.client.failure import JsonRpcFailed, ProbeFailed, TooManyValuesFailed, not_understood
 
@@ -27,7 +26,6 @@ _WHOLE_NUMBER: Final = re.compile(rb"-?[0-9]{1,20}", re.ASCII)
 _DECIMAL: Final = re.compile(r"[0-9]{1,16}", re.ASCII)
 _HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}", re.ASCII)
-_ESCAPE_OF_NOTHING: Final = re.compile(r"~(?![01])")
 _BYTES: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 
 
@@ -105,11 +103,6 @@ def hexadecimal(value: Any, length: int, what: str) -> str:
     raise not_understood(what)
 
 
-def check_escapes(pointer: str) -> Iterator[Problem]:
-    if _ESCAPE_OF_NOTHING.search(pointer):
-        yield Problem("pointer", "has a ~ that is not part of ~0 or ~1")
-
-
 def value_at(document: Any, pointer: str) -> Any:
     """The value that a JSON Pointer (RFC 6901) names; the empty pointer names the document."""
     value = document
@@ -165,12 +158,8 @@ def _decode(decoder: msgspec.json.Decoder[Any], value: bytes | Raw) -> Any:
     try:
         return decoder.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ProbeFailed("not_json", _describe(value)) from None
+        begin = bytes(memoryview(value)[:64]).lstrip()
+        what = "empty" if not begin else "HTML or XML" if begin.startswith(b"<") else ""  # none of its text
+        raise ProbeFailed("not_json", what) from None
     except RecursionError:
         raise not_understood("nested too deeply") from None
-
-
-def _describe(value: bytes | Raw) -> str:
-    """What it is instead of JSON, as far as that is easy to see; none of its text."""
-    begin = bytes(memoryview(value)[:64]).lstrip()
-    return "empty" if not begin else "HTML or XML" if begin.startswith(b"<") else ""

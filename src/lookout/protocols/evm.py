@@ -42,7 +42,6 @@ class CheckedChainId:
     requests and not a batch, which some public endpoints refuse or count as abuse."""
 
     def __init__(self, chain_id: int | None, request: Request) -> None:
-        """``request`` is one that the same node is asked."""
         self._expected = chain_id
         self._request = replace(request, body=call("eth_chainId", [], _CHAIN_ID))
         self._right_at: int | None = None
@@ -70,8 +69,6 @@ class CheckedChainId:
 
 
 class EvmEndpoint:
-    """One RPC endpoint of a chain."""
-
     def __init__(self, name: str, chain_id: int, url: str, access: AccessTable = DIRECT) -> None:
         self.name = name
         self.chain_id = chain_id

@@ -1,6 +1,7 @@
 """Services of no particular software: any JSON document (``json``), HTTP answer (``http``) or JSON-RPC method
 (``jsonrpc``)."""
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final
 
@@ -9,7 +10,7 @@ from msgspec import Meta
 from lookout.base.problem import Problem
 from lookout.base.setting_types import SECRET, Text
 from lookout.core.model import Blocks, Responding
-from lookout.protocols.answers import call, check_escapes, decode, number, open_value, result_of, value_at
+from lookout.protocols.answers import call, decode, number, open_value, result_of, value_at
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import Request
 from lookout.protocols.lists import CompleteTable, ListTable
@@ -28,7 +29,6 @@ class JsonTable(ListTable, frozen=True):
     def _check_pointer(self) -> Iterator[Problem]:
         if not self.pointer.startswith("/"):
             yield Problem("pointer", 'kind "json" needs a JSON Pointer such as "/status/lastBlock"')
-        yield from check_escapes(self.pointer)
 
     def check_list(self, complete: CompleteTable) -> Iterable[Iterable[Problem]]:
         return complete.check_address(), complete.check_no_query()
@@ -57,7 +57,6 @@ class ExpectationTable(KindTable, frozen=True):
     def _check_pointer(self) -> Iterator[Problem]:
         if self.pointer and not self.pointer.startswith("/"):
             yield Problem("pointer", 'has to be a JSON Pointer such as "/status", or "" for none')
-        yield from check_escapes(self.pointer)
 
 
 def check_value(document: Any, settings: ExpectationTable) -> Responding:
@@ -74,15 +73,10 @@ def check_value(document: Any, settings: ExpectationTable) -> Responding:
 
 def _text_of(value: Any) -> str | None:
     """A text, or a whole number, true, false or null as JSON writes it. Nothing else has one."""
-    match open_value(value):
-        case str(text):
-            return text
-        case None | bool() as word:
-            return {None: "null", True: "true", False: "false"}[word]
-        case int(number):
-            return str(number)
-        case _:
-            return None
+    value = open_value(value)
+    if type(value) is str:
+        return value
+    return json.dumps(value) if value is None or type(value) in (bool, int) else None
 
 
 class HttpTable(ExpectationTable, frozen=True):

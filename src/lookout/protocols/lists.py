@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import SECRET, Natural, Positive, Table, UrlOrNone
 from lookout.core.completeness.asks import Listed
-from lookout.protocols.answers import check_escapes, decode, entries, graphql_answer, hexadecimal, member, query
+from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, member, query
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.evm import HASH_BYTES, EventFilter
 from lookout.protocols.tables import KindTable
@@ -54,7 +54,6 @@ class CompleteTable(Table, frozen=True, kw_only=True):
         if not self.pointer.startswith("/") or _EVERY_ENTRY not in self.pointer.split("/"):
             what = "has to be a JSON Pointer with * in the place of a list's entries"
             yield Problem("pointer", f'{what}, such as "/transactions/*/hash"')
-        yield from check_escapes(self.pointer)
 
     def check_query(self) -> Iterator[Problem]:
         """Where the list is asked by GraphQL."""

@@ -51,8 +51,6 @@ class PluginFailed(ProbeFailed):
 
 
 class PluginProtocol(Protocol[KindTable]):
-    """A protocol of another package."""
-
     def sources(self, service: str, settings: KindTable, _seen: SeenBroadcasters) -> tuple[Source, ...]:
         return (PluginSource(self, Check(service, settings.chain), settings),)
 
@@ -187,10 +185,7 @@ def find_mistake(found: object, place: str) -> str | None:
         return f"has a {type(found).__name__} and no Protocol at {place}"
     if found.answer not in get_args(Answer):
         return "does not say which answer it gives"
-    settings: object = found.settings
-    if not (isinstance(settings, type) and issubclass(settings, KindTable)):
-        return "has settings that are no KindTable"
-    return None
+    return None if issubclass(found.settings, KindTable) else "has settings that are no KindTable"
 
 
 def _distribution(entry: EntryPoint) -> str:

@@ -213,7 +213,6 @@ def parse_page(body: bytes) -> MessagePage:
 
 
 def parse_messages(body: bytes) -> tuple[StoredMessage, ...]:
-    """What a relay has gathered."""
     return _messages(entries(decode(body), "no messages"))
 
 

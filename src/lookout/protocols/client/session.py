@@ -194,7 +194,6 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
 
 
 def _explain_refusal(response: aiohttp.ClientResponse, request: Request) -> HttpCodeFailed:
-    """Another HTTP code than the expected one."""
     http_code = response.status
     if http_code == HTTPStatus.TOO_MANY_REQUESTS:
         return HttpCodeFailed(http_code, "rate_limited")
