@@ -9,20 +9,20 @@ from contextlib import suppress
 
 from bench.figures import Figure
 from lookout.app.process import run
-from lookout.core.model import Check, Failed, Found, Members
+from lookout.core.model import Check, Members
 from lookout.protocols.broadcasters.announcements import LONGEST_PAYLOAD
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.corpus import SHAPES, listed
+from lookout.protocols.conformance import SHAPES, listed
 from lookout.protocols.source import observe
 from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.costly import costly_answers
 from tests.contract.protocols.recorded import PARSERS
 from tests.contract.protocols.upstreams import saying, talking
 
-MOST_MS = 50
+MOST_MS = 100
 TRIES = 3
 
 
@@ -30,12 +30,8 @@ def measure() -> Iterator[Figure]:
     for parser, (parse, _) in PARSERS.items():
         longest_ms, shape = max((longest(parse, parser, shape), shape) for shape in SHAPES)
         yield _figure(f"the costliest answer, {parser}", longest_ms, shape)
-    for measured, answer, found in (
-        ("a page of costly announcements, as a bomb", bomb(costly_page()), Members),
-        ("a page in chunks of one byte", in_chunks(costly_page()), Failed),
-    ):
-        stall_ms = min(run(longest_stall_ms(answer, found)) for _ in range(TRIES))
-        yield _figure(measured, stall_ms, "the longest stall of the loop")
+    stall_ms = min(run(longest_stall_ms(bomb(costly_page()))) for _ in range(TRIES))
+    yield _figure("a page of costly announcements, as a bomb", stall_ms, "the longest stall of the loop")
 
 
 def longest(parse: Callable[[bytes], object], parser: str, shape: str) -> float:
@@ -68,12 +64,7 @@ def bomb(page: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
-def in_chunks(page: bytes) -> bytes:
-    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in page)
-    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
-
-
-async def longest_stall_ms(answer: bytes, expected: type[Found]) -> float:
+async def longest_stall_ms(answer: bytes) -> float:
     """How long a probe that is answered so keeps a task waiting that only wants to go on."""
     stalls_s: list[float] = []
 
@@ -87,9 +78,10 @@ async def longest_stall_ms(answer: bytes, expected: type[Found]) -> float:
         ticking = asyncio.create_task(tick())
         source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         found = await observe(source, session, lambda: time.time_ns() // 1_000_000)
+        await asyncio.sleep(0)  # the last stall is counted, too
         ticking.cancel()
-    if type(found[Check("broadcasters", 1)]) is not expected:
-        raise RuntimeError(f"{found} was found, and not {expected.__name__}")
+    if not isinstance(found[Check("broadcasters", 1)], Members):
+        raise TypeError(f"{found} was found")
     return max(stalls_s) * 1000
 
 

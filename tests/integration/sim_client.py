@@ -17,9 +17,7 @@ from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
-from lookout.protocols.http import HttpTable
-from lookout.protocols.json_pointer import JsonTable
-from lookout.protocols.jsonrpc import JsonRpcTable
+from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.registry import protocol_of

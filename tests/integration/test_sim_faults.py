@@ -25,8 +25,6 @@ FOLLOWERS = (
         ("hang", "timeout: first byte"),
         ("drip", "timeout: body"),
         ("endless", "too_large: over 1048576 bytes"),
-        ("interim", "bad_http: too many interim answers"),
-        ("chunks", "bad_http: over 65536 bytes besides the body"),
         ("numbers", "not_understood: too many values"),
         ("garbage", "not_json"),
         ("html", "not_json: HTML or XML"),

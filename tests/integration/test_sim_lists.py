@@ -10,10 +10,9 @@ from lookout.core.completeness.asks import Listed, Log, Receipt
 from lookout.demo.sim.chain import CONTRACT, EVENT
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
 from lookout.protocols.client.session import open_session
-from lookout.protocols.evm import EvmEndpoint
-from lookout.protocols.json_pointer import JsonTable
+from lookout.protocols.evm import EventFilter, EvmEndpoint
+from lookout.protocols.generic import JsonTable
 from lookout.protocols.lists import CompleteTable, ListTable, TransactionList, list_request, parse_list
-from lookout.protocols.logs import EventFilter
 from lookout.protocols.ponder import PonderTable
 from lookout.protocols.subgraph import SubgraphTable
 from tests.integration.sim_client import Client, simulation

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lookout.core.model import Members
-from lookout.protocols.broadcasters.seen import Announcement
+from lookout.protocols.broadcasters.announcements import Announcement
 from tests.builders import DAY, MINUTE, NOON
 from tests.contract.protocols.announcers import read_announcement
 from tests.integration.sim_client import CHAINS, Client, simulation

@@ -33,7 +33,7 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     [
         pytest.param("PROTOCOL = 3", "- it has a int and no Protocol at", id="no protocol"),
         pytest.param(with_request("return Request('GET', settings.url)"), "leaves out the headers", id="no headers"),
-        pytest.param(with_request("return Request('GET', 'ftp://x')"), "asks for no http:// or https://", id="FTP"),
+        pytest.param(with_request("return settings.url"), "for its request the plug-in raised", id="no request"),
         pytest.param(with_parse("return Blocks(3)"), "it found Blocks(position=3) and not", id="wrong"),
         pytest.param(
             with_parse("import json", "return Blocks(json.loads(body)['block'])"),

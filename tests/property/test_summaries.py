@@ -16,7 +16,7 @@ from lookout.config.services import OwnService
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.services import all_checks
-from lookout.protocols.http import HttpTable
+from lookout.protocols.generic import HttpTable
 from lookout.public.feeds import FeedFiles, make_feed_files
 from lookout.public.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen

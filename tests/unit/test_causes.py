@@ -34,9 +34,8 @@ from lookout.core.model import (
 )
 from lookout.core.services import SERVICES
 from lookout.monitor.board import Board, EntryKey
-from lookout.protocols.client.access import AccessTable
-from lookout.protocols.client.diagnosis import describe_target
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.request import AccessTable, Request
+from lookout.protocols.client.session import describe_target
 from tests.builders import INDEXER, NOON, SECOND
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"

@@ -35,7 +35,7 @@ from lookout.base.setting_types import (
 from lookout.base.url import find_url_mistake
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
-from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.request import AccessTable
 from lookout.public.about import Description
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK

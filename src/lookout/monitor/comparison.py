@@ -141,7 +141,7 @@ class Asker:
     async def _read_list(self, first: int, last: int) -> Any:
         of = self._comparison.list
         body = await self._session.fetch(list_request(of, first, last))
-        return await self._session.parse(body, lambda: parse_list(body, of))
+        return parse_list(body, of)
 
     async def _try_in_turn(self, name: str, ask: Callable[[EvmEndpoint], Any]) -> Any:
         """Each request takes a turn of the budget, also one for the chain id."""

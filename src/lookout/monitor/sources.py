@@ -49,5 +49,4 @@ def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:
     return SeenBroadcasters(
         tuple(sighting for each in seen for sighting in each.sightings),
         {chain_id: at for each in seen for chain_id, at in each.asked_at.items()},
-        {chain_id: unread for each in seen for chain_id, unread in each.unread.items()},
     )

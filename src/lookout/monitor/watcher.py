@@ -23,8 +23,7 @@ from lookout.monitor.followed_chain import FollowedChain
 from lookout.monitor.journal import Journal
 from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built
-from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed, own_fault
 from lookout.protocols.source import Endpoint, Source, observe
 
 EXHAUSTED_RECHECKS: Final = 2  # for so many of its waits after a fault of its own the monitor counts as exhausted

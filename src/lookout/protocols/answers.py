@@ -25,6 +25,7 @@ _NUMBER_START: Final = frozenset(b"-0123456789")
 _WHOLE_NUMBER: Final = re.compile(rb"-?[0-9]{1,20}", re.ASCII)
 _DECIMAL: Final = re.compile(r"[0-9]{1,16}", re.ASCII)
 _HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}", re.ASCII)
 _BYTES: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 
 
@@ -86,12 +87,38 @@ def quantity(value: Any, what: str) -> int:
     raise not_understood(what)
 
 
+def number(value: Any, what: str) -> int:
+    """A count written as a number, as a string of digits, or as 0x and hexadecimal digits."""
+    value = open_value(value)
+    if type(value) is not str:
+        return count(value, what)
+    return quantity(value, what) if value[:2] in ("0x", "0X") else decimal(value, what)
+
+
 def hexadecimal(value: Any, length: int, what: str) -> str:
     """So many bytes, written as 0x and hexadecimal digits; in small letters."""
     value = open_value(value)
     if type(value) is str and len(value) == 2 + 2 * length and _BYTES.fullmatch(value):
         return value.lower()
     raise not_understood(what)
+
+
+def value_at(document: Any, pointer: str) -> Any:
+    """The value that a JSON Pointer (RFC 6901) names; the empty pointer names the document."""
+    value = document
+    for token in pointer.split("/")[1:]:
+        value = member(value, token)
+    return value
+
+
+def member(value: Any, token: str) -> Any:
+    """What one part of a pointer names in a table or a list."""
+    value, name = open_value(value), token.replace("~1", "/").replace("~0", "~")
+    if type(value) is dict and name in value:
+        return value[name]
+    if type(value) is list and _INDEX.fullmatch(name) and int(name) < len(value):
+        return value[int(name)]
+    raise ProbeFailed("pointer_missing")
 
 
 def call(method: str, params: Sequence[Any] | Mapping[str, Any], request_id: int) -> bytes:
@@ -104,7 +131,9 @@ def result_of(body: bytes, request_id: int) -> Any:
     answer = table(decode(body), "no JSON-RPC answer")
     error = open_value(answer.get("error"))
     if error is not None:
-        raise _explain_jsonrpc(error)
+        # The code helps and can hold no secret; the message may repeat the request.
+        code = open_value(error.get("code")) if type(error) is dict else None
+        raise JsonRpcFailed(code if type(code) is int and abs(code) < 2**31 else None)
     if "result" not in answer:
         raise not_understood("no JSON-RPC answer")
     answered_id = open_value(answer.get("id"))
@@ -125,22 +154,12 @@ def graphql_answer(body: bytes) -> dict[str, Any]:
     return table(answer.get("data"), "no GraphQL answer")
 
 
-def _explain_jsonrpc(error: Any) -> ProbeFailed:
-    """The code helps and can hold no secret; the message may repeat the request."""
-    code = open_value(error.get("code")) if type(error) is dict else None
-    return JsonRpcFailed(code if type(code) is int and abs(code) < 2**31 else None)
-
-
 def _decode(decoder: msgspec.json.Decoder[Any], value: bytes | Raw) -> Any:
     try:
         return decoder.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ProbeFailed("not_json", _describe(value)) from None
+        begin = bytes(memoryview(value)[:64]).lstrip()
+        what = "empty" if not begin else "HTML or XML" if begin.startswith(b"<") else ""  # none of its text
+        raise ProbeFailed("not_json", what) from None
     except RecursionError:
         raise not_understood("nested too deeply") from None
-
-
-def _describe(value: bytes | Raw) -> str:
-    """What it is instead of JSON, as far as that is easy to see; none of its text."""
-    begin = bytes(memoryview(value)[:64]).lstrip()
-    return "empty" if not begin else "HTML or XML" if begin.startswith(b"<") else ""

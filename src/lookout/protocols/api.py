@@ -15,12 +15,11 @@ from lookout.protocols.answers import (
     query,
     result_of,
     table,
+    value_at,
 )
-from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import ProbeFailed, not_understood
-from lookout.protocols.client.request import Request, below
-from lookout.protocols.pointer import value_at
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.client.request import AccessTable, Request, below
+from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
 
 __all__ = [

@@ -1,12 +1,12 @@
 """Envio (HyperIndex 2.28 and later): ``_meta`` has the last block that was written of each of its chains."""
 
-from typing import Any, Final
+from typing import Final
 
 from lookout.core.model import Blocks, Nothing
-from lookout.protocols.answers import count, decimal, entries, graphql_answer, open_value, query, table
+from lookout.protocols.answers import count, entries, graphql_answer, number, open_value, query, table
 from lookout.protocols.client.request import Request
 from lookout.protocols.lists import ListTable
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Protocol
 
 _BEFORE_THE_FIRST_BATCH: Final = -1
 
@@ -17,9 +17,10 @@ def meta_query(chain_id: int | None) -> bytes:
 
 def parse_meta(body: bytes, chain_id: int | None) -> Blocks | Nothing:
     """Until its first batch is written, an indexer is at -1 or at the block before its first."""
-    for each in entries(graphql_answer(body).get("_meta"), "no _meta"):
-        entry = table(each, "no _meta of a chain")
-        if _chain_id(entry.get("chainId")) != chain_id:
+    for chain in entries(graphql_answer(body).get("_meta"), "no _meta"):
+        entry = table(chain, "no _meta of a chain")
+        # Hasura, which answers for it, writes a number as text where the column has 64 bits.
+        if number(entry.get("chainId"), "a chain's id") != chain_id:
             continue
         progress = open_value(entry.get("progressBlock"))
         if type(progress) is int and progress == _BEFORE_THE_FIRST_BATCH:
@@ -27,13 +28,6 @@ def parse_meta(body: bytes, chain_id: int | None) -> Blocks | Nothing:
         position = count(progress, "the progress block")
         return Nothing() if position < count(entry.get("startBlock"), "the start block") else Blocks(position)
     return Nothing()
-
-
-def _chain_id(value: Any) -> int:
-    """Hasura, which answers for it, writes a number as text where the column has 64 bits."""
-    value = open_value(value)
-    what = "a chain's id"
-    return decimal(value, what) if type(value) is str else count(value, what)
 
 
 ENVIO: Final = Protocol(

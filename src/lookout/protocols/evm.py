@@ -1,20 +1,17 @@
-"""RPC nodes: a chain's head, read from an endpoint of it; and how far one node is."""
+"""RPC nodes: a chain's head, how far one node is, and the logs of contracts' events (S17)."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from lookout.base.instants import END_AT
 from lookout.core.completeness.asks import Log, Receipt
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found
-from lookout.protocols.answers import call, quantity, result_of, table
-from lookout.protocols.client.access import DIRECT, AccessTable
+from lookout.protocols.answers import call, entries, hexadecimal, open_value, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
-from lookout.protocols.client.request import Request, at_most
-from lookout.protocols.logs import EventFilter, call_logs, call_receipt, parse_logs, parse_receipt
-from lookout.protocols.protocol import Protocol
-from lookout.protocols.source import Now, OneRequest
+from lookout.protocols.client.request import DIRECT, AccessTable, Request, at_most
+from lookout.protocols.source import Now, OneRequest, Protocol
 from lookout.protocols.tables import KindTable
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
@@ -22,33 +19,36 @@ if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does withou
 
 _Answer = TypeVar("_Answer")
 
+HASH_BYTES: Final = 32
+_ADDRESS_BYTES: Final = 20
+_CHAIN_ID_HOLDS_MS: Final = 60_000
+# The ids of the requests.
 _CHAIN_ID: Final = 1
 _BLOCK: Final = 2
-_CHAIN_ID_HOLDS_MS: Final = 60_000
+_LOGS: Final = 3
+_RECEIPT: Final = 4
 
 
-class Block(NamedTuple):
-    height: int
-    block_at: int
+class EventFilter(NamedTuple):
+    """Logs of any of these contracts with any of these first topics, all in small letters."""
+
+    contracts: tuple[str, ...]
+    events: tuple[str, ...]
 
 
 class CheckedChainId:
     """A node is asked for its chain id before its first answer counts, again after a reading that failed, and every
-    minute: behind one address there may be another node now. All that is asked of one node at the same time shares
-    that. Two requests and not a batch, which some public endpoints refuse or count as abuse."""
+    minute: another node may have taken its address. All that is asked of one node at the same time shares that. Two
+    requests and not a batch, which some public endpoints refuse or count as abuse."""
 
     def __init__(self, chain_id: int | None, request: Request) -> None:
-        """``request`` is one that the same node is asked."""
         self._expected = chain_id
         self._request = replace(request, body=call("eth_chainId", [], _CHAIN_ID))
         self._right_at: int | None = None
 
     async def ask(self, session: "Session", now: Now, question: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        """Ask a node of the right chain. ``question`` has to end within the session's time on its own: the limit here
-        is for the chain id and the question together."""
+        """Ask a node of the right chain; both requests together end within the session's time."""
         try:
-            if self._holds(now()):
-                return await question()
             async with at_most(session.timeout_s):
                 await self.check(session, now)
                 return await question()
@@ -58,7 +58,7 @@ class CheckedChainId:
 
     async def check(self, session: "Session", now: Now) -> bool:
         """Whether the node had to be asked."""
-        if self._holds(now()):
+        if self._right_at is not None and 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
             return False
         self._right_at = None
         found = parse_chain_id(await session.fetch(self._request))
@@ -67,13 +67,8 @@ class CheckedChainId:
         self._right_at = now()
         return True
 
-    def _holds(self, at: int) -> bool:
-        return self._right_at is not None and 0 <= at - self._right_at < _CHAIN_ID_HOLDS_MS
-
 
 class EvmEndpoint:
-    """One RPC endpoint of a chain."""
-
     def __init__(self, name: str, chain_id: int, url: str, access: AccessTable = DIRECT) -> None:
         self.name = name
         self.chain_id = chain_id
@@ -81,33 +76,31 @@ class EvmEndpoint:
         self._chain_id = CheckedChainId(chain_id, self._ask_block)
 
     async def read(self, session: "Session", now: Now, /) -> Reading:
-        block = await self._chain_id.ask(session, now, lambda: self._read_block(session))
-        return Reading(now(), block.height, block.block_at)
+        return await self._chain_id.ask(session, now, lambda: self._read_block(session, now))
 
-    async def _read_block(self, session: "Session") -> Block:
-        return parse_block(await session.fetch(self._ask_block))
+    async def _read_block(self, session: "Session", now: Now) -> Reading:
+        return parse_block(await session.fetch(self._ask_block), now())
 
     async def check_chain(self, session: "Session", now: Now, /) -> bool:
         """Whether the node had to be asked for its chain id, which logs and receipts need."""
         async with at_most(session.timeout_s):
             return await self._chain_id.check(session, now)
 
-    # Many nodes refuse logs and go on answering for heads: their failure says nothing of the chain.
     async def read_logs(
         self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
     ) -> frozenset[Log]:
         """Read the logs from the first to the last of these blocks, both included."""
-        async with at_most(session.timeout_s):
-            await self._chain_id.check(session, now)
-            body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))
-            return await session.parse(body, lambda: parse_logs(body, of, first, last))
+        return parse_logs(await self._fetch(call_logs(of, first, last), session, now), of, first, last)
 
     async def read_receipt(self, of: EventFilter, transaction: str, session: "Session", now: Now, /) -> Receipt | None:
         """None if the node does not have the transaction."""
+        return parse_receipt(await self._fetch(call_receipt(transaction), session, now), of, transaction)
+
+    async def _fetch(self, body: bytes, session: "Session", now: Now) -> bytes:
+        """Many nodes refuse logs and still answer for heads: a failure here says nothing of the chain id."""
         async with at_most(session.timeout_s):
             await self._chain_id.check(session, now)
-            body = await session.fetch(replace(self._ask_block, body=call_receipt(transaction)))
-            return await session.parse(body, lambda: parse_receipt(body, of, transaction))
+            return await session.fetch(replace(self._ask_block, body=body))
 
 
 class EvmSource:
@@ -127,18 +120,80 @@ def parse_chain_id(body: bytes) -> int:
     return quantity(result_of(body, _CHAIN_ID), "the chain id")
 
 
-def parse_block(body: bytes) -> Block:
+def parse_block(body: bytes, at: int) -> Reading:
     """Height and timestamp of the latest block; a node that has none yet says null."""
     block = table(result_of(body, _BLOCK), "no block")
     height = quantity(block.get("number"), "the block number")
     second = quantity(block.get("timestamp"), "the block's timestamp")
     if second * 1000 >= END_AT:
         raise not_understood("the block's timestamp is in no calendar")
-    return Block(height, second * 1000)
+    return Reading(at, height, second * 1000)
 
 
 def parse_block_number(body: bytes) -> Blocks:
     return Blocks(quantity(result_of(body, _BLOCK), "the block number"))
+
+
+def call_logs(of: EventFilter, first: int, last: int) -> bytes:
+    asked = {"address": of.contracts, "topics": [of.events], "fromBlock": hex(first), "toBlock": hex(last)}
+    return call("eth_getLogs", [asked], _LOGS)
+
+
+def call_receipt(transaction: str) -> bytes:
+    return call("eth_getTransactionReceipt", [transaction], _RECEIPT)
+
+
+def parse_logs(body: bytes, of: EventFilter, first: int, last: int) -> frozenset[Log]:
+    """All of them have to be what was asked for, each once, and of one chain of blocks."""
+    logs = [_parse_log(log, of, first, last) for log in entries(result_of(body, _LOGS), "no logs")]
+    if len({(log.block, log.number) for log in logs}) < len(logs):
+        raise not_understood("a log is there twice")
+    hashes = {(log.block, log.block_hash) for log in logs}
+    if len({block for block, _ in hashes}) < len(hashes):
+        raise not_understood("a block has two hashes")
+    return frozenset(logs)
+
+
+def parse_receipt(body: bytes, of: EventFilter, transaction: str) -> Receipt | None:
+    """None if the node does not have it."""
+    result = open_value(result_of(body, _RECEIPT))
+    if result is None:
+        return None
+    receipt = table(result, "no receipt")
+    if hexadecimal(receipt.get("transactionHash"), HASH_BYTES, "the transaction's hash") != transaction:
+        raise not_understood("a receipt of another transaction")
+    block = quantity(receipt.get("blockNumber"), "the block number")
+    matching = [_matches(_open_log(log), of) for log in entries(receipt.get("logs"), "no logs")]
+    return Receipt(block, any(matching))
+
+
+def _parse_log(value: Any, of: EventFilter, first: int, last: int) -> Log:
+    log = _open_log(value)
+    block = quantity(log.get("blockNumber"), "a log's block number")
+    if not first <= block <= last:
+        raise not_understood("a log of another block")
+    if not _matches(log, of):
+        raise not_understood("a log of something else")
+    return Log(
+        block,
+        hexadecimal(log.get("blockHash"), HASH_BYTES, "a block's hash"),
+        hexadecimal(log.get("transactionHash"), HASH_BYTES, "a transaction's hash"),
+        quantity(log.get("logIndex"), "a log's index"),
+    )
+
+
+def _open_log(value: Any) -> dict[str, Any]:
+    """Some nodes leave out ``removed``, which is true of a log whose block is no longer on the chain."""
+    log = table(value, "no log")
+    if open_value(log.get("removed", False)) is not False:
+        raise not_understood("a log that was removed")
+    return log
+
+
+def _matches(log: dict[str, Any], of: EventFilter) -> bool:
+    contract = hexadecimal(log.get("address"), _ADDRESS_BYTES, "a contract's address")
+    topics = entries(log.get("topics"), "no topics")
+    return bool(topics) and contract in of.contracts and hexadecimal(topics[0], HASH_BYTES, "a topic") in of.events
 
 
 EVM: Final = Protocol(

@@ -11,11 +11,9 @@ from msgspec.structs import force_setattr
 from lookout.base.problem import Problem
 from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
 from lookout.core.completeness.asks import Listed
-from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, query
-from lookout.protocols.client.access import AccessTable
-from lookout.protocols.client.request import Request
-from lookout.protocols.logs import HASH_BYTES, EventFilter
-from lookout.protocols.pointer import check_escapes, member
+from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, member, query
+from lookout.protocols.client.request import AccessTable, Request
+from lookout.protocols.evm import HASH_BYTES, EventFilter
 from lookout.protocols.tables import KindTable
 
 ContractAddress = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z", description="0x and 40 hexadecimal digits")]
@@ -29,7 +27,6 @@ def _check_pointer(pointer: str) -> Iterator[Problem]:
     if not pointer.startswith("/") or _EVERY_ENTRY not in pointer.split("/"):
         what = "has to be a JSON Pointer with * in the place of a list's entries"
         yield Problem("", f'{what}, such as "/transactions/*/hash"')
-    yield from check_escapes(pointer)
 
 
 class CompleteTable(Table, frozen=True, kw_only=True):
@@ -127,7 +124,7 @@ def parse_list(body: bytes, of: TransactionList) -> Listed:
         if token == _EVERY_ENTRY:
             lists = [entries(value, "no list of transactions") for value in values]
             longest = max([longest, *map(len, lists)])
-            values = [entry for each in lists for entry in each]
+            values = [entry for listed in lists for entry in listed]
         else:
             values = [member(value, token) for value in values]
     return Listed(frozenset(hexadecimal(value, HASH_BYTES, "a transaction's hash") for value in values), longest)

@@ -8,8 +8,7 @@ from lookout.core.model import Check, Found, Peers
 from lookout.protocols.answers import count, decode, entries, open_value, table
 from lookout.protocols.client.failure import HttpCodeFailed
 from lookout.protocols.client.request import Request, at_most, below
-from lookout.protocols.protocol import OwnTableProtocol
-from lookout.protocols.source import Now
+from lookout.protocols.source import Now, OwnTableProtocol
 from lookout.protocols.tables import SourceTable
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without

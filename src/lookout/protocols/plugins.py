@@ -3,28 +3,24 @@ the value a ``Protocol``. The monitor calls their code as it calls its own, and 
 value of another type or a text that may hold a secret is a failed probe with the cause ``plug_in``."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from traceback import format_tb
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import unquote
 
 import msgspec
-from msgspec.structs import asdict, fields
+from msgspec.structs import asdict
 
+from lookout.base.logger import get_logger
 from lookout.base.problem import Problem
-from lookout.base.setting_types import are_headers
-from lookout.base.url import find_url_mistake
 from lookout.core.causes import CAUSES, split_cause
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.client.access import AccessTable
-from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
-from lookout.protocols.protocol import AnyProtocol, Protocol
-from lookout.protocols.source import Now, Source
+from lookout.protocols.client.failure import ProbeFailed, own_fault
+from lookout.protocols.client.request import AccessTable, Request
+from lookout.protocols.source import Now, Protocol, Source
 from lookout.protocols.tables import KindTable
 
 # What reading a configuration without plug-ins does not need is imported where it is used.
@@ -41,7 +37,7 @@ _FRAMES: Final = 10  # of a traceback that are logged: those where the error was
 _SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
 _LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
 
-_Value = TypeVar("_Value")
+log = get_logger("monitor")
 
 
 class PluginError(Exception):
@@ -57,8 +53,6 @@ class PluginFailed(ProbeFailed):
 
 
 class PluginProtocol(Protocol[KindTable]):
-    """A protocol of another package."""
-
     def sources(self, service: str, settings: KindTable, _seen: SeenBroadcasters) -> tuple[Source, ...]:
         return (PluginSource(self, Check(service, settings.chain), settings),)
 
@@ -96,11 +90,7 @@ class PluginSource:
 def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
     """What a plug-in asks for. The settings say how it is reached. ProbeFailed if the plug-in does something wrong."""
     with _guarding(settings):
-        request = _checked(protocol.request(settings), Request)
-        if find_url_mistake(request.url) is not None:
-            raise PluginFailed("asks for no http:// or https:// address")
-        if not are_headers(request.access.headers):
-            raise PluginFailed("sends headers that HTTP does not allow")
+        request = protocol.request(settings)
         access = AccessTable(headers=request.access.headers, ca_file=settings.ca_file, proxy=settings.proxy)
         return replace(request, access=access)
 
@@ -108,16 +98,12 @@ def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
 def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable) -> Found:
     """What a plug-in found, if that is what it declares; otherwise ProbeFailed."""
     with _guarding(settings):
-        match protocol.parse(body, settings):
-            case Nothing():
-                return Nothing()
-            case Failed(error):
-                raise ProbeFailed(error)
-            case found:
-                answer = _checked(found, protocol.answer)
-                if isinstance(answer, Members) and answer.responding > answer.monitored:
-                    raise PluginFailed("gave more responding members than monitored ones")
-                return answer
+        found = protocol.parse(body, settings)
+        if isinstance(found, Nothing):
+            return Nothing()
+        if isinstance(found, Failed):
+            raise ProbeFailed(found.error)
+        return _checked(found, protocol.answer)
 
 
 @contextmanager
@@ -137,14 +123,17 @@ def _guarding(settings: KindTable) -> Iterator[None]:
         raise own_fault(error) or PluginFailed(f"raised {type(error).__name__}") from error
 
 
-def _checked(value: object, declared: type[_Value]) -> _Value:
-    """The value, if it is of the declared type in all its parts: msgspec checks nothing when a value is made."""
-    if type(value) is not declared:
-        raise PluginFailed(f"gave a {type(value).__name__} and no {declared.__name__}")
+def _checked(found: object, declared: type[Answer]) -> Answer:
+    """The answer, if it is of the declared type in all its parts: msgspec checks nothing when a value is made."""
+    if type(found) is not declared:
+        raise PluginFailed(f"gave a {type(found).__name__} and no {declared.__name__}")
     try:
-        return msgspec.convert(msgspec.to_builtins(value, builtin_types=(bytes,)), declared)
-    except (msgspec.MsgspecError, TypeError, ValueError):
+        answer = msgspec.convert(msgspec.to_builtins(found), declared)
+    except (msgspec.MsgspecError, TypeError):
         raise PluginFailed(f"gave a {declared.__name__} with something else in it than it declares") from None
+    if isinstance(answer, Members) and answer.responding > answer.monitored:
+        raise PluginFailed("gave more responding members than monitored ones")
+    return answer
 
 
 def _can_be_shown(text: str, settings: KindTable) -> bool:
@@ -158,51 +147,38 @@ def _can_be_shown(text: str, settings: KindTable) -> bool:
 
 
 def guard_check(settings: KindTable) -> Iterator[Problem]:
-    """What a plug-in's settings find wrong with themselves; a mistake in their check is one more problem."""
+    """What a plug-in's settings find wrong with themselves; a check that raises is one more problem."""
     try:
-        given: Any  # whatever a plug-in calls a problem
-        for given in settings.check():
-            match given:
-                case Problem(key=str(key), text=str(text)) if _can_be_shown(text, settings):
-                    yield Problem(key, text)
-                case Problem(key=str(key)):
-                    yield Problem(key, "is refused by the plug-in in words that cannot be shown")
-                case _:
-                    yield Problem("kind", "the plug-in's own check gives something else than problems")
+        for problem in settings.check():
+            can_be_shown = _can_be_shown(problem.text, settings)
+            text = problem.text if can_be_shown else "is refused by the plug-in in words that cannot be shown"
+            yield Problem(problem.key, text)
     except (Exception, SystemExit) as error:  # noqa: BLE001  they may raise anything
         yield Problem("kind", f"the plug-in's own check raises {type(error).__name__}")
 
 
-def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
-    """Import the protocol of this kind. PluginError if no installed package has one that can be used beside the
-    declared ones."""
+def load_protocol(kind: str) -> PluginProtocol:
+    """Import the protocol of this kind. PluginError if no installed package has one that can be used."""
     entry = _find_entry(kind)
     try:
         found = entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything, and its text be a secret
-        module = entry.value.partition(":")[0]
-        what = f'raises {type(error).__name__} when it is imported; python -c "import {module}" shows where'
+        what = f'raises {type(error).__name__} when it is imported; python -c "import {entry.module}" shows where'
         raise PluginError(f"{_distribution(entry)}, which provides it, {what}") from None
-    mistake = find_mistake(found, entry.value) or _find_misfit(found, entry, declared)
+    mistake = find_mistake(found, entry.value)
     if mistake is not None:
         raise PluginError(f"{_distribution(entry)}, which provides it, {mistake}")
-    return PluginProtocol(found.name, found.answer, found.settings, found.request, found.parse)
+    return PluginProtocol(kind, found.answer, found.settings, found.request, found.parse)
 
 
 def _find_entry(kind: str) -> "EntryPoint":
     from importlib.metadata import entry_points
 
-    try:
-        provided = entry_points(group=GROUP)
-    except Exception as error:  # noqa: BLE001  it raises whatever its parser does
-        name = type(error).__name__
-        raise PluginError(f"what the installed packages provide cannot be read ({name}): one is damaged") from None
-    match tuple(provided.select(name=kind)):
+    match tuple(entry_points(group=GROUP, name=kind)):
         case (entry,):
             return entry
         case ():
-            others = ", ".join(sorted(provided.names))
-            raise PluginError("no installed package provides it" + (f", but {others}" if others else ""))
+            raise PluginError("no installed package provides it")
         case several:
             raise PluginError(f"{' and '.join(sorted(map(_distribution, several)))} provide it: uninstall all but one")
 
@@ -213,33 +189,8 @@ def find_mistake(found: object, place: str) -> str | None:
         return f"has a {type(found).__name__} and no Protocol at {place}"
     if found.answer not in get_args(Answer):
         return "does not say which answer it gives"
-    settings: object = found.settings
-    if not (isinstance(settings, type) and issubclass(settings, KindTable)):
-        return "has settings that are no KindTable"
-    return None
-
-
-def _find_misfit(protocol: Protocol[Any], entry: "EntryPoint", declared: Iterable[AnyProtocol]) -> str | None:
-    """Why a protocol cannot be used beside the declared ones."""
-    if protocol.name != entry.name:
-        return f"has a Protocol of another name at {entry.value}"
-    if protocol.source is not Protocol.__dataclass_fields__["source"].default:
-        return "has a source of its own, which only a built-in protocol can have"
-    own = _own_keys(protocol.settings)
-    for other in declared:  # all kinds share one table, so a key is of one type in all of them, and has one default
-        if isinstance(other, Protocol):
-            for name, key in _own_keys(other.settings).items():
-                if own.get(name, key) != key:
-                    return f"has a key {name} of another type or default than that of kind {other.name}"
-    return None
-
-
-def _own_keys(settings: type[KindTable]) -> dict[str, tuple[object, object]]:
-    shared = KindTable.__struct_fields__
-    return {key.name: (key.type, key.default) for key in fields(settings) if key.name not in shared}
+    return None if issubclass(found.settings, KindTable) else "has settings that are no KindTable"
 
 
 def _distribution(entry: "EntryPoint") -> str:
-    if entry.dist is None or not entry.dist.name:  # what is installed may be damaged
-        return "an unnamed package"
-    return f"{entry.dist.name} {entry.dist.version}"
+    return "an unnamed package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"

@@ -7,7 +7,7 @@ from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, decode, table
 from lookout.protocols.client.request import Request, below
 from lookout.protocols.lists import ListTable
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Protocol
 
 
 class PonderTable(ListTable, frozen=True):

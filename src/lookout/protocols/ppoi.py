@@ -12,8 +12,7 @@ from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothi
 from lookout.protocols.answers import call, count, entries, open_value, result_of, table
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
-from lookout.protocols.protocol import OwnTableProtocol
-from lookout.protocols.source import OneRequest
+from lookout.protocols.source import OneRequest, OwnTableProtocol
 from lookout.protocols.tables import SourceTable
 
 _REQUEST_ID: Final = 1

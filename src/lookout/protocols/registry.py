@@ -5,22 +5,19 @@ from typing import Final
 
 from lookout.base.registry import Registry
 from lookout.core.services import SERVICES, Service
-from lookout.protocols.broadcasters.protocol import BROADCASTERS
+from lookout.protocols.broadcasters.source import BROADCASTERS
 from lookout.protocols.envio import ENVIO
 from lookout.protocols.evm import EVM
-from lookout.protocols.http import HTTP
-from lookout.protocols.json_pointer import JSON
-from lookout.protocols.jsonrpc import JSONRPC
+from lookout.protocols.generic import HTTP, JSON, JSONRPC
 from lookout.protocols.messaging import MESSAGING
 from lookout.protocols.plugins import PluginError, load_protocol
 from lookout.protocols.ponder import PONDER
 from lookout.protocols.ppoi import PPOI
-from lookout.protocols.protocol import AnyProtocol, OwnTableProtocol, Protocol
+from lookout.protocols.source import AnyProtocol, OwnTableProtocol, Protocol
 from lookout.protocols.squid import SQUID
 from lookout.protocols.subgraph import SUBGRAPH
 from lookout.protocols.tables import KindTable, SourceTable
 
-# The configuration names the services in the order of the protocols that give their answers.
 PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(
     *(PPOI, SQUID, SUBGRAPH, PONDER, ENVIO, JSON, EVM, MESSAGING, BROADCASTERS, HTTP, JSONRPC)
 )
@@ -32,33 +29,32 @@ def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
     for kind in dict.fromkeys(kinds):
         if kind not in PROTOCOLS:
             try:
-                PROTOCOLS.add(load_protocol(kind, PROTOCOLS))
+                PROTOCOLS.add(load_protocol(kind))
             except PluginError as error:
                 errors[kind] = str(error)
     return errors
 
 
 def configurable_services() -> list[Service]:
-    """Every service that has a protocol, in the configuration's order."""
-    answers = list(dict.fromkeys(each.answer for each in PROTOCOLS))
-    having = (service for service in SERVICES if service.answer in answers)
-    return sorted(having, key=lambda service: answers.index(service.answer))
+    """Every service that has a protocol, in the report's order."""
+    answers = {protocol.answer for protocol in PROTOCOLS}
+    return [service for service in SERVICES if service.answer in answers]
 
 
 def kinds_for(service: Service) -> list[Protocol[KindTable]]:
     """The protocols that a service can be configured with by ``kind``."""
-    return [each for each in all_kinds() if each.answer is service.answer]
+    return [protocol for protocol in all_kinds() if protocol.answer is service.answer]
 
 
 def all_kinds() -> list[Protocol[KindTable]]:
     """The protocols that a service of the operator's own can be configured with."""
-    return [each for each in PROTOCOLS if isinstance(each, Protocol)]
+    return [protocol for protocol in PROTOCOLS if isinstance(protocol, Protocol)]
 
 
 def own_table_for(service: Service) -> OwnTableProtocol | None:
     """The protocol whose table a service has, if it is not configured by ``kind``."""
-    own = (each for each in PROTOCOLS if isinstance(each, OwnTableProtocol) and each.answer is service.answer)
-    return next(own, None)
+    own = [protocol for protocol in PROTOCOLS if isinstance(protocol, OwnTableProtocol)]
+    return next((protocol for protocol in own if protocol.answer is service.answer), None)
 
 
 def has_one_table(service: Service) -> bool:
@@ -69,4 +65,4 @@ def has_one_table(service: Service) -> bool:
 def protocol_of(table: SourceTable) -> AnyProtocol:
     if isinstance(table, KindTable):
         return PROTOCOLS[table.kind]
-    return next(each for each in PROTOCOLS if each.settings is type(table))
+    return next(protocol for protocol in PROTOCOLS if protocol.settings is type(table))

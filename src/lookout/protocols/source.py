@@ -1,21 +1,25 @@
-"""What a source is, and the one edge at which its failure becomes a value."""
+"""What a protocol and its sources are, and the one edge at which a source's failure becomes a value."""
 
+import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lookout.core.heads import Reading
-from lookout.core.model import Check, Failed, Found
+from lookout.core.model import Answer, Check, Failed, Found
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
+from lookout.protocols.tables import KindTable, SourceTable
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
 
+Settings = TypeVar("Settings", bound=KindTable)
 Now = Callable[[], int]  # milliseconds since 1970
 
 
-class Source(Protocol):
+class Source(typing.Protocol):
     """The adapter to one third party."""
 
     @property
@@ -34,7 +38,7 @@ class Source(Protocol):
         """
 
 
-class Endpoint(Protocol):
+class Endpoint(typing.Protocol):
     """A node that knows the head of its chain."""
 
     @property
@@ -59,6 +63,40 @@ class OneRequest:
 
     async def probe(self, session: "Session", _now: Now, /) -> Mapping[Check, Found]:
         return self.parse(await session.fetch(self.request))
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol(Generic[Settings]):
+    """One request and its answer. Any service whose answers are of this kind can be configured with it."""
+
+    name: str
+    answer: type[Answer]
+    settings: type[Settings]
+    request: Callable[[Settings], Request]
+    parse: Callable[[bytes, Settings], Found]
+    """ProbeFailed for what is not exactly as expected."""
+    source: Callable[[OneRequest, Settings], Source] = lambda one, _: one
+    """Makes the source of that request, where a probe takes more."""
+
+    def sources(self, service: str, settings: Settings, _seen: SeenBroadcasters) -> tuple[Source, ...]:
+        check = Check(service, settings.chain)
+        parse = self.parse
+        one = OneRequest(check.name, (check,), self.request(settings), lambda body: {check: parse(body, settings)})
+        return (self.source(one, settings),)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTableProtocol:
+    """A protocol that takes more than one request and its answer, with a table of its own and no ``kind``."""
+
+    name: str
+    answer: type[Answer]
+    settings: type[SourceTable]
+    sources: Callable[[str, Any, SeenBroadcasters], tuple[Source, ...]]
+    """Given the service's name, the settings, and what was seen for it before a restart (M7)."""
+
+
+AnyProtocol = Protocol[Any] | OwnTableProtocol
 
 
 async def observe(source: Source, session: "Session", now: Now) -> Mapping[Check, Found]:

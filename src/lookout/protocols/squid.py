@@ -6,7 +6,7 @@ from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, graphql_answer, open_value, query, table
 from lookout.protocols.client.request import Request
 from lookout.protocols.lists import ListTable
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Protocol
 
 # The height alone: older servers refuse a query that names the other fields.
 QUERY: Final = query("{ squidStatus { height } }")

@@ -1,8 +1,6 @@
 """The Graph: a subgraph's own ``_meta``, or an index node asked about one deployment.
 
-``hasIndexingErrors``, ``health`` and ``fatalError`` are not asked for. They say why a subgraph may have stopped, and
-the row is about how far it is: the answer was understood, its block number is true, and a subgraph that failed for good
-stays at its block, so that its lag says so. To call it unreachable would be wrong.
+A subgraph that failed for good stays at its block, and its lag says so: its errors are not asked for.
 """
 
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ from lookout.protocols.answers import count, decimal, entries, graphql_answer, q
 from lookout.protocols.client.failure import not_understood
 from lookout.protocols.client.request import Request
 from lookout.protocols.lists import CompleteTable, ListTable
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Protocol
 
 _META_QUERY: Final = query("{ _meta { block { number } } }")
 _NO_BLOCK: Final = "no latest block of one chain"

@@ -1,7 +1,7 @@
 """The tables of the configuration that name what is watched."""
 
 from lookout.base.setting_types import ChainId, Natural, Url
-from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.request import AccessTable
 
 
 class SourceTable(AccessTable, frozen=True):

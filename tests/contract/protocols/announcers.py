@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from lookout.protocols.broadcasters.announcements import is_signed, read_claim
-from lookout.protocols.broadcasters.seen import Announcement
+from lookout.protocols.broadcasters.announcements import Announcement, is_signed, read_claim
 from tests.builders import NOON
 from tests.contract.protocols.recorded import recorded
 

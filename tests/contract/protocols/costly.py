@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from lookout.protocols.answers import MOST_VALUES
-from lookout.protocols.broadcasters.source import LIMIT_BYTES, MOST_MESSAGES
+from lookout.protocols.broadcasters.source import LIMIT_BYTES
 from lookout.protocols.client.request import MIB
-from lookout.protocols.corpus import SHAPES, listed, places, replaced, tabled
+from lookout.protocols.conformance import SHAPES, listed, places, replaced
 from tests.contract.protocols.recorded import PARSERS, recorded
 
 _PLACE: Final = "where it goes"
@@ -24,10 +24,17 @@ def costly_answers(parser: str, shape: str) -> Iterator[bytes]:
         start, end = json.dumps(replaced(recording, wanted, _PLACE)).encode().split(json.dumps(_PLACE).encode())
         room = limit_of(parser) - len(start) - len(end)
         yield start + listed(shape, room) + end
-        yield start + listed(shape, room, most_of(parser, shape)) + end  # so many that none more would be opened
+        yield (
+            start + listed(shape, min(room, most_of(shape) * (len(SHAPES[shape]) + 1))) + end
+        )  # so many that none more would be opened
         yield start + tabled(shape, room) + end
 
 
-def most_of(parser: str, shape: str) -> int:
+def most_of(shape: str) -> int:
     values = 1 + sum(map(SHAPES[shape].count, (b",", b"[", b"{")))
-    return min((MOST_VALUES - 1_000) // values, MOST_MESSAGES if parser in ("store", "relay") else MOST_VALUES)
+    return (MOST_VALUES - 1_000) // values
+
+
+def tabled(shape: str, size: int) -> bytes:
+    one = SHAPES[shape]
+    return b"{" + b",".join(b'"%06x":%b' % (n, one) for n in range((size - 2) // (len(one) + 10))) + b"}"

@@ -13,13 +13,11 @@ from lookout.core.causes import OWN_CAUSES
 from lookout.core.completeness.asks import Listed, Receipt
 from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Failed, Nothing
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.broadcasters.sightings import Sightings
+from lookout.protocols.broadcasters.seen import SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.corpus import AWKWARD, encode, replaced, without
-from lookout.protocols.evm import Block
+from lookout.protocols.conformance import AWKWARD, encode, replaced, without
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
 
@@ -72,10 +70,10 @@ def is_legal(outcome: object) -> bool:
             return (cursor is None or bool(urlencode({"cursor": cursor}))) and is_legal(messages)
         case Nothing(cause):
             return cause in OWN_CAUSES
+        case Reading(_, height, block_at):
+            return _is_count(height) and _is_count(block_at) and block_at < _LAST_YEAR_MS
         case msgspec.Struct():  # an answer
             return all(map(_is_count, msgspec.structs.astuple(outcome)))
-        case Block(height, at):
-            return _is_count(height) and _is_count(at) and Reading(NOON, height, at).block_at < _LAST_YEAR_MS
         case Listed(transactions, entries):
             return _is_count(entries) and all(map(_HASH.fullmatch, transactions))
         case Receipt(block, has_event):

@@ -7,16 +7,15 @@ from typing import Final
 
 from lookout.protocols import evm, messaging, ppoi
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
-from lookout.protocols.client.access import DIRECT
-from lookout.protocols.http import HttpTable
-from lookout.protocols.json_pointer import JsonTable
-from lookout.protocols.jsonrpc import JsonRpcTable
+from lookout.protocols.client.request import DIRECT
+from lookout.protocols.evm import EventFilter, parse_logs, parse_receipt
+from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.lists import CompleteTable, TransactionList, parse_list
-from lookout.protocols.logs import EventFilter, parse_logs, parse_receipt
-from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.source import Protocol
 from lookout.protocols.subgraph import SubgraphTable
 from lookout.protocols.tables import KindTable
+from tests.builders import NOON
 
 # What the recorded logs, receipt and list are of, and the blocks of the logs.
 SHIELD: Final = "0x3a5b9dc26075a3801a6ddccf95fec485bb7500a91b44cec1add984c21ee6db3b"
@@ -79,7 +78,7 @@ PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "node": (parser_of(KIND_TABLES["node"]), "evm-block-number.json"),
     "http": (parser_of(KIND_TABLES["http"]), "http-relayer.json"),
     "JSON-RPC": (parser_of(KIND_TABLES["JSON-RPC"]), "jsonrpc-entry-points.json"),
-    "head": (evm.parse_block, "evm-block.json"),
+    "head": (partial(evm.parse_block, at=NOON), "evm-block.json"),
     "chain id": (evm.parse_chain_id, "evm-chain-id.json"),
     "logs": (partial(parse_logs, of=EVENTS, first=FIRST, last=LAST), "evm-logs.json"),
     "receipt": (partial(parse_receipt, of=EVENTS, transaction=TRANSACTION), "evm-receipt.json"),

@@ -15,18 +15,15 @@ from lookout.base.certificates import extract_certificates, trust_only
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.monitor.sources import sources_of
-from lookout.protocols.broadcasters.protocol import BROADCASTERS
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
-from lookout.protocols.client.access import DIRECT, AccessTable
-from lookout.protocols.client.connector import MOST_BESIDES_BODY
+from lookout.protocols.broadcasters.source import BROADCASTERS
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.request import DIRECT, AccessTable, Request
 from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.protocol import AnyProtocol
 from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.source import AnyProtocol
 from tests.builders import NOON
 from tests.contract.protocols.proxies import a_proxy, basic
-from tests.contract.protocols.test_floods import CONTINUE, HINTS, MOST_TAKEN, Flood
 from tests.contract.protocols.upstreams import (
     Asked,
     Conversation,
@@ -261,69 +258,3 @@ async def test_a_proxy_that_is_asked_for_a_plain_answer_may_refuse_it(http_code:
 )
 async def test_a_proxy_that_cannot_be_reached_is_named_as_the_cause(proxy: str, reason: str, scheme: str) -> None:
     assert await ask_once(f"{scheme}://{NOWHERE}", proxy=proxy) == reason
-
-
-@pytest.mark.clause("M3", "M6")
-@pytest.mark.parametrize("new_loop", LOOPS)
-@pytest.mark.parametrize(
-    ("flood", "reasons"),
-    [
-        pytest.param(lambda: Flood(b"", CONTINUE), {"bad_http: too many interim answers"}, id="being asked to go on"),
-        pytest.param(lambda: Flood(b"", HINTS), {"bad_http: too many interim answers"}, id="hints"),
-        pytest.param(
-            lambda: Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            {f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body"},
-            id="a head of long fields",
-        ),
-        pytest.param(
-            lambda: Flood(b"", CONTINUE, reads_first=False),
-            {
-                "bad_http: bytes that were not asked for",
-                "bad_http: too many interim answers",
-            },  # depending on which of the two is first
-            id="before it was asked",
-        ),
-        pytest.param(lambda: Flood(PASSED, b"x" * 8_000), {"tls: not TLS"}, id="in the place of TLS"),
-        pytest.param(
-            lambda: Flood(PASSED, b"\x16\x03\x03\x40\x00" + b"x" * 16_384),
-            {"tls: not TLS", "tls: handshake failed"},  # depending on where in a record TLS begins to read
-            id="records",
-        ),
-        pytest.param(lambda: Flood(b"HTTP/1.1 407 No\r\n\r\n", b"x"), {"proxy: refused with 407"}, id="a refusal"),
-    ],
-)
-def test_a_flood_from_a_proxy_is_left_unread(flood: Callable[[], Flood], reasons: set[str], new_loop: NewLoop) -> None:
-    async def converse(poured: Flood) -> bytes | str:
-        async with talking(poured) as proxy:
-            return await ask_once(f"https://{NOWHERE}", proxy=proxy)
-
-    poured = flood()
-    assert run(converse(poured), new_loop) in reasons
-    assert poured.taken < MOST_TAKEN
-
-
-@pytest.mark.parametrize("new_loop", LOOPS)
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        pytest.param(lambda: Flood(b"", CONTINUE), "bad_http: too many interim answers", id="interim answers"),
-        pytest.param(
-            lambda: Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            f"bad_http: over {MOST_BESIDES_BODY} bytes besides the body",
-            id="a head of long fields",
-        ),
-        pytest.param(lambda: Flood(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", CONTINUE), b"{}", id="after it"),
-    ],
-)
-def test_a_flood_through_a_tunnel_is_left_unread_too(
-    answer: Callable[[], Flood], found: bytes | str, trust: Callable[[str], Trust], new_loop: NewLoop
-) -> None:
-    tls, ca_file, _ = trust(NOWHERE)
-
-    async def converse(poured: Flood) -> bytes | str:
-        async with talking(poured, tls) as url, a_proxy(leads_to=url) as (proxy, _):
-            return await ask_once(f"https://{NOWHERE}", ca_file=ca_file, proxy=proxy)
-
-    poured = answer()
-    assert run(converse(poured), new_loop) == found
-    assert poured.taken < MOST_TAKEN

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lookout.protocols.broadcasters.addresses import decode_bech32m, viewing_key
-from lookout.protocols.broadcasters.announcements import is_answer
-from lookout.protocols.broadcasters.seen import Announcement
+from lookout.protocols.broadcasters.announcements import Announcement, decode_bech32m, is_answer, viewing_key
 from tests.builders import NOON
 from tests.contract.protocols.announcers import (
     VECTORS,

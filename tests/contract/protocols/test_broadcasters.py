@@ -216,11 +216,6 @@ def test_each_chain_is_asked_for_on_its_own_and_one_that_fails_fails_alone() -> 
             "not_understood: paginationCursor",
             id="a number for a cursor",
         ),
-        pytest.param(
-            (200, a_page(a_message(1), cursor="x" * 1_001)),
-            "not_understood: paginationCursor",
-            id="a cursor that nobody can keep",
-        ),
         pytest.param((200, b"<html>"), "not_json: HTML or XML", id="a page for people"),
     ],
 )

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from lookout.protocols.conformance import assert_conforms
-from lookout.protocols.protocol import AnyProtocol, Protocol
 from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.source import AnyProtocol, Protocol
 from tests.contract.protocols.recorded import KIND_TABLES, PARSERS, recorded
 
 # What each of the others makes of hostile answers is in test_garbage.py.

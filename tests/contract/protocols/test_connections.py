@@ -7,14 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-import aiohttp
 import pytest
 
 from lookout.demo.sim.server import CERTIFICATE, load_or_make
-from lookout.protocols.client.connector import PIECE_BYTES, Connector
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.client.request import DIRECT, AccessTable, Request
+from lookout.protocols.client.session import open_session
 
 HEAD: Final = b"HTTP/1.1 200 OK\r\n"
 ANSWERS: Final = 3
@@ -70,16 +68,10 @@ async def a_server(answers: list[list[bytes]], tls: ssl.SSLContext | None) -> As
 async def test_answers_are_whole_and_each_comes_on_a_connection_of_its_own(parts, is_tls: bool, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     bodies = [body_of(number) for number in range(ANSWERS)]
     tls = load_or_make(tmp_path, "127.0.0.1") if is_tls else None
-    trusting = ssl.create_default_context(cafile=tmp_path / CERTIFICATE) if is_tls else True
-    async with (
-        a_server([parts(body) for body in bodies], tls) as (url, connections),
-        aiohttp.ClientSession(connector=Connector(ssl=trusting), auto_decompress=False) as http,
-    ):
-        session = Session(http, 5)
-        found = [await session.fetch(Request("GET", url)) for _ in bodies]
-    times = len(found[0]) // len(bodies[0])
-    assert times * len(bodies[0]) > PIECE_BYTES or times == 1
-    assert found == [body * times for body in bodies]
+    access = AccessTable(ca_file=(tmp_path / CERTIFICATE).read_text()) if is_tls else DIRECT
+    async with a_server([parts(body) for body in bodies], tls) as (url, connections), open_session(5) as session:
+        found = [await session.fetch(Request("GET", url, access)) for _ in bodies]
+    assert found == [body * (len(found[0]) // len(body)) for body in bodies]
     assert len(connections) == ANSWERS
 
 

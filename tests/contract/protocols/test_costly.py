@@ -7,7 +7,7 @@ import pytest
 
 from lookout.protocols.answers import MOST_VALUES
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.corpus import listed, replaced
+from lookout.protocols.conformance import listed, replaced
 from tests.contract.protocols.recorded import PARSERS, recorded
 
 # A table in each recorded answer that may have more in it than is asked for.

@@ -10,7 +10,7 @@ from lookout.core.model import Blocks, Check, Failed
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.evm import EVM, Block, EvmEndpoint, parse_block, parse_block_number, parse_chain_id
+from lookout.protocols.evm import EVM, EvmEndpoint, parse_block, parse_block_number, parse_chain_id
 from lookout.protocols.source import Source, observe
 from lookout.protocols.tables import KindTable
 from tests.builders import MINUTE, NOON
@@ -23,7 +23,7 @@ BLOCK = b'{"jsonrpc":"2.0","id":2,"result":{"number":"0x10","timestamp":"0x20"}}
 @pytest.mark.clause("M8")
 def test_recorded_answers_give_a_chain_and_a_block() -> None:
     assert parse_chain_id(recorded("evm-chain-id.json")) == 42161
-    assert parse_block(recorded("evm-block.json")) == Block(0x14E2A3F, 0x6AF8E35E * 1000)
+    assert parse_block(recorded("evm-block.json"), NOON) == Reading(NOON, 0x14E2A3F, 0x6AF8E35E * 1000)
 
 
 @pytest.mark.clause("M8", "R10")
@@ -58,7 +58,7 @@ def test_recorded_answers_give_a_chain_and_a_block() -> None:
 )
 def test_what_is_no_block_fails(body: bytes, reason: str) -> None:
     with pytest.raises(ProbeFailed) as caught:
-        parse_block(body)
+        parse_block(body, NOON)
     assert caught.value.reason == reason
 
 

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
-from lookout.protocols.client.exhaustion import can_open_files, has_free_port, own_fault
-from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, can_open_files, has_free_port, own_fault
 from lookout.protocols.client.request import MIB, Request
 from lookout.protocols.client.session import open_session
 from tests.contract.protocols.upstreams import saying, talking
@@ -95,7 +94,6 @@ def an_error(number: int) -> OSError:
         pytest.param(an_error(errno.EADDRNOTAVAIL), "ports", id="no port left"),
         pytest.param(MemoryError(), "memory", id="Python has no memory left"),
         pytest.param(caused(MemoryError()), "memory", id="no memory left, inside a library"),
-        pytest.param(zlib.error("Error -4 while decompressing data"), "memory", id="zlib has no memory left"),
         pytest.param(socket.gaierror(socket.EAI_MEMORY, ""), "memory", id="the resolver has no memory left"),
         pytest.param(socket.gaierror(socket.EAI_AGAIN, ""), "descriptors", id="a name, without descriptors"),
         pytest.param(ssl.SSLError("no issuer"), "descriptors", id="a certificate, without descriptors"),

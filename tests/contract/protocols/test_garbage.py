@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.corpus import ABSURD
-from lookout.protocols.protocol import Protocol
+from lookout.protocols.conformance import ABSURD
 from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.source import Protocol
 from tests.builders import NOON
 from tests.contract.protocols.announcers import VECTORS, read_announcement
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers

@@ -16,7 +16,6 @@ from lookout.protocols.answers import MOST_VALUES, decode, result_of
 from lookout.protocols.client.failure import (
     HttpCodeFailed,
     ProbeFailed,
-    ProxyRefusedFailed,
     TooLongFailed,
     WrongChainFailed,
     asks_for_less,
@@ -235,7 +234,7 @@ def test_a_failure_that_a_smaller_range_may_help_against(failure: ProbeFailed) -
         pytest.param(HttpCodeFailed(500), id="an error of the server"),
         pytest.param(HttpCodeFailed(503), id="a server that is down"),
         pytest.param(HttpCodeFailed(302, "redirect"), id="a redirect"),
-        pytest.param(ProxyRefusedFailed(400), id="a proxy that refuses"),
+        pytest.param(ProbeFailed("proxy", "refused with 400"), id="a proxy that refuses"),
         pytest.param(WrongChainFailed(56, 1), id="another chain"),
         pytest.param(ProbeFailed("timeout", "connect"), id="no connection in time"),
         *(

@@ -8,12 +8,10 @@ import msgspec
 import pytest
 
 from lookout.core.completeness.asks import Log, Receipt
-from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import MIB
+from lookout.protocols.client.request import MIB, AccessTable
 from lookout.protocols.client.session import open_session
-from lookout.protocols.evm import EvmEndpoint
-from lookout.protocols.logs import EventFilter, parse_logs, parse_receipt
+from lookout.protocols.evm import EventFilter, EvmEndpoint, parse_logs, parse_receipt
 from tests.builders import MINUTE, NOON
 from tests.contract.protocols.recorded import EVENTS, FIRST, LAST, OTHER_TRANSACTION, SHIELD, TRANSACTION, recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering

@@ -1,15 +1,11 @@
 """Broadcasters through the relay of a node that is a real server on loopback."""
 
-import asyncio
 import json
-from typing import Any, NoReturn, cast
+from typing import Any
 
 import pytest
 
 from lookout.core.model import Failed, Members, Nothing
-from lookout.protocols.broadcasters.source import RelayBroadcasters
-from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.client.request import Request
 from tests.builders import MINUTE, NOON, SECOND
 from tests.contract.protocols.announcers import a_message, broadcaster
 from tests.contract.protocols.listener import ONE, POLYGON, probes
@@ -71,30 +67,6 @@ def test_silence_is_no_evidence_either_if_the_probe_that_subscribed_found_nothin
     instants = (NOON, NOON + 30 * SECOND, NOON + 60 * SECOND)
     found, _, _ = probes(lambda asked: next(replies)(asked), *instants, via="relay", members=listed)
     assert found == [{ONE: Failed("http_status: 500")}, {ONE: Nothing("still_reading")}, {ONE: Members(0, 1)}]
-
-
-class ReadOnce:
-    """The session of a node that has one message for its first reader."""
-
-    timeout_s = 10
-
-    def __init__(self) -> None:
-        self._bodies = iter((json.dumps([a_message(1)]).encode(), b"[]"))
-
-    async def fetch(self, _request: Request) -> bytes:
-        return next(self._bodies)
-
-
-@pytest.mark.clause("M12", "M7")
-def test_what_a_cancelled_probe_read_from_a_relay_is_noted_by_the_next() -> None:
-    source, session = RelayBroadcasters("broadcasters", BroadcastersTable("http://w", (1,))), cast("Any", ReadOnce())
-
-    def cancel() -> NoReturn:
-        raise asyncio.CancelledError
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(source.probe(session, cancel))
-    assert asyncio.run(source.probe(session, lambda: NOON)) == {ONE: Members(1, 1)}
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from lookout.core.model import Check, Failed, Found, Responding
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.http import HttpTable
-from lookout.protocols.jsonrpc import JsonRpcTable
+from lookout.protocols.generic import HttpTable, JsonRpcTable
 from lookout.protocols.registry import protocol_of
 from lookout.protocols.source import observe
 from lookout.protocols.tables import KindTable
@@ -85,10 +84,6 @@ def test_what_an_http_answer_has_to_hold(body: bytes, keys: dict[str, Any], expe
         (b"3.0", 3, False),
         (b"3.0", "3.0", False),
         (b"3e0", 3, False),
-        (b"1" + b"0" * 30, 10**30, True),
-        (b"-1" + b"0" * 30, str(-(10**30)), True),
-        (b"1" + b"0" * 29 + b"1", 10**30, False),
-        (b"1" + b"0" * 30 + b".0", 10**30, False),
         (b"true", True, True),
         (b"true", "true", True),
         (b'"true"', True, True),

@@ -11,9 +11,7 @@ from lookout.monitor.sources import sources_of
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.http import HttpTable
-from lookout.protocols.json_pointer import JsonTable
-from lookout.protocols.jsonrpc import JsonRpcTable
+from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.subgraph import SubgraphTable

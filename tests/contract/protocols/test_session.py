@@ -11,9 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from lookout.core.model import Blocks, Check, Failed
-from lookout.protocols.client.access import AccessTable
-from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
-from lookout.protocols.client.request import MIB, Request, below
+from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
+from lookout.protocols.client.request import MIB, AccessTable, Request, below
 from lookout.protocols.client.session import open_session
 from lookout.protocols.source import OneRequest, observe
 from tests.builders import INDEXER, NOON
@@ -28,7 +27,6 @@ from tests.contract.protocols.upstreams import (
     silence_before_reading,
     talking,
 )
-from tests.exhaustion import without_threads
 
 TIMEOUT_S = 0.3
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -271,28 +269,11 @@ async def test_a_failure_is_found_for_every_check() -> None:
     assert found == dict.fromkeys((INDEXER, Check("indexer", 5)), Failed("refused"))
 
 
+@pytest.mark.clause("M11")
 async def test_a_bug_is_not_a_failed_probe() -> None:
     async with answering(lambda _: (200, b"seven")) as (url, _), open_session(20) as session:
         with pytest.raises(ValueError, match="seven"):
             await observe(source_at(url), session, lambda: NOON)
-
-
-@pytest.mark.clause("M11")
-@pytest.mark.parametrize("length", [10, MIB], ids=["a short answer", "a long one, in a thread of its own"])
-async def test_a_bug_in_a_parser_is_not_a_lack_of_threads(length: int) -> None:
-    def parse() -> None:
-        raise RuntimeError("a bug")
-
-    async with open_session(20) as session:
-        with pytest.raises(RuntimeError, match="a bug"):
-            await session.parse(b" " * length, parse)
-
-
-@pytest.mark.clause("M17")
-async def test_a_long_answer_that_no_thread_is_left_for_is_a_fault_of_our_own() -> None:
-    async with open_session(20) as session:
-        with without_threads(), pytest.raises(OwnFault, match="no thread left"):
-            await session.parse(b" " * MIB, lambda: None)
 
 
 @pytest.mark.clause("M6")

@@ -8,7 +8,7 @@ from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.monitor.sources import seen_by, sources_of
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
-from lookout.protocols.client.resolver import ThreadPerLookup
+from lookout.protocols.client.session import ThreadPerLookup
 
 
 @pytest.mark.clause("M8")

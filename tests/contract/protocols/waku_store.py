@@ -18,16 +18,11 @@ class Store:
     def __init__(self, messages: Iterable[dict[str, Any]] = (), *, page_size: int = 1) -> None:
         self.messages = list(messages)
         self._page_size = page_size
-        self._restarts = 0
-
-    def restart(self) -> None:
-        """No cursor from before is known any more."""
-        self._restarts += 1
 
     def __call__(self, asked: Asked) -> Reply:
         query = query_of(asked)
         kept = sorted(self.messages, key=lambda message: message["timestamp"], reverse=True)
-        cursors = [f"0x{self._restarts}-{number}" for number in range(len(kept))]
+        cursors = [f"0x{number}" for number in range(len(kept))]
         cursor = query.get("cursor")
         if cursor is not None and cursor not in cursors:
             return 400, b"Problem parsing cursor"

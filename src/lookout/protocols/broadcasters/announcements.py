@@ -1,19 +1,29 @@
-"""Fee announcements, with which every broadcaster says that it is there: a payload in, a verified announcement out."""
+"""Fee announcements, with which every broadcaster says that it is there: a payload in, a verified announcement out.
+
+A broadcaster's address is bech32m with the prefix ``0zk``, and holds the key that signs its announcements.
+"""
 
 import base64
 import binascii
+from functools import lru_cache
 from typing import Final
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Raw, Struct
 
 from lookout.protocols.answers import count
-from lookout.protocols.broadcasters.addresses import viewing_key
-from lookout.protocols.broadcasters.seen import Announcement
 from lookout.protocols.client.failure import ProbeFailed
 
+PREFIX: Final = "0zk"
+ADDRESS_LENGTH: Final = 127
+_CHARACTERS: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+_GENERATORS: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+_BECH32M: Final = 0x2BC830A3
+_CHECKSUM_LENGTH: Final = 6
+# version, master public key, network id, viewing public key
+_VERSION: Final = 1
+_ADDRESS_BYTES: Final = 1 + 32 + 8 + 32
+_VIEWING_KEY: Final = slice(41, 73)
 FUTURE_TOLERANCE_MS: Final = 60_000
 # In base64, before anything is done with it. Of the real ones, those with the fees of 60 tokens take 20 KB: a hundred
 # such fill a store's page, and one three times as long is still read.
@@ -21,11 +31,20 @@ LONGEST_PAYLOAD: Final = 65_536
 _LONGEST_IDENTIFIER: Final = 128  # it is remembered, and strangers choose it
 
 
+class Announcement(Struct, frozen=True, gc=False):
+    """What a broadcaster signed, and when its message says it was sent."""
+
+    address: str
+    identifier: str | None
+    sent_at: int
+    expires_at: int
+    available_wallets: int
+
+
 class Claim(Struct, frozen=True, gc=False):
     """An announcement that its broadcaster may have signed, or somebody else."""
 
     announcement: Announcement
-    written_address: str
     signature: bytes
     signed: bytes
 
@@ -66,16 +85,18 @@ def read_claim(payload: str, sent_at: int) -> Claim | None:
         return None
     if fees.identifier is not None and len(fees.identifier) > _LONGEST_IDENTIFIER:
         return None
-    address = fees.railgun_address
-    announcement = Announcement(
-        address.lower(), fees.identifier, min(sent_at, expires_at), expires_at, available_wallets
-    )
-    return Claim(announcement, address, signature, signed)
+    address = fees.railgun_address.lower()
+    announcement = Announcement(address, fees.identifier, min(sent_at, expires_at), expires_at, available_wallets)
+    return Claim(announcement, signature, signed)
 
 
 def is_signed(claim: Claim) -> bool:
     """Whether the address in it signed it. This takes longer than all the rest."""
-    key = viewing_key(claim.written_address)
+    # What checks signatures takes 7 MB, and servers, which read the configuration too, do without it.
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    key = viewing_key(claim.announcement.address)
     if key is None:
         return False
     try:
@@ -97,3 +118,55 @@ def is_answer(announcement: Announcement, at: int, fresh_ms: int, expiry_margin_
         and announcement.expires_at >= at + expiry_margin_ms
         and announcement.available_wallets > 0
     )
+
+
+def viewing_key(address: str) -> bytes | None:
+    """The 32 bytes of the viewing public key; None for anything that is not an address."""
+    return _viewing_key(address) if len(address) == ADDRESS_LENGTH else None
+
+
+@lru_cache(maxsize=4096)  # the same few announce themselves four times a minute
+def _viewing_key(address: str) -> bytes | None:
+    content = decode_bech32m(PREFIX, address)
+    if content is None or len(content) != _ADDRESS_BYTES or content[0] != _VERSION:
+        return None
+    return content[_VIEWING_KEY]
+
+
+def decode_bech32m(prefix: str, text: str) -> bytes | None:
+    """The bytes that the text stands for, if its prefix and checksum are right.
+
+    Of any length: an address is longer than the 90 characters for which the checksum was made.
+    """
+    if text not in (text.lower(), text.upper()):  # never mixed
+        return None
+    text = text.lower()
+    values = [_CHARACTERS.find(character) for character in text[len(prefix) + 1 :]]
+    if not text.startswith(prefix + "1") or len(values) < _CHECKSUM_LENGTH or -1 in values:
+        return None
+    expanded = [*(ord(character) >> 5 for character in prefix), 0, *(ord(character) & 31 for character in prefix)]
+    if _checksum([*expanded, *values]) != _BECH32M:
+        return None
+    return _bytes_of(values[:-_CHECKSUM_LENGTH])
+
+
+def _checksum(values: list[int]) -> int:
+    remainder = 1
+    for value in values:
+        top = remainder >> 25
+        remainder = (remainder & 0x1FFFFFF) << 5 ^ value
+        for bit, generator in enumerate(_GENERATORS):
+            if top >> bit & 1:
+                remainder ^= generator
+    return remainder
+
+
+def _bytes_of(values: list[int]) -> bytes | None:
+    """Groups of five bits as bytes; what is left over is less than a group, and zero."""
+    number = 0
+    for value in values:
+        number = number << 5 | value
+    length, left_over = divmod(len(values) * 5, 8)
+    if left_over >= 5 or number & ((1 << left_over) - 1):
+        return None
+    return (number >> left_over).to_bytes(length, "big")

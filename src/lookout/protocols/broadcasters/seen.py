@@ -1,20 +1,13 @@
-"""What was seen of broadcasters, in the form in which it is stored."""
+"""What was seen of broadcasters: who announces on each chain, and how many of them answer."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
 
-from lookout.protocols.broadcasters.unread import Unread
-
-
-class Announcement(Struct, frozen=True, gc=False):
-    """What a broadcaster signed, and when its message says it was sent."""
-
-    address: str
-    identifier: str | None
-    sent_at: int
-    expires_at: int
-    available_wallets: int
+from lookout.core.model import Members
+from lookout.protocols.broadcasters.announcements import Announcement, is_answer, is_from_the_future
+from lookout.protocols.broadcasters.table import BroadcastersTable
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -30,7 +23,95 @@ class SeenBroadcasters(Struct, frozen=True):
 
     sightings: tuple[Sighting, ...] = ()
     asked_at: dict[int, int] = {}  # by chain: when the store last answered
-    unread: dict[int, Unread] = {}  # by chain: what of the time before that is still to be read
 
 
 NOTHING_SEEN: Final = SeenBroadcasters()
+
+# An address alone for a configured member, whatever its identifiers; otherwise with its identifier.
+Identity = tuple[str, str | None]
+
+
+class Sightings:
+    """The newest verified announcement of each monitored broadcaster.
+
+    Only as many are kept as can be monitored. That loses nothing: who is pushed out was seen before all that stay, and
+    stays behind them until seen again. So a flood of strangers takes no memory.
+    """
+
+    def __init__(self, settings: BroadcastersTable, seen: Iterable[Sighting] = ()) -> None:
+        self._limit = settings.limit
+        self._seen_ms = round(settings.seen_s * 1000)
+        self._fresh_ms = round(settings.fresh_s * 1000)
+        self._expiry_margin_ms = round(settings.expiry_margin_s * 1000)
+        self._members = {
+            chain_id: frozenset(map(str.lower, settings.members.get(str(chain_id), ()))) for chain_id in settings.chains
+        }
+        self._newest: dict[int, dict[Identity, Announcement]] = {chain_id: {} for chain_id in settings.chains}
+        for sighting in sorted(seen, key=lambda sighting: sighting.announcement.expires_at):
+            if sighting.chain_id in self._newest:
+                self._keep(sighting.chain_id, sighting.announcement)
+
+    def __iter__(self) -> Iterator[Sighting]:
+        for chain_id, newest in self._newest.items():
+            for announcement in newest.values():
+                yield Sighting(chain_id, announcement)
+
+    def is_news(self, chain_id: int, announcement: Announcement, at: int) -> bool:
+        """Whether to note it may change anything. One of the future, or of too long ago, does not."""
+        identity = self._identity(chain_id, announcement)
+        if identity is None or not self._counts(announcement, at):
+            return False
+        known = self._newest[chain_id].get(identity)
+        if known is None or is_from_the_future(known, at):
+            return True
+        return announcement != known and self._is_later(announcement, known, at)
+
+    def note(self, chain_id: int, announcement: Announcement, at: int) -> None:
+        """Take a verified announcement, if it is news."""
+        if not self.is_news(chain_id, announcement, at):
+            return
+        # After a clock was set back, what was seen before it must not stand in the way of what is seen now.
+        newest = self._newest[chain_id].items()
+        self._newest[chain_id] = {identity: seen for identity, seen in newest if not is_from_the_future(seen, at)}
+        self._keep(chain_id, announcement)
+
+    def members(self, chain_id: int, at: int) -> Members:
+        """How many broadcasters are monitored on the chain, and how many of them answer at this instant."""
+        counted = [announcement for announcement in self._newest[chain_id].values() if self._counts(announcement, at)]
+        responding = sum(self._is_answer(announcement, at) for announcement in counted)
+        return Members(responding, len(self._members[chain_id]) or len(counted))
+
+    def _counts(self, announcement: Announcement, at: int) -> bool:
+        return announcement.sent_at >= at - self._seen_ms and not is_from_the_future(announcement, at)
+
+    def _is_later(self, announcement: Announcement, known: Announcement, at: int) -> bool:
+        """Whether it takes the place of what is known of its broadcaster.
+
+        The later expiry is the later announcement's. It is signed and the instant of sending is not: anybody could
+        send an earlier one again as if it were the newest. Only once the known one no longer counts as an answer, the
+        instant decides: a broadcaster may have been told to let its fees expire sooner. For the same reason it decides
+        if the other one is too old to be an answer: older pages are read after newer ones.
+        """
+        if announcement.expires_at > known.expires_at and announcement.sent_at >= at - self._fresh_ms:
+            return True
+        if announcement.expires_at < known.expires_at and self._is_answer(known, at):
+            return False
+        return announcement.sent_at >= known.sent_at
+
+    def _is_answer(self, announcement: Announcement, at: int) -> bool:
+        return is_answer(announcement, at, self._fresh_ms, self._expiry_margin_ms)
+
+    def _keep(self, chain_id: int, announcement: Announcement) -> None:
+        newest, identity = self._newest[chain_id], self._identity(chain_id, announcement)
+        if identity is None:
+            return
+        newest[identity] = announcement
+        if not self._members[chain_id] and len(newest) > self._limit:
+            del newest[min(newest, key=lambda seen: newest[seen].sent_at)]
+
+    def _identity(self, chain_id: int, announcement: Announcement) -> Identity | None:
+        """None if the chain has configured members, and this is not of one."""
+        members = self._members[chain_id]
+        if not members:
+            return announcement.address, announcement.identifier
+        return (announcement.address, None) if announcement.address in members else None

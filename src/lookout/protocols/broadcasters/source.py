@@ -7,46 +7,28 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
-from lookout.core.model import Check, Found, Nothing
+from lookout.core.model import Check, Found, Members, Nothing
 from lookout.protocols.answers import decode, entries, open_value, table
-from lookout.protocols.broadcasters.announcements import (
-    FUTURE_TOLERANCE_MS,
-    LONGEST_PAYLOAD,
-    Claim,
-    is_signed,
-    read_claim,
-)
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
-from lookout.protocols.broadcasters.sightings import Sightings
+from lookout.protocols.broadcasters.announcements import FUTURE_TOLERANCE_MS, Claim, is_signed, read_claim
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.broadcasters.unread import Unread, UnreadStretch, after_page, begin, begin_again
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.protocols.client.request import MIB, Request, at_most, below
-from lookout.protocols.client.turns import Turns
-from lookout.protocols.source import Now
+from lookout.protocols.source import Now, OwnTableProtocol, Source
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
 
 PAGE_SIZE: Final = 100
 MAX_PAGES: Final = 20  # a chain and probe
-# An announcement of many tokens' fees takes 20 KB, and a page has a hundred. More than a real network sends is not
-# worth the time it takes everybody else: the newest come first, and the next probe goes on.
+# An announcement of many tokens' fees takes 20 KB, and a page has a hundred.
 LIMIT_BYTES: Final = 3 * MIB
-MOST_BYTES_A_CHAIN: Final = 2 * LIMIT_BYTES
 # Strangers choose how long their messages are, but a network passes on none above 150 KB: so many fit in any case.
 SMALL_PAGE_SIZE: Final = 10
-MOST_MESSAGES: Final = 2_000  # in one answer; a relay's cache holds 50 unless its owner says otherwise
-# Signatures to be checked for a chain in a probe: as many as a relay's answer, or all pages of a store, may have
-# messages, so that among any number of forged ones the true ones are found. Only a store that gives more than it was
-# asked for is not read to its end.
-MOST_SIGNATURES: Final = MOST_MESSAGES
-_LONGEST_FIELD: Final = LONGEST_PAYLOAD + 2  # with its quotes
-_LONGEST_MESSAGE: Final = 2 * LONGEST_PAYLOAD
-_LONGEST_CURSOR: Final = 1_000  # it is remembered, and sent in an address; a real one is a hash
 _READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is for what was read last
 _NS_PER_MS: Final = 1_000_000
 _STILL_READING: Final = Nothing("still_reading")
@@ -62,10 +44,9 @@ class MessagePage(Struct, frozen=True, gc=False):
     messages: tuple[StoredMessage, ...]
     cursor: str | None
 
-    @property
-    def sent_from_at(self) -> int | None:
-        """When its oldest message was sent; they come in either order."""
-        return min((message.sent_at for message in self.messages), default=None)
+    def reaches_back_to(self, at: int) -> int:
+        """When its oldest message was sent, in whichever order they come; ``at`` if there is none before."""
+        return min((message.sent_at for message in self.messages), default=at)
 
 
 class BroadcastersSource:
@@ -75,130 +56,95 @@ class BroadcastersSource:
         self.name = name
         self.checks = tuple(Check(service, chain_id) for chain_id in settings.chains)
         self._settings = settings
-        self._topics = {settings.content_topic.replace("{chainId}", str(each)): each for each in settings.chains}
+        self._topics = {settings.content_topic.replace("{chainId}", str(chain)): chain for chain in settings.chains}
         self._sightings = Sightings(settings, seen.sightings)
         self._asked_at = {chain_id: at for chain_id, at in seen.asked_at.items() if chain_id in settings.chains}
-        self._unread = {chain_id: left for chain_id, left in seen.unread.items() if chain_id in settings.chains}
-        self._signatures_left: dict[int, int] = {}
 
     @property
     def seen(self) -> SeenBroadcasters:
         """What is to be kept, and given to the next source of this kind (M7)."""
-        unread = {chain_id: left for chain_id, left in self._unread.items() if left}
-        return SeenBroadcasters(tuple(self._sightings), dict(self._asked_at), unread)
+        return SeenBroadcasters(tuple(self._sightings), dict(self._asked_at))
 
     def _request(self, path: str, query: str = "", *, post: bytes | None = None) -> Request:
         url = below(self._settings.url, path, query)
         return Request("GET" if post is None else "POST", url, self._settings, post, LIMIT_BYTES)
 
-    def _begin_probe(self) -> None:
-        self._signatures_left = dict.fromkeys(self._settings.chains, MOST_SIGNATURES)
-
-    async def _note(self, messages: Iterable[StoredMessage], now: Now) -> None:
-        """Verify what is news, and remember it. That takes time, so others get their turn in between (M6)."""
-        turns = Turns()
+    async def _note(self, messages: Iterable[StoredMessage], at: int) -> None:
+        """Verify what is news, and remember it. Others get their turn after each message (M6)."""
         claims: list[tuple[int, Claim]] = []
         for message in messages:
             chain_id = self._topics.get(message.content_topic)
             if chain_id is not None and (claim := read_claim(message.payload, message.sent_at)) is not None:
                 claims.append((chain_id, claim))
-            await turns.end_if_over()
-        # Who is known comes before strangers, and news before what they make old. So most need no check at all.
-        claims.sort(key=lambda each: self._precedence(*each), reverse=True)
+            await asyncio.sleep(0)
+        # The newest first: what they make old needs no check.
+        claims.sort(key=lambda claimed: claimed[1].announcement.sent_at, reverse=True)
         for chain_id, claim in claims:
-            self._note_claim(chain_id, claim, now())
-            await turns.end_if_over()
-
-    def _precedence(self, chain_id: int, claim: Claim) -> tuple[bool, int]:
-        return self._sightings.is_known(chain_id, claim.announcement), claim.announcement.sent_at
-
-    def _note_claim(self, chain_id: int, claim: Claim, at: int) -> None:
-        if self._signatures_left[chain_id] and self._sightings.is_news(chain_id, claim.announcement, at):
-            self._signatures_left[chain_id] -= 1
-            if is_signed(claim):
+            if self._sightings.is_news(chain_id, claim.announcement, at) and is_signed(claim):
                 self._sightings.note(chain_id, claim.announcement, at)
+            await asyncio.sleep(0)
 
 
 class StoreBroadcasters(BroadcastersSource):
     """Asks a store for one chain's announcements.
 
     The newest page is the answer. What the store has besides, back to the last probe or, at first, for as long as
-    broadcasters stay monitored, is read while there is time, and by the next probes from there on.
+    broadcasters stay monitored, is read while there is time, up to MAX_PAGES.
     """
 
     def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         (self._chain_id,) = settings.chains
         super().__init__(f"{service} {self._chain_id}", service, settings, seen)
+        self._fresh_ms = round(settings.fresh_s * 1000)
+        self._seen_ms = round(settings.seen_s * 1000)
         self._page_size = PAGE_SIZE
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         read_until = asyncio.get_running_loop().time() + _READING_SHARE * session.timeout_s
         asked_at = now()
-        self._begin_probe()
+        since_at = self._since_at(asked_at)
         self._page_size = PAGE_SIZE
         async with at_most(session.timeout_s):
-            unread, read_bytes = await self._read_page(session, now, self._begin(asked_at))
-        self._asked_at[self._chain_id], self._unread[self._chain_id] = asked_at, unread
-        answered_at = now()
-        with suppress(TimeoutError):
+            page = await self._read_page(session, since_at, None)
+            at = now()
+            await self._note(page.messages, at)
+        self._asked_at[self._chain_id] = asked_at
+        reached_at = page.reaches_back_to(at)
+        # A failure here does not fail the probe, which has its answer. Nor does a clock that is set meanwhile: all is
+        # read as of the answer.
+        with suppress(TimeoutError, ProbeFailed, OwnFault):
             async with asyncio.timeout_at(read_until):
-                await self._read_older(session, answered_at, read_bytes)
-        return {self.checks[0]: self._found(answered_at)}
-
-    def _found(self, at: int) -> Found:
-        """Who is silent in what was read, may have announced itself in what is still to be read."""
+                for _ in range(MAX_PAGES - 1):
+                    if page.cursor is None:
+                        break
+                    older = await self._read_page(session, since_at, page.cursor)
+                    await self._note(older.messages, at)
+                    page, reached_at = older, min(reached_at, older.reaches_back_to(at))
+        # Who is silent in what was read, may have announced itself in what was not.
         members = self._sightings.members(self._chain_id, at)
-        fresh_from_at = at - round(self._settings.fresh_s * 1000)
-        left = self._unread[self._chain_id]
-        is_read = all(stretch.until_at is not None and stretch.until_at <= fresh_from_at for stretch in left)
-        return members if is_read or members.responding == members.monitored else _STILL_READING
+        is_read = page.cursor is None or reached_at <= at - self._fresh_ms
+        return {self.checks[0]: members if is_read or members.responding == members.monitored else _STILL_READING}
 
-    def _begin(self, at: int) -> Unread:
-        """All that is of interest, at first and after a clock was set back: by a clock that was ahead, what was left
-        looked too old to be read."""
-        asked_at, oldest_at = self._asked_at.get(self._chain_id), self._oldest_at(at)
+    def _since_at(self, at: int) -> int:
+        """All that is of interest, at first and after a clock was set back. Later what was sent since the last probe,
+        and for as long before it as announcements are fresh: stores learn of some messages late."""
+        oldest_at = max(0, at - self._seen_ms)
+        asked_at = self._asked_at.get(self._chain_id)
         if asked_at is None or asked_at > at + FUTURE_TOLERANCE_MS:
-            return begin((), oldest_at, oldest_at)
-        return begin(self._unread.get(self._chain_id, ()), max(oldest_at, min(asked_at, at)), oldest_at)
+            return oldest_at
+        return max(oldest_at, min(asked_at, at) - self._fresh_ms)
 
-    async def _read_older(self, session: "Session", at: int, read_bytes: int) -> None:
-        """A failure here is none of the probe's, which has its answer, and costs nothing of what was read before. Nor
-        does a clock that is set meanwhile: all is read as of the answer."""
-        for _ in range(MAX_PAGES - 1):
-            unread = self._unread[self._chain_id]
-            if not unread or read_bytes > MOST_BYTES_A_CHAIN:
-                return
-            try:
-                self._unread[self._chain_id], page_bytes = await self._read_page(session, lambda: at, unread)
-            except ProbeFailed:
-                self._unread[self._chain_id] = begin_again(unread)
-                return
-            except OwnFault:  # of the store it says nothing: it is read on from here
-                return
-            read_bytes += page_bytes
-
-    async def _read_page(self, session: "Session", now: Now, unread: Unread) -> tuple[Unread, int]:
-        """One page of the first stretch: what is left after it, and its bytes."""
-        body = await self._fetch_page(session, unread[0], self._oldest_at(now()))
-        page = parse_page(body)
-        await self._note(page.messages, now)
-        # A store may give messages of the future: nothing of it is read by that.
-        sent_from_at = None if page.sent_from_at is None else min(page.sent_from_at, now())
-        return after_page(unread, sent_from_at, page.cursor), len(body)
-
-    async def _fetch_page(self, session: "Session", stretch: UnreadStretch, oldest_at: int) -> bytes:
+    async def _read_page(self, session: "Session", since_at: int, cursor: str | None) -> MessagePage:
         """A page that is too long is asked for again as a small one, and so are those after it."""
-        with suppress(TooLongFailed):
-            return await session.fetch(self._query(stretch, oldest_at))
-        self._page_size = SMALL_PAGE_SIZE
-        return await session.fetch(self._query(stretch, oldest_at))
+        try:
+            body = await session.fetch(self._query(since_at, cursor))
+        except TooLongFailed:
+            self._page_size = SMALL_PAGE_SIZE
+            body = await session.fetch(self._query(since_at, cursor))
+        page = parse_page(body)
+        return replace(page, cursor=None) if page.cursor == cursor else page  # it would lead back to this page
 
-    def _oldest_at(self, at: int) -> int:
-        return at - round(self._settings.seen_s * 1000)
-
-    def _query(self, stretch: UnreadStretch, oldest_at: int) -> Request:
-        # Stores learn of some messages late: what a page has of the time before the stretch is taken along.
-        since_at = max(0, oldest_at, stretch.since_at - round(self._settings.fresh_s * 1000))
+    def _query(self, since_at: int, cursor: str | None) -> Request:
         (topic,) = self._topics
         fields = {
             "includeData": "true",
@@ -208,10 +154,8 @@ class StoreBroadcasters(BroadcastersSource):
             "pageSize": str(self._page_size),
             "ascending": "false",
         }
-        if stretch.cursor is not None:
-            fields["cursor"] = stretch.cursor
-        elif stretch.until_at is not None:
-            fields["endTime"] = str((stretch.until_at + 1) * _NS_PER_MS)
+        if cursor is not None:
+            fields["cursor"] = cursor
         return self._request("/store/v3/messages", urlencode(fields, safe="/", quote_via=quote))
 
 
@@ -220,18 +164,16 @@ class RelayBroadcasters(BroadcastersSource):
 
     def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         super().__init__(service, service, settings, seen)
-        # A probe may end early. What it learned is for the next one to use: a node says it once.
-        self._unnoted: tuple[StoredMessage, ...] = ()
-        self._has_just_subscribed = False
+        self._has_just_subscribed = False  # also in a probe that failed afterwards
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
-        self._begin_probe()
         async with at_most(session.timeout_s):
-            self._unnoted = (*self._unnoted, *await self._read(session))[-MOST_MESSAGES:]
-            await self._note(self._unnoted, now)
-        subscribed_now, self._unnoted, self._has_just_subscribed = self._has_just_subscribed, (), False
+            messages = await self._read(session)
+            at = now()
+            await self._note(messages, at)
+        subscribed_now, self._has_just_subscribed = self._has_just_subscribed, False
         return {
-            check: self._found(chain_id, now(), subscribed_now=subscribed_now)
+            check: self._found(chain_id, at, subscribed_now=subscribed_now)
             for check, chain_id in zip(self.checks, self._settings.chains, strict=True)
         }
 
@@ -264,37 +206,36 @@ def parse_page(body: bytes) -> MessagePage:
     if code != 200:
         raise ProbeFailed("store_status", str(code) if 0 <= code <= 999 else "")
     cursor = open_value(answer.get("paginationCursor"))
-    if cursor is not None and (type(cursor) is not str or len(cursor) > _LONGEST_CURSOR):
+    if cursor is not None and type(cursor) is not str:
         raise not_understood("paginationCursor")
     gathered = entries(answer.get("messages"), "no messages")
     return MessagePage(_messages(gathered), (cursor or None) if gathered else None)
 
 
 def parse_messages(body: bytes) -> tuple[StoredMessage, ...]:
-    """What a relay has gathered."""
     return _messages(entries(decode(body), "no messages"))
 
 
 def _messages(gathered: list[Any]) -> tuple[StoredMessage, ...]:
     """The messages that are complete. What strangers put into a message is no fault of the node that passes it on."""
-    if len(gathered) > MOST_MESSAGES:
-        raise not_understood("too many messages")
-    listed = [table(each, "a message") for each in gathered if len(each) <= _LONGEST_MESSAGE]
-    return tuple(filter(None, (_message(each.get("message", each)) for each in listed)))
+    listed = [table(entry, "a message") for entry in gathered]
+    return tuple(filter(None, (_message(entry.get("message", entry)) for entry in listed)))
 
 
 def _message(value: Any) -> StoredMessage | None:
     message = open_value(value)
     if type(message) is not dict:
         return None
-    match [_field(message, name) for name in ("contentTopic", "payload", "timestamp")]:
+    match [open_value(message.get(name)) for name in ("contentTopic", "payload", "timestamp")]:
         case [str(topic), str(payload), sent_ns] if type(sent_ns) is int and 0 <= sent_ns < END_AT * _NS_PER_MS:
             return StoredMessage(topic, payload, sent_ns // _NS_PER_MS)
         case _:
             return None
 
 
-def _field(message: dict[str, Raw], name: str) -> Any:
-    """None for one that is longer than any real one."""
-    value = message.get(name)
-    return None if value is None or len(value) > _LONGEST_FIELD else open_value(value)
+def _sources(service: str, settings: BroadcastersTable, seen: SeenBroadcasters) -> tuple[Source, ...]:
+    listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
+    return tuple(listen(service, table, seen) for table in settings.by_source())
+
+
+BROADCASTERS: Final = OwnTableProtocol("broadcasters", Members, BroadcastersTable, _sources)

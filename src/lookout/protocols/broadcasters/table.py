@@ -6,7 +6,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from lookout.base.setting_types import ByChain, Chains, Duration, DurationOrZero, Positive, Text, Url, must
-from lookout.protocols.broadcasters.addresses import ADDRESS_LENGTH, viewing_key
+from lookout.protocols.broadcasters.announcements import ADDRESS_LENGTH, viewing_key
 from lookout.protocols.tables import SourceTable
 
 BroadcasterAddress = Annotated[
@@ -41,7 +41,7 @@ class BroadcastersTable(SourceTable, frozen=True):
         A relay has one cache for all chains, which reading empties."""
         if self.via == "relay":
             return (self,)
-        return tuple(replace(self, chains=(each,), members=self._members_of(each)) for each in self.chains)
+        return tuple(replace(self, chains=(chain,), members=self._members_of(chain)) for chain in self.chains)
 
     def _members_of(self, chain_id: int) -> dict[str, tuple[str, ...]]:
         return {chain: listed for chain, listed in self.members.items() if chain == str(chain_id)}

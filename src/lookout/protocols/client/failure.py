@@ -1,5 +1,10 @@
-"""The two ways in which a probe ends without an answer: its upstream's failure, and a fault of our own."""
+"""The two ways in which a probe ends without an answer: its upstream's failure, and a fault of our own (M17)."""
 
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Final, Literal, get_args
 
 Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers", "clock", "time"]
@@ -13,12 +18,21 @@ _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "clock": "its clock is wrong",
     "time": "the monitor stood still meanwhile",
 }
+_BY_ERRNO: Final[dict[int | None, Lacking]] = {
+    errno.EMFILE: "descriptors",
+    errno.ENFILE: "descriptors",
+    errno.ENOMEM: "memory",
+    errno.ENOBUFS: "buffers",
+}
+_SPARE_DESCRIPTORS: Final = 4  # as many as looking up a name, or verifying a certificate, has open at a time
 _RATE_LIMITS: Final = (429, -32005)  # codes of JSON-RPC errors
 # Those that no smaller range helps against. -32005 is not among them: many answer so to a range with too many results,
-# and one that is halved for a mere rate limit costs little.
+# and halving a range for a mere rate limit costs little.
 _OF_ANY_RANGE: Final = (429, -32601)
 # Alchemy refuses a range with 400, QuickNode with 413; 408, 504 and Cloudflare's 524 say that it took too long.
 _TOO_MUCH: Final = (400, 408, 413, 504, 524)
+
+Holds = Callable[[], bool]
 
 
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
@@ -35,29 +49,18 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
 
 
 class HttpCodeFailed(ProbeFailed):
-    """An upstream answered with another HTTP code than the expected one."""
-
     def __init__(self, http_code: int, cause: str = "http_status", detail: str = "") -> None:
         super().__init__(cause, f"{http_code}{detail}")
         self.http_code = http_code
 
 
-class ProxyRefusedFailed(ProbeFailed):
-    """The proxy on the way to an upstream did not let the request pass: of the upstream nothing is known."""
-
-    def __init__(self, http_code: int) -> None:
-        super().__init__("proxy", f"refused with {http_code}")
-
-
 class TooManyValuesFailed(ProbeFailed):
-    """An upstream's answer had more values in it than are read."""
-
     def __init__(self) -> None:
         super().__init__("not_understood", "too many values")
 
 
 class JsonRpcFailed(ProbeFailed):
-    """An upstream answered with a JSON-RPC error; of its code nothing is known if it is no usual one."""
+    """An upstream answered with a JSON-RPC error; ``code`` is None if it is not a usual one."""
 
     def __init__(self, code: int | None) -> None:
         super().__init__("rate_limited" if code in _RATE_LIMITS else "jsonrpc_error", "" if code is None else str(code))
@@ -65,22 +68,17 @@ class JsonRpcFailed(ProbeFailed):
 
 
 class TooLongFailed(ProbeFailed):
-    """An upstream's answer was longer than it may be."""
-
     def __init__(self, limit_bytes: int) -> None:
         super().__init__("too_large", f"over {limit_bytes} bytes")
 
 
 class WrongChainFailed(ProbeFailed):
-    """An endpoint is of another chain than it was configured for."""
-
     def __init__(self, found: int, expected: int | None) -> None:
         super().__init__("wrong_chain", f"{found} instead of {expected}")
 
 
 class OwnFault(Exception):  # noqa: N818 - as above
-    """The monitor ran out of something, stood still, or does not know the time: nothing was observed of any upstream
-    (M17)."""
+    """The monitor ran out of something, stood still, or does not know the time: no upstream was observed (M17)."""
 
     def __init__(self, lacking: Lacking) -> None:
         super().__init__(f"a fault of this machine's own: {_NOTHING_LEFT[lacking]}")
@@ -93,8 +91,8 @@ def not_understood(what: str) -> ProbeFailed:
 
 
 def asks_for_less(failure: ProbeFailed) -> bool:
-    """Whether a failed request for a range may succeed for a smaller one. Otherwise somebody else has to be asked, or
-    later."""
+    """Whether a failed request for a range may succeed for a smaller one. Otherwise another endpoint has to be asked,
+    or later."""
     match failure:
         case JsonRpcFailed(code=code):
             return code not in _OF_ANY_RANGE
@@ -106,3 +104,62 @@ def asks_for_less(failure: ProbeFailed) -> bool:
             return failure.reason != "timeout: connect"
         case _:
             return failure.cause == "graphql_errors"
+
+
+def can_open_files() -> bool:
+    try:
+        with ExitStack() as opened:
+            for _ in range(_SPARE_DESCRIPTORS):
+                opened.enter_context(socket.socket(socket.AF_UNIX))
+    except OSError:
+        return False
+    return True
+
+
+def has_free_port() -> bool:
+    """Whether the system still gives out a local port. If none is left for one destination, this finds none either."""
+    try:
+        with socket.socket() as trial:
+            trial.bind(("", 0))
+    except OSError:
+        return False
+    return True
+
+
+def own_fault(
+    error: BaseException, can_open: Holds = can_open_files, has_port: Holds = has_free_port
+) -> OwnFault | None:
+    """The fault of our own that this error came of, or None if it came of something else."""
+    for cause in _causes(error):
+        if isinstance(cause, OwnFault):
+            return cause
+        lacking = _lacking(cause, can_open, has_port)
+        if lacking is not None:
+            return OwnFault(lacking)
+    return None
+
+
+def _lacking(error: BaseException, can_open: Holds, has_port: Holds) -> Lacking | None:
+    match error:
+        case MemoryError() | socket.gaierror(errno=socket.EAI_MEMORY):
+            return "memory"
+        case OSError(errno=errno.EADDRNOTAVAIL):
+            # Also what the system says of an address that nothing leads to from here, such as ::1 without IPv6.
+            return None if has_port() else "ports"
+        case socket.gaierror() | ssl.SSLError():
+            # Files were needed for these: the system's list of hosts, a name server's socket, a certificate. If they
+            # could not be opened, the error says that the name or the certificate's authority is unknown.
+            return None if can_open() else "descriptors"
+        case OSError(errno=None):  # of several addresses, which failed in several ways
+            return "descriptors" if not can_open() else "ports" if not has_port() else None
+        case OSError():
+            return _BY_ERRNO.get(error.errno)
+        case _:
+            return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error itself and what it came of: a client's library wraps the system's errors."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,4 +1,4 @@
-"""What a source asks for, and for how long. A configuration can be read with this alone, without an HTTP client."""
+"""What a source asks for, how it is reached, and for how long. A configuration can be read without an HTTP client."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,19 +7,31 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from lookout.protocols.client.access import DIRECT, AccessTable
+import msgspec
+
+from lookout.base.setting_types import CaFile, Headers, ProxyUrl, Table
 from lookout.protocols.client.failure import ProbeFailed
 
 MIB: Final = 1_048_576
-# What is waited for, of the request that is under way in this task: where a timeout happened.
+# What the request under way in this task waits for: where a timeout happened.
 STAGE: Final[ContextVar[str]] = ContextVar("stage", default="")
+
+
+class AccessTable(Table, frozen=True, kw_only=True):
+    """The keys that every table with an address of a third party has. ``ca_file`` holds the certificates of that file,
+    as they were when the configuration was read: so a reload notices that they changed."""
+
+    headers: Headers = msgspec.field(default_factory=dict)
+    ca_file: CaFile = ""
+    proxy: ProxyUrl = ""
+
+
+DIRECT: Final = AccessTable()
 
 
 # A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to ask, and how the one who is asked is reached; both may hold secrets."""
-
     method: Literal["GET", "POST"]
     url: str = field(repr=False)
     access: AccessTable = field(default=DIRECT, repr=False)

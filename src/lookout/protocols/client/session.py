@@ -1,35 +1,42 @@
-"""The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason that reveals nothing
-secret."""
+"""The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason in our own words: the
+text of an error or of an answer may hold a secret (M16)."""
 
-import asyncio
+import errno
+import socket
+import ssl
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
 from lookout.base.certificates import trust_only
 from lookout.base.threads import DaemonThread
-from lookout.protocols.client.connector import Connector
-from lookout.protocols.client.diagnosis import explain_error, explain_refusal
-from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, ProxyRefusedFailed, TooLongFailed
-from lookout.protocols.client.request import STAGE, Request
-from lookout.protocols.client.resolver import ThreadPerLookup
-from lookout.protocols.client.turns import Turns
+from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, own_fault
+from lookout.protocols.client.request import STAGE, Request, at_most
 
-_Parsed = TypeVar("_Parsed")
-
-_SHORT_BYTES: Final = 65_536  # parsed in a few milliseconds
-_PIECE_BYTES: Final = 65_536  # decompressed at a time
+# OpenSSL's codes of what is wrong with a certificate.
+_CERTIFICATES: Final = {
+    9: "not yet valid",
+    10: "expired",
+    18: "self-signed",
+    19: "unknown authority",
+    20: "unknown authority",
+    21: "unknown authority",
+    62: "wrong name",
+    64: "wrong name",
+}
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +50,13 @@ class Session:
 
     async def fetch(self, request: Request) -> bytes:
         """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
-        OwnFault if it is this machine that lacks something."""
+        OwnFault if this machine lacks something."""
         STAGE.set("connect")
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with at_most(self.timeout_s):
                 return await self._fetch(request)
-        except TimeoutError:
-            raise ProbeFailed("timeout", STAGE.get()) from None
         except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
-            raise own_fault(error) or explain_error(error, request) from None
-
-    async def parse(self, body: bytes, parse: Callable[[], _Parsed]) -> _Parsed:
-        """What ``parse`` makes of this body. Of a long one with many values that takes long, and the event loop goes on
-        meanwhile (M6)."""
-        if len(body) <= _SHORT_BYTES:
-            return parse()
-        with ExitStack() as stack:
-            try:
-                thread = stack.enter_context(DaemonThread("parse"))
-            except RuntimeError:  # the library's way to say that the system gives no thread
-                raise OwnFault("threads") from None
-            return await thread.call(parse)
+            raise own_fault(error) or _explain_error(error, request) from None
 
     async def _fetch(self, request: Request) -> bytes:
         access = request.access
@@ -85,30 +78,78 @@ class Session:
             proxy_headers=to_proxy,
         ) as response:
             if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-                raise ProxyRefusedFailed(response.status)
+                raise _proxy_refused(response.status)
             STAGE.set("body")
             if "Age" not in response.headers:  # a cache repeats the time at which it was asked
                 self.hear_date(url.authority, response.headers.get("Date", ""))
             if response.status != request.expect_code:
-                raise explain_refusal(response, request)
+                raise _explain_refusal(response, request)
             return await _read_body(response, request.limit_bytes)
+
+
+class ThreadPerLookup(AbstractResolver):
+    """Looks up a name by the system's resolver, in a thread of its own.
+
+    ``loop.getaddrinfo`` shares a pool of a few threads: a handful of names whose servers stay silent would fill it for
+    half a minute and fail every other probe (M6). The threads are daemons, so none delays the exit.
+    """
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        try:
+            with DaemonThread("name lookup") as thread:
+                resolved = await thread.call(partial(_look_up, host, port, family))
+        except RuntimeError:  # the library's way to say that the system gives no thread
+            raise OwnFault("threads") from None
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=address[1],
+                family=found_family,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for found_family, _, proto, _, address in resolved
+        ]
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+
+def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[tuple[Any, ...]]:
+    try:
+        return list(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG))
+    except OSError as error:
+        raise own_fault(error) or error from None  # asked now: a moment later there may be descriptors again
+    except UnicodeError:  # an empty or overlong part of the name
+        raise socket.gaierror(socket.EAI_NONAME, "not a name") from None
 
 
 @asynccontextmanager
 async def open_session(timeout_s: float) -> AsyncIterator[Session]:
-    """Requests for as long as the block lasts. Their number is not limited: a source has one request under way, and
-    waiting for a free connection would let hanging sources delay others (M6).
+    """Requests for as long as the block lasts.
+
+    Each has a new connection: name, connection and certificate are tried each time, as a wallet would. Their number is
+    not limited: waiting for a free connection would let hanging sources delay others (M6).
     """
-    connector = Connector(limit=0, limit_per_host=0, resolver=ThreadPerLookup())
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_create_end.append(_note_connected)
     async with aiohttp.ClientSession(
-        connector=connector,
+        connector=aiohttp.TCPConnector(limit=0, force_close=True, use_dns_cache=False, resolver=ThreadPerLookup()),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # Session.fetch alone decides
         auto_decompress=False,
         trust_env=False,
         headers={"User-Agent": "lookout", "Accept": "application/json"},
+        trace_configs=[tracing],
     ) as http:
         yield Session(http, timeout_s)
+
+
+async def _note_connected(*_: object) -> None:
+    STAGE.set("first byte")
 
 
 def _headers(request: Request) -> CIMultiDict[str]:
@@ -127,15 +168,10 @@ def _url(text: str, headers: CIMultiDict[str], header: str) -> URL:
         raise ProbeFailed("bad_address") from None
     if url.raw_user is None and url.raw_password is None:
         return url
-    headers.setdefault(header, _basic(url))
+    # The bytes that the address stands for, as curl sends them; aiohttp would send its text in Latin-1.
+    credentials = unquote_to_bytes(f"{url.raw_user or ''}:{url.raw_password or ''}")
+    headers.setdefault(header, f"Basic {b64encode(credentials).decode()}")
     return url.with_user(None)
-
-
-def _basic(url: URL) -> str:
-    """The bytes that the address stands for, as curl sends them; aiohttp would send its text in Latin-1, which servers
-    whose passwords are UTF-8 refuse."""
-    credentials = f"{url.raw_user or ''}:{url.raw_password or ''}"
-    return f"Basic {b64encode(unquote_to_bytes(credentials)).decode()}"
 
 
 async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
@@ -148,13 +184,8 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
     received = 0
     while chunk := await response.content.readany():
         received += len(chunk)
-        if unzip is None:
-            body += chunk
-        else:
-            async for piece in _unzip(unzip, chunk):
-                body += piece
-                if len(body) > limit_bytes:
-                    break
+        # A small chunk may stand for any length: no more of it is decompressed than shows that it is too long.
+        body += chunk if unzip is None else unzip.decompress(chunk, limit_bytes + 1 - len(body))
         if max(received, len(body)) > limit_bytes:
             raise TooLongFailed(limit_bytes)
     if unzip is not None and not unzip.eof:
@@ -162,13 +193,69 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
     return bytes(body)
 
 
-async def _unzip(unzip: "zlib._Decompress", chunk: bytes) -> AsyncIterator[bytes]:
-    """What the chunk stands for, in pieces: a small one may stand for MiB (M6)."""
-    turns = Turns()
-    while not unzip.eof:
-        piece = unzip.decompress(chunk, _PIECE_BYTES)
-        yield piece
-        if len(piece) < _PIECE_BYTES:
-            return
-        chunk = unzip.unconsumed_tail
-        await turns.end_if_over()
+def _explain_refusal(response: aiohttp.ClientResponse, request: Request) -> HttpCodeFailed:
+    http_code = response.status
+    if http_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return HttpCodeFailed(http_code, "rate_limited")
+    location = response.headers.get("Location")
+    if 300 <= http_code < 400 and location is not None:
+        return HttpCodeFailed(http_code, "redirect", describe_target(location, request))
+    return HttpCodeFailed(http_code)
+
+
+def describe_target(location: str, request: Request) -> str:
+    """Where a redirect leads, in our words: a host in an upstream's text may hold what was sent to it."""
+    try:
+        asked = URL(request.url)
+        target = asked.join(URL(location))
+    except ValueError:
+        return ""
+    if target.raw_host != asked.raw_host or target.scheme not in ("http", "https"):
+        return " to another host"
+    return " to the same host" if target.scheme == asked.scheme else f" to {target.scheme}"
+
+
+def _explain_error(error: Exception, request: Request) -> ProbeFailed:
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return _proxy_refused(error.status)
+    failure = _explain(error, is_tls=request.url.startswith("https:"))
+    # Before there is a connection through the proxy; but for TLS, which is with the upstream.
+    is_of_proxy = request.access.proxy and STAGE.get() == "connect" and failure.cause != "tls"
+    return ProbeFailed("proxy", failure.reason) if is_of_proxy else failure
+
+
+def _proxy_refused(http_code: int) -> ProbeFailed:
+    """The proxy did not let the request pass: of the upstream nothing is known."""
+    return ProbeFailed("proxy", f"refused with {http_code}")
+
+
+def _explain(error: Exception, *, is_tls: bool) -> ProbeFailed:
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return ProbeFailed("dns")
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
+            return ProbeFailed("tls", _CERTIFICATES.get(refused.verify_code, "certificate not accepted"))
+        case aiohttp.ClientConnectorSSLError(os_error=ssl.SSLError(reason=reason)) if reason in _NOT_TLS:
+            return ProbeFailed("tls", "not TLS")
+        case aiohttp.ClientConnectorError(os_error=ConnectionResetError() | ConnectionAbortedError()):
+            return ProbeFailed("tls", "handshake failed") if is_tls else ProbeFailed("reset")
+        case aiohttp.ClientSSLError():
+            return ProbeFailed("tls", "handshake failed")
+        case aiohttp.InvalidURL():
+            return ProbeFailed("bad_address")
+        case aiohttp.ServerDisconnectedError():
+            return ProbeFailed("closed")
+        case aiohttp.ClientPayloadError():
+            return ProbeFailed("broken_off")
+        case zlib.error():
+            return ProbeFailed("bad_encoding")
+        case OSError(errno=errno.ECONNREFUSED):
+            return ProbeFailed("refused")
+        case OSError(errno=errno.ECONNRESET | errno.EPIPE):
+            return ProbeFailed("reset")
+        case OSError(errno=errno.ETIMEDOUT):
+            return ProbeFailed("timeout", STAGE.get())
+        case OSError(errno=code):
+            return ProbeFailed("network", "" if code is None else errno.errorcode.get(code, ""))
+        case _:
+            return ProbeFailed("bad_http")
