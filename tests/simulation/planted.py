@@ -18,10 +18,9 @@ from lookout.core.plan import Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
 from lookout.monitor.alerts import NO_CAUSES, Alerts
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Step, Timeline
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.resources import Resources
-from lookout.monitor.timeline import Step, Timeline
 from lookout.server.forms import Forms
 from lookout.server.mirror import Mirror, MirrorEvent, Read, ReadFailed
 from lookout.server.poller import Poller

@@ -23,7 +23,7 @@ from lookout.config.alerts import AlertRule
 from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Metrics, Row, Status
 from lookout.monitor.alerts import Alerts
-from lookout.state.alerts import mark_restored
+from lookout.state.codec import mark_restored
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.unit.running_monitor import KeptInMemory, some_resources
 from tests.unit.server.fakes import SetClock

@@ -9,8 +9,7 @@ from structlog.testing import capture_logs
 
 from lookout.core.model import Blocks, Check, Found, Peers
 from lookout.monitor.board import Board, Entry
-from lookout.monitor.endpoint_metrics import collect_endpoints
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.metrics import Instruments, collect_endpoints
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from tests.builders import INDEXER, MESSAGING, a_plan

@@ -19,10 +19,9 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publisher import Publisher
-from lookout.monitor.timeline import Timeline
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NO_ALERTS, PPOI, a_plan
 from tests.unit.running_monitor import Asked, KeptInMemory, given_settings, lived, running, some_resources

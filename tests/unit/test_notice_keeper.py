@@ -22,7 +22,7 @@ from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.notice_keeper import NotStoredError
-from lookout.state.notices import decode_notices
+from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, a_plan
 from tests.integration.admin import always, open_port

@@ -11,7 +11,7 @@ from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note
 from lookout.public.notes import scope_text, time_text
-from lookout.state.notices import decode_notices, encode_notices, skip_used_numbers
+from lookout.state.codec import decode_notices, encode_notices, skip_used_numbers
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
 from tests.descriptions import a_description
 

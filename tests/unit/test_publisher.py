@@ -13,9 +13,8 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.documents.document import with_compressed
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.recorder import Recorder
-from lookout.monitor.timeline import Timeline
 from lookout.state.log import HeadRead
 from tests.builders import HOUR, LAUNCH, MESSAGING, NO_ALERTS, NOON, SECOND, a_plan
 from tests.unit.running_monitor import KeptInMemory, Record, lived, some_resources

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from lookout.app.record import Record, RecordTakenError
 from lookout.config.tables import MonitorTable
-from lookout.monitor.recorder import LogFile, Recorder
+from lookout.monitor.recorder import LogFile, Record, Recorder, RecordTakenError
 from lookout.replay.replay import read_log
 from lookout.state.log import BadLine, Event, Started, Stopped, format_event
 from tests.builders import NOON

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness
 from lookout.base.clock import SystemClock
@@ -36,6 +35,7 @@ from lookout.config.tables import (
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
+from lookout.monitor.recorder import RecordTakenError
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.seen import Announcement, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource

@@ -14,11 +14,18 @@ from lookout.config.settings import Settings
 from lookout.core.ledger import State
 from lookout.documents.document import PlainName, assembled_at, etag
 from lookout.documents.reports import HistoryReport, LiveReport
-from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
-from lookout.state.codec import decode_sightings, decode_state, is_ledgers
-from lookout.state.coverages import decode_coverages
+from lookout.state.codec import (
+    decode_alerts,
+    decode_coverages,
+    decode_notices,
+    decode_sightings,
+    decode_state,
+    is_ledgers,
+    mark_restored,
+    select_alerts,
+    skip_used_numbers,
+)
 from lookout.state.differ import all_pieces
-from lookout.state.notices import decode_notices, skip_used_numbers
 from lookout.store.backup import read_file, write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer

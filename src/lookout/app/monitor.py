@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import Final
@@ -9,9 +10,7 @@ from typing import Final
 from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import allow_many_connections
-from lookout.app.record import Record
 from lookout.app.reloader import Reloader
-from lookout.app.stores import writer_of
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.deadline import ends_within
@@ -20,8 +19,10 @@ from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor, Succession
+from lookout.monitor.recorder import Record
 from lookout.monitor.resources import Resources
-from lookout.store.protocol import LostStoreError, Writer
+from lookout.store.kinds import kind_of
+from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
 _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
 
@@ -112,3 +113,49 @@ async def _close(writer: Writer) -> None:
     with DaemonThread("close") as thread:
         if not await ends_within(thread.call(writer.close), _CLOSE_S):
             log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
+
+
+_LOOK_FOR_THE_STORE_S: Final = 1.0
+# A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
+# and a monitor that takes over has not.
+_LEFT_TO_THE_WRITER_S: Final = 6.0
+
+
+async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:
+    """The monitor's side, and whether this one has stood by, now or before: another monitor on the same store may have
+    to end, and a store may not answer. StoreError if it cannot be used, unless this one has stood by: the monitor that
+    writes to it does not end of that either. Paths are relative to ``folder``."""
+    url = settings.store.url
+    open_writer = partial(kind_of(url).open_writer, url, folder)
+    reported = ""
+    was_away = False
+    with DaemonThread("open the store") as thread:  # one that does not answer keeps nobody from ending
+        while True:
+            try:
+                if was_away:
+                    await thread.call(partial(reach_store, url, folder))
+                    await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
+                was_away = False
+                return await thread.call(open_writer), has_stood_by
+            except StoreBusyError as error:
+                if reported != "busy":
+                    log.info("waiting for the other monitor to end", why=str(error))
+                reported = "busy"
+            except StoreError as error:
+                if not has_stood_by and not isinstance(error, StoreUnreachableError):
+                    raise
+                was_away = True
+                if reported != str(error):
+                    log.error("the store cannot be used; trying again every second", error=str(error))
+                reported = str(error)
+            has_stood_by = True
+            await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
+
+
+def reach_store(url: str, folder: Path) -> None:
+    """StoreError if the store does not answer, or not as one."""
+    reader = kind_of(url).open_reader(url, folder, "store.url")
+    try:
+        reader.changed()
+    finally:
+        reader.close()

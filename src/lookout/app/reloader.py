@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from lookout.app.log import configure_log
-from lookout.app.record import RecordTakenError
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
@@ -28,6 +27,7 @@ from lookout.config.tables import ChainTable
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
+from lookout.monitor.recorder import RecordTakenError
 from lookout.protocols.registry import has_one_table
 
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 from rich.console import Console
 
-from lookout.app.stores import reach_store
+from lookout.app.monitor import reach_store
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.cli.draft import (
     CONFIRMATIONS,

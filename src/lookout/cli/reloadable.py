@@ -6,7 +6,6 @@ from typing import Any
 
 from lookout.app.log import configure_log
 from lookout.app.process import block_sighup, run_until_stopped
-from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloader, log_warnings
 from lookout.app.sockets import ListenError
 from lookout.base.clock import SystemClock
@@ -14,6 +13,7 @@ from lookout.base.pieces import StateError
 from lookout.cli.arguments import fail, settings_of
 from lookout.config.file import read_sending_config
 from lookout.config.settings import Settings
+from lookout.monitor.recorder import RecordTakenError
 from lookout.store.protocol import StoreError
 
 

@@ -20,7 +20,7 @@ from lookout.base.threads import Caller
 from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.resources import Resources
-from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
+from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
 
 NO_CAUSES: Final[Mapping[Check, str]] = {}
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent

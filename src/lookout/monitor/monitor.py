@@ -14,16 +14,14 @@ from lookout.core.own_clock import describe_clock_error
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.resources import Resources
-from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
-from lookout.state.codec import decode_sightings, decode_state, encode_sightings
-from lookout.state.coverages import decode_coverages
+from lookout.state.codec import decode_coverages, decode_sightings, decode_state, encode_sightings
 from lookout.state.differ import all_pieces
 from lookout.store.protocol import LostStoreError
 

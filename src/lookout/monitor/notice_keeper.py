@@ -9,7 +9,7 @@ from lookout.config.settings import Settings
 from lookout.core.model import Check
 from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
 from lookout.monitor.journal import Journal
-from lookout.state.notices import decode_notices, encode_notices
+from lookout.state.codec import decode_notices, encode_notices
 
 STORED_WITHIN_S: Final = 10.0
 

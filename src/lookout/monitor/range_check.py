@@ -26,8 +26,7 @@ from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.core.heads import Heads, Pace
 from lookout.core.model import Check, Failed
 from lookout.core.plan import Limits
-from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons, rules_of
-from lookout.monitor.coverages import Coverages
+from lookout.monitor.comparison import Asker, Budget, Comparison, Coverages, build_comparisons, rules_of
 from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session, open_session

@@ -19,7 +19,7 @@ from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.monitor.board import EntryKey
 from lookout.monitor.comparer import Comparer
-from lookout.monitor.followed_chain import FollowedChain
+from lookout.monitor.heads import FollowedChain
 from lookout.monitor.journal import Journal
 from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built

@@ -9,8 +9,7 @@ from lookout.base.pieces import Pieces
 from lookout.core.heads import PACE_WINDOW_MS, Reading
 from lookout.core.history import HistoryState
 from lookout.core.ledger import State
-from lookout.state.codec import PROGRESS, encode_progress, encode_value, name_piece, split_heads
-from lookout.state.seal import Seal
+from lookout.state.codec import PROGRESS, Seal, encode_progress, encode_value, name_piece, split_heads
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

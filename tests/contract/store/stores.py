@@ -14,7 +14,7 @@ from lookout.core.history import HistoryProgress, HistoryState
 from lookout.core.ledger import State
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.publication_writer import PublicationWriter
+from lookout.monitor.publisher import PublicationWriter
 from lookout.state.codec import PROGRESS
 from lookout.state.differ import Kept
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer

@@ -10,12 +10,11 @@ import msgspec
 
 from lookout.config.settings import Settings
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.monitor import Parts as MonitorParts
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.resources import Resources
-from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.client.session import Session
