@@ -23,12 +23,12 @@ from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Succession
 from lookout.monitor.recorder import Recorder
-from lookout.monitor.resources import Resources
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from tests.builders import NOON
-from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record, a_succession
+from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record
+from tests.wiring import Wiring
 
 _Parsed = TypeVar("_Parsed")
 BASE = "http://simulated"
@@ -182,16 +182,10 @@ def live(
     session = SimulatedSession(cast("Any", None), 10, place=place)
 
     async def run() -> Life:
-        resources = Resources(
-            store,
-            clock,
-            Even(),
-            instruments,
-            open_session=lambda _: nullcontext(session),
-            open_thread=lambda _: nullcontext(InLine()),
-        )
+        in_line = lambda _: nullcontext(InLine())  # noqa: E731
+        wiring = Wiring(store, clock, instruments, chance=Even(), session=session, open_thread=in_line)
         recorder = cast("Recorder | None", record)
-        succession = a_succession(resources, settings_of(folder, config), store.load(), recorder)
+        succession = wiring.succeed(settings_of(folder, config), store.load(), recorder)
         life = Life(succession, place, clock, store, registry, instruments, folder, recorder)
         task = asyncio.create_task(succession.run())
         await asyncio.sleep(1)  # the first publication

@@ -11,7 +11,7 @@ from tests.builders import NOON
 
 # What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one
 # to chat. ``A+B-``: a message to ops that A began and B ended; ``all``: one that ends all and names no check.
-# ``store``: a publication is stored; ``store6``: in 6 seconds. ``accept`` and ``refuse``: what is to be tried is tried.
+# ``store``: a publication is stored. ``accept`` and ``refuse``: what is to be tried is tried.
 # ``apply``: the same targets are configured again. ``old``: what was made by now is given up. ``4s``: time passes,
 # without a publication; ``rest``: a target's rest passes, with one.
 WAIT_MS = 5_000
@@ -45,10 +45,8 @@ class Play:
                 self.put(a_message((own, "began"), target=target, made_ms=self.now_ms))
             case "all":
                 self.put(a_message(made_ms=self.now_ms))
-            case "store" | "store6" | "store60":
-                began_ms = self.now_ms
-                self.now_ms += 1_000 * int(word.removeprefix("store") or 0)
-                self.outbox.mark_stored(began_ms, self.now_ms)
+            case "store":
+                self.outbox.mark_stored(self.now_ms)
             case "old":
                 self.given_up += self.outbox.give_up(self.now_ms)
             case "accept" | "refuse":
@@ -63,7 +61,7 @@ class Play:
                 assert not isinstance(wait, Attempt)
                 assert wait.until_ms is not None
                 self.now_ms = wait.until_ms
-                self.outbox.mark_stored(self.now_ms, self.now_ms)
+                self.outbox.mark_stored(self.now_ms)
             case _ if word.endswith("s"):
                 self.now_ms += int(word.removesuffix("s")) * 1_000
             case _:
@@ -105,15 +103,6 @@ def play(script: str) -> Play:
         pytest.param("put store 4s", "needs a publication", id="after 4 seconds only a publication can show that"),
         pytest.param("put store 4s store", 0, id="after that publication the message is tried"),
         pytest.param("put 4s", "nothing", id="a message that is not stored needs no other publication"),
-        pytest.param(
-            "put store6", "needs a publication", id="after a write that took 6 seconds the store may be another's"
-        ),
-        pytest.param("put store6 store6", 0, id="if every write takes 6 seconds it is still ours"),
-        pytest.param("put store6 store6 4s", "needs a publication", id="for 4 seconds after a write"),
-        pytest.param(
-            "put store6 store60", "needs a publication", id="a process frozen within a slow write sends nothing"
-        ),
-        pytest.param("put store6 store 4s", "needs a publication", id="a fast write counts no longer after a slow one"),
         pytest.param("put put store accept", 1, id="after an accepted message comes the next one"),
         pytest.param("put store accept", "nothing", id="an accepted message is not tried again"),
         pytest.param("put store refuse", "rests 5 s", id="after a refusal the target rests if no other message waits"),
@@ -214,7 +203,7 @@ def test_before_the_first_publication_the_store_is_not_known_to_be_ours() -> Non
     outbox = Outbox(stored, 8)
     assert not outbox.owns_store(0)
     outbox.mark_storing()
-    outbox.mark_stored(0, 0)
+    outbox.mark_stored(0)
     assert outbox.owns_store(FRESH_MS - 1)
     assert outbox.next("ops", 0) == Attempt(7, stored[7], 5_000)
 

@@ -20,7 +20,6 @@ from lookout.config.tables import PingTable, PolicyTable
 from lookout.core.model import Blocks, Check, Observation, Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.recorder import LogFile, Recorder
-from lookout.monitor.sources import sources_of
 from lookout.replay.replay import read_log
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
@@ -32,14 +31,14 @@ from tests.unit.running_monitor import (
     KeptInMemory,
     Read,
     Record,
-    a_succession,
+    given,
     given_settings,
     lived,
     reloading,
     running,
-    some_resources,
 )
 from tests.wait import until_async
+from tests.wiring import wire
 
 POLYGON = Check("indexer", 137)
 
@@ -106,7 +105,7 @@ def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path)
 
 async def test_a_monitor_that_cannot_be_built_changes_nothing_and_says_why() -> None:
     writer = KeptInMemory()
-    succession = a_succession(some_resources(writer, SystemClock()), given_settings(a_plan()))
+    succession = given(writer, SystemClock()).succeed(given_settings(a_plan()))
     async with running(succession.run()):
         await until_async(lambda: bool(writer.documents), "it runs")
         before = succession.monitor
@@ -134,7 +133,7 @@ class Stuck(KeptInMemory):
 
 async def test_a_reload_while_the_store_hangs_shows_once_it_works_again() -> None:
     writer, wide = Stuck(), given_settings(a_plan(chains=(1, 137)))
-    succession = a_succession(some_resources(writer, SystemClock()), given_settings(a_plan()))
+    succession = given(writer, SystemClock()).succeed(given_settings(a_plan()))
     async with running(succession.run()):
         await asyncio.to_thread(writer.began.wait, 60)
         reload = asyncio.create_task(succession.replace(wide, None))
@@ -152,8 +151,7 @@ async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
     def is_there(name: str, **labels: str) -> bool:
         return registry.get_sample_value(name, labels) is not None
 
-    resources = some_resources(KeptInMemory(), SystemClock(), registry)._replace(build_sources=sources_of)
-    succession = a_succession(resources, Settings(policy=policy))
+    succession = wire(KeptInMemory(), SystemClock(), registry).succeed(Settings(policy=policy))
     async with answering(lambda _: (200, b"")) as (url, _), running(succession.run()):
         await until_async(lambda: is_there("lookout_publication_age_seconds"), "it runs")
         assert not is_there("lookout_alert_queue", target="desk")
@@ -166,7 +164,7 @@ async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
 
 
 async def test_a_reload_that_waits_while_the_store_is_lost_does_not_wait_for_ever() -> None:
-    succession = a_succession(some_resources(KeptInMemory(), SystemClock()), given_settings(a_plan()))
+    succession = given(KeptInMemory(), SystemClock()).succeed(given_settings(a_plan()))
     task = asyncio.create_task(succession.run())
     await asyncio.sleep(0.1)
     reload = asyncio.create_task(succession.replace(given_settings(a_plan()), None))

@@ -272,7 +272,7 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
 
     path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
     reloader = Reloader(path, Settings(), SystemClock())
-    with reloader.attached(monitor):
+    with reloader.attached(monitor.replace, monitor.instruments):
         assert (count("applied"), count("refused")) == (0, 0)
         assert is_in_force() == 1
         began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
@@ -302,7 +302,8 @@ async def test_a_standby_that_refused_a_file_says_so_when_it_takes_over(tmp_path
     reloader = Reloader(a_file(tmp_path, -1), Settings(), SystemClock())
     assert (await reloader.reload()).outcome == "refused"
     registry = CollectorRegistry()
-    with reloader.attached(Applying(registry)):
+    monitor = Applying(registry)
+    with reloader.attached(monitor.replace, monitor.instruments):
         assert registry.get_sample_value("lookout_config_last_reload_successful") == 0
 
 
@@ -320,7 +321,7 @@ async def test_a_file_that_the_monitor_cannot_use_is_refused(tmp_path: Path) -> 
     monitor = Applying(CollectorRegistry(), "monitor.record: seen.jsonl: is taken")
     path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
     reloader = Reloader(path, Settings(), SystemClock())
-    with reloader.attached(monitor):
+    with reloader.attached(monitor.replace, monitor.instruments):
         reloaded = await reloader.reload()
     refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
     assert (reloaded, monitor.applied, reloader.settings) == (refused, [], Settings())
@@ -335,7 +336,8 @@ async def test_a_reload_that_dies_of_a_bug_is_refused_and_counts_as_such(tmp_pat
     registry = CollectorRegistry()
     path = a_file(tmp_path, 60)
     reloader = Reloader(path, Settings(), SystemClock())
-    with reloader.attached(Buggy(registry)):
+    monitor = Buggy(registry)
+    with reloader.attached(monitor.replace, monitor.instruments):
         reloaded = await reloader.reload()
     assert (reloaded.outcome, reloader.settings) == ("refused", Settings())
     assert "LookupError" in reloaded.problems[0]

@@ -73,7 +73,6 @@ class Outbox:
         self._first_wait_ms = first_wait_ms
         self._storing_below = self._stored_below = 0  # numbers
         self._stored_ms: int | None = None
-        self._took_ms = 0  # the last write
         self._rounds: dict[str, _Round] = {}
 
     def next(self, target: str, now_ms: int) -> Attempt | Wait:
@@ -131,12 +130,9 @@ class Outbox:
         """All that is here is about to be stored."""
         self._storing_below = self.next_number
 
-    def mark_stored(self, began_ms: int, ended_ms: int) -> None:
-        """It is stored: the store was ours when the write ended. But of a write only so much counts as the one before
-        took: for the rest the process may have been frozen, after the store had answered."""
-        took_ms = ended_ms - began_ms
-        self._stored_below, self._stored_ms = self._storing_below, began_ms + min(took_ms, self._took_ms)
-        self._took_ms = took_ms
+    def mark_stored(self, stored_ms: int) -> None:
+        """All that was about to be stored is; at this instant the store was ours."""
+        self._stored_below, self._stored_ms = self._storing_below, stored_ms
 
     def _sendable(self, target: str) -> list[int]:
         """The stored messages to a target, but for those that follow another one about the same check: the end of an

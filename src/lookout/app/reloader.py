@@ -3,12 +3,12 @@
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
@@ -39,6 +39,9 @@ _APPLIED: Final = frozenset((*_WATCHED, "protocol", "log", "monitor", "policy", 
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
 _UNUSED: Final = frozenset(("edge", "page", "protocol"))
 
+Replace = Callable[[Settings], Awaitable[None]]
+"""Lets a monitor of these settings go on. RecordTakenError or StateError if that cannot be: then nothing changes."""
+
 log = get_logger("reload")
 
 
@@ -54,15 +57,6 @@ class Reloaded(Struct, frozen=True, rename="camel"):
     needs_restart: tuple[str, ...] = ()
 
 
-class ReloadableMonitor(Protocol):
-    """A monitor that runs."""
-
-    instruments: Instruments
-
-    async def replace(self, new: Settings, /) -> None:
-        """Go on with these settings. RecordTakenError or StateError if that cannot be: then nothing changes."""
-
-
 class Reloader:
     """The settings in force, the file that they come from, and what uses them: the monitor and the server that run."""
 
@@ -76,7 +70,8 @@ class Reloader:
         self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
-        self._monitor: ReloadableMonitor | None = None  # while one runs
+        self._replace: Replace | None = None  # while a monitor runs
+        self._instruments: Instruments | None = None  # likewise
 
     def for_server(self) -> ServerSettings:
         """The settings for a server that is started now, and keeps them as long as it lives."""
@@ -120,15 +115,15 @@ class Reloader:
                 log.exception("a reload died of a bug")
 
     @contextmanager
-    def attached(self, monitor: ReloadableMonitor) -> Iterator[None]:
-        """Apply reloads to this monitor meanwhile; it has the settings in force."""
+    def attached(self, replace: Replace, instruments: Instruments) -> Iterator[None]:
+        """Apply reloads to a monitor meanwhile, which has the settings in force."""
         is_in_force = self._last_outcome == "applied"
-        monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=is_in_force)
-        self._monitor = monitor
+        instruments.set_config_loaded(self.loaded_at, last_reload_successful=is_in_force)
+        self._replace, self._instruments = replace, instruments
         try:
             yield
         finally:
-            self._monitor = None
+            self._replace = self._instruments = None
 
     async def reload(self) -> Reloaded:
         """Read the file, and apply it if nothing is wrong with it."""
@@ -147,8 +142,8 @@ class Reloader:
                 what = f"{self.path}: cannot be used because of a bug ({type(error).__name__}); the log has more"
                 reloaded = Reloaded(str(self.path), "refused", (what,))
             self._last_outcome = reloaded.outcome
-            if self._monitor is not None:
-                self._monitor.instruments.count_reload(reloaded.outcome)
+            if self._instruments is not None:
+                self._instruments.count_reload(reloaded.outcome)
             return reloaded
 
     async def _read(self) -> Settings:
@@ -175,14 +170,14 @@ class Reloader:
         in_force = replace(
             new, **{each.name: getattr(old, each.name) for each in fields(Settings) if each.encode_name not in _APPLIED}
         )
-        if self._monitor is not None:
+        if self._replace is not None:
             try:
-                await self._monitor.replace(in_force)
+                await self._replace(in_force)
             except (RecordTakenError, StateError) as error:
                 raise ConfigError(self.path, [str(error)]) from None
         self.settings, self.loaded_at = in_force, self._clock.now()
-        if self._monitor is not None:
-            self._monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=True)
+        if self._instruments is not None:
+            self._instruments.set_config_loaded(self.loaded_at, last_reload_successful=True)
         if in_force.log != old.log:
             configure_log(in_force.log)
         reloaded = compare_settings(str(self.path), old, new, self._served)

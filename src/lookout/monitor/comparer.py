@@ -1,17 +1,18 @@
 """Comparing one indexer's list with its chain, look after look, for as long as the monitor runs (S17 to S19)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from lookout.base.clock import Clock
 from lookout.config.settings import Settings
 from lookout.core.completeness.looks import run_task
 from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.monitor.board import CoverageNote, SideOutcome
-from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons
+from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons, rules_of
 from lookout.monitor.journal import Journal
-from lookout.monitor.resources import Resources
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.protocols.client.session import Session
 from lookout.protocols.lists import CompleteTable
@@ -28,7 +29,8 @@ class Comparer:
     comparison: Comparison
     rules: Rules
     journal: Journal
-    resources: Resources
+    clock: Clock
+    instruments: Instruments
     _outcomes: dict[str | None, SideOutcome] = field(default_factory=dict, compare=False)
 
     @property
@@ -37,7 +39,7 @@ class Comparer:
 
     async def look(self, session: Session, heights: Mapping[str, int]) -> int:
         """Look at what is due; how long to wait until the next time, in milliseconds."""
-        check, journal, clock = self.comparison.check, self.journal, self.resources.clock
+        check, journal, clock = self.comparison.check, self.journal, self.clock
         began_ms, facts = clock.elapsed_ms(), self._gather_facts(heights)
         coverage = journal.coverages.known(check)
         task = choose_task(coverage, self.rules, facts)
@@ -50,10 +52,10 @@ class Comparer:
 
     def note_progress(self, took_ms: int = 0) -> None:
         """For the operator: what is known now."""
-        check, now = self.comparison.check, self.resources.clock.now()
+        check, now = self.comparison.check, self.clock.now()
         coverage, first_block = self.journal.coverages.known(check), self.rules.first_block
         note = CoverageNote(check, now, took_ms, coverage, first_block, dict(self._outcomes))
-        self.resources.instruments.board.note_coverage(note)
+        self.instruments.board.note_coverage(note)
 
     def _gather_facts(self, heights: Mapping[str, int]) -> Facts:
         journal, comparison = self.journal, self.comparison
@@ -65,19 +67,26 @@ class Comparer:
         return Facts(now, final, journal.coverages.position(comparison.check), heights)
 
     def _note(self, endpoint: str | None, cause: str | None) -> None:
-        self._outcomes[endpoint] = SideOutcome(self.resources.clock.now(), cause)
+        self._outcomes[endpoint] = SideOutcome(self.clock.now(), cause)
         if endpoint is not None:
-            instruments, chain_id = self.resources.instruments, self.comparison.chain_id
+            instruments, chain_id = self.instruments, self.comparison.chain_id
             instruments.count_coverage_request(chain_id, endpoint, has_failed=cause is not None)
 
 
-def build_comparers(settings: Settings, built: Built, journal: Journal, resources: Resources) -> tuple[Comparer, ...]:
+def build_comparers(
+    settings: Settings,
+    built: Built,
+    journal: Journal,
+    clock: Clock,
+    instruments: Instruments,
+    rules_of: Callable[[CompleteTable], Rules] = rules_of,
+) -> tuple[Comparer, ...]:
     """One for each check that has the table."""
 
     def make_budget(tables: Iterable[CompleteTable], _chain_id: int) -> Budget:
-        return Budget(resources.clock, _MINUTE_MS / min(table.requests_per_minute for table in tables))
+        return Budget(clock, _MINUTE_MS / min(table.requests_per_minute for table in tables))
 
     return tuple(
-        Comparer(each, resources.rules_of(each.list.table), journal, resources)
-        for each in build_comparisons(settings, built, make_budget)
+        Comparer(comparison, rules_of(comparison.list.table), journal, clock, instruments)
+        for comparison in build_comparisons(settings, built, make_budget)
     )

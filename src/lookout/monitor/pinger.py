@@ -1,16 +1,17 @@
-"""Says regularly that the monitor lives, so that somebody notices when it does not: a dead-man's switch.
+"""Says regularly that the monitor lives, so that its end is noticed: a dead-man's switch.
 
-Only a monitor that stores publications says so. A standby does not, nor does one whose store fails, nor one that cannot
-ask anybody because it lacks something of its own: its rows age, and it could send no other message either (M17).
+Only a monitor that stores publications pings. A standby does not, nor does one whose store fails, nor one that cannot
+ask because it lacks something of its own: its rows age, and it could send no other message either (M17).
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from lookout.base.logger import get_logger
 from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
-from lookout.monitor.resources import Resources
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.watcher import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
@@ -25,21 +26,20 @@ log = get_logger("ping")
 class Pinger:
     """Asks an address at an interval while publications are being stored."""
 
-    def __init__(self, settings: Settings, resources: Resources) -> None:
+    def __init__(self, settings: Settings, instruments: Instruments) -> None:
         self._settings = settings
-        self._instruments = resources.instruments
-        self._open_session = resources.open_session
+        self._instruments = instruments
         self._failing = False
 
-    async def run(self) -> None:
-        """Ping, until cancelled; end at once if there is nobody to ping."""
+    async def run(self, session: Session) -> None:
+        """Ping, until cancelled; end at once if no address is configured."""
         if not self._settings.ping.url:
             return
-        async with self._open_session(TIMEOUT_S) as session:
-            while True:
-                began_s = asyncio.get_running_loop().time()
-                wait_s = await self._ping_if_alive(session)
-                await asyncio.sleep(max(0, began_s + wait_s - asyncio.get_running_loop().time()))
+        session = replace(session, timeout_s=TIMEOUT_S)
+        while True:
+            began_s = asyncio.get_running_loop().time()
+            wait_s = await self._ping_if_alive(session)
+            await asyncio.sleep(max(0, began_s + wait_s - asyncio.get_running_loop().time()))
 
     async def _ping_if_alive(self, session: Session) -> float:
         """Ping; how long to wait from the beginning of this to the next."""
