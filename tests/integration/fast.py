@@ -19,7 +19,7 @@ from lookout.demo.sim.front import BARE, UpstreamFront
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.upstreams import launch_world
 from lookout.monitor.board import Board
-from lookout.monitor.comparison import rules_of
+from lookout.monitor.comparer import rules_of
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder

@@ -44,6 +44,7 @@ class Monitor:
                 stored = writer.load()
         self._known = set(stored)
         self._alerts = Alerts(POLICY, stored, clock := SetClock(), Instruments(CollectorRegistry(), clock))
+        self._alerts.start()
         self._alerts.restart()
 
     def publish(self, at: int, *statuses: Status) -> list[str]:

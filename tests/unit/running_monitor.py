@@ -18,7 +18,7 @@ from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.board import Board
 from lookout.monitor.monitor import Succession
-from lookout.monitor.recorder import Recorder
+from lookout.monitor.recorder import Record as RealRecord
 from lookout.monitor.sources import Built
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
@@ -217,7 +217,7 @@ def lived(
     endpoints: Sequence[Endpoint],
     *happenings: tuple[float, Happening],
     clock: FastClock | None = None,
-    record: Record | None = None,
+    record: Record | RealRecord | None = None,
     session: Session = NO_SESSION,
     luck: float = 0.5,
     late_s: float = 0,
@@ -244,7 +244,7 @@ def lived(
 
     async def live() -> None:
         settings = given_settings(plan, sources, endpoints, alerts=alerts)
-        succession = wiring.succeed(settings, stored or {}, cast("Recorder | None", record))
+        succession = wiring.succeed(settings, stored or {}, record)
         task = asyncio.create_task(succession.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())
@@ -259,13 +259,11 @@ def lived(
     return writer
 
 
-def reloading(
-    plan: Plan, sources: Sequence[Source], endpoints: Sequence[Endpoint], record: Record | None = None
-) -> Happening:
-    settings = given_settings(plan, sources, endpoints)
+def reloading(plan: Plan, sources: Sequence[Source], endpoints: Sequence[Endpoint], **more: Any) -> Happening:
+    settings = given_settings(plan, sources, endpoints, **more)
 
     def reload(succession: Succession) -> None:
-        under_way.add(asyncio.create_task(succession.replace(settings, cast("Recorder | None", record))))
+        under_way.add(asyncio.create_task(succession.replace(settings)))
 
     under_way: set[asyncio.Task[None]] = set()
     return reload

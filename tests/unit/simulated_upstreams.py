@@ -22,7 +22,6 @@ from lookout.demo.sim.upstreams import Upstreams, launch_world
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Succession
-from lookout.monitor.recorder import Recorder
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
@@ -134,7 +133,6 @@ class Life:
     registry: CollectorRegistry
     instruments: Instruments
     folder: Path
-    recorder: Recorder | None
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -148,7 +146,7 @@ class Life:
         return (self.clock.elapsed_ms() - began_ms) / 1000
 
     async def reload(self, config: str) -> None:
-        await self.succession.replace(settings_of(self.folder, config), self.recorder)
+        await self.succession.replace(settings_of(self.folder, config))
 
     def gauge(self, name: str, service: str = "indexer") -> float | None:
         return self.registry.get_sample_value(f"lookout_coverage_{name}", {"service": service, "chain": "1"})
@@ -184,9 +182,8 @@ def live(
     async def run() -> Life:
         in_line = lambda _: nullcontext(InLine())  # noqa: E731
         wiring = Wiring(store, clock, instruments, chance=Even(), session=session, open_thread=in_line)
-        recorder = cast("Recorder | None", record)
-        succession = wiring.succeed(settings_of(folder, config), store.load(), recorder)
-        life = Life(succession, place, clock, store, registry, instruments, folder, recorder)
+        succession = wiring.succeed(settings_of(folder, config), store.load(), record)
+        life = Life(succession, place, clock, store, registry, instruments, folder)
         task = asyncio.create_task(succession.run())
         await asyncio.sleep(1)  # the first publication
         await story(life)

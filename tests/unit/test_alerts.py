@@ -68,6 +68,7 @@ class Night:
         self.alerts = Alerts(
             policy or a_policy(), self.store, self.clock, instruments, self.open_thread, self.open_sender, first_rest_ms
         )
+        self.alerts.start()
         self.alerts.restart()
 
     def open_sender(self, address: str) -> Sender:

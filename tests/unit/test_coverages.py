@@ -14,7 +14,7 @@ from lookout.core.completeness.coverage import (
     describe_gaps,
 )
 from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
-from lookout.monitor.comparison import Coverages
+from lookout.monitor.coverages import Coverages
 from lookout.state.codec import decode_coverages, encode_coverage, name_coverage
 from tests.builders import NOON
 

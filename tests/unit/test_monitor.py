@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
+from lookout.config.settings import Settings
 from lookout.config.tables import HistoryTable
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
@@ -26,7 +27,7 @@ from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publisher import Publisher
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NO_ALERTS, PPOI, a_plan
-from tests.unit.running_monitor import Asked, InLine, KeptInMemory, given_settings, lived, running
+from tests.unit.running_monitor import Asked, InLine, KeptInMemory, lived, running
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
@@ -53,9 +54,10 @@ def a_publisher(writer: Writer, history: HistoryTable) -> tuple[Journal, Publish
     instruments = Instruments(CollectorRegistry(), clock)
     journal = Journal(Ledger(plan), Timeline(clock), Alerts(NO_ALERTS, {}, clock, instruments), None)
     journal.start()
-    settings = given_settings(plan, history=history)
-    notices = NoticeKeeper(settings, {}, journal)
-    return journal, Publisher(settings, journal, notices, dict, writer, clock, instruments)
+    description = Settings().description()
+    notices = NoticeKeeper(description, plan, {}, journal)
+    every_s = history.write_every_s
+    return journal, Publisher(plan, description, every_s, journal, notices, dict, writer, clock, instruments)
 
 
 class Slow(KeptInMemory):
@@ -141,12 +143,13 @@ async def test_of_a_write_in_which_the_process_stood_still_the_beginning_counts_
     """Another monitor may have taken over since the store answered."""
     clock = SetClock()
     instruments = Instruments(CollectorRegistry(), clock)
-    alerts, settings = Marked(NO_ALERTS, {}, clock, instruments), given_settings(a_plan())
-    journal = Journal(Ledger(a_plan()), Timeline(clock), alerts, None)
+    alerts, plan, description = Marked(NO_ALERTS, {}, clock, instruments), a_plan(), Settings().description()
+    journal = Journal(Ledger(plan), Timeline(clock), alerts, None)
     journal.start()
-    writer, notices = Frozen(clock, takes_ms), NoticeKeeper(settings, {}, journal)
+    writer, notices = Frozen(clock, takes_ms), NoticeKeeper(description, plan, {}, journal)
     began_ms = clock.elapsed
-    publisher = Publisher(settings, journal, notices, dict, writer, clock, instruments, lambda _: nullcontext(InLine()))
+    in_line = lambda _: nullcontext(InLine())  # noqa: E731
+    publisher = Publisher(plan, description, 60, journal, notices, dict, writer, clock, instruments, in_line)
     async with running(publisher.run()):
         await asyncio.sleep(0)
         await until_async(lambda: alerts.marked_ms >= 0, "the first publication")

@@ -149,7 +149,7 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
     async with running(succession.run()):
         before = succession.monitor.notices
         added = await before.add(replace(NOTE, services=("indexer",)))
-        await succession.replace(given_settings(a_plan()), None)
+        await succession.replace(given_settings(a_plan()))
         assert succession.monitor.notices.list_valid(added.added_at) == (added,)
         with pytest.raises(NoticeError, match="there is no service 'squid'"):
             await succession.monitor.notices.add(replace(NOTE, services=("squid",)))

@@ -9,7 +9,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
 from lookout.monitor.metrics import Instruments
@@ -118,7 +117,7 @@ async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     async with (
         answering(lambda _: (200, b"")) as (url, asked),
         open_session(10) as session,
-        running(Pinger(Settings(ping=PingTable(url=url)), instruments).run(session)),
+        running(Pinger(PingTable(url=url), LAUNCH, instruments).run(session)),
     ):
         await asyncio.sleep(0.1)
         assert asked == []

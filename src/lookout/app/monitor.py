@@ -71,15 +71,6 @@ async def monitor_into(
     def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
         return build_monitor(settings, known, writer, clock, instruments, recorder, config)
 
-    async def replace(settings: Settings) -> None:
-        recorder = await record.open(settings.monitor)
-        try:
-            await succession.replace(settings, recorder)
-        except BaseException:
-            record.drop(recorder)
-            raise
-        record.use(recorder)
-
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
         async with open_monitor_port(settings.admin, folder, routes):
@@ -87,22 +78,18 @@ async def monitor_into(
             record.use(await record.open(settings.monitor, may_be_taken=has_stood_by))
             if reloader is not None:
                 settings = reloader.settings  # a reload may have come meanwhile
-            succession = Succession(build, settings, writer.load(), record.recorder)
-            reloading = nullcontext() if reloader is None else reloader.attached(replace, instruments)
+            succession = Succession(build, settings, writer.load(), record)
+            reloading = nullcontext() if reloader is None else reloader.attached(succession.replace, instruments)
             with desk.attached(succession), reloading:
                 await succession.run()
     finally:
         try:
             record.close()  # before the store: the monitor that takes it over may record to the same file
         finally:
-            await _close(writer)
-
-
-async def _close(writer: Writer) -> None:
-    """A write that hangs would make this hang too: the system closes what is left open when the process ends."""
-    with DaemonThread("close") as thread:
-        if not await ends_within(thread.call(writer.close), _CLOSE_S):
-            log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
+            # A write that hangs would make this hang too: the system closes what is left open when the process ends.
+            with DaemonThread("close") as thread:
+                if not await ends_within(thread.call(writer.close), _CLOSE_S):
+                    log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
 async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:

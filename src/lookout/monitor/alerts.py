@@ -60,16 +60,20 @@ class Alerts:
         self._first_rest_ms = first_rest_ms
         self._request_publication: Callable[[], None] = lambda: None
         self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
-        # Episodes are found again by their rules' keys, and messages by the names of their targets.
-        removed = self._outbox.keep_targets(policy.targets)
+        self._restored_at = kept.restored_at
+
+    def start(self) -> None:
+        """The monitor starts. Episodes are found again by their rules' keys, and messages by their targets' names."""
+        removed = self._outbox.keep_targets(self._policy.targets)
         self._report_removed(removed, "dropped", "its target is not configured any more")
+        if self._restored_at is not None:
+            for target in self._policy.targets:
+                self._put(target, write_restored(self._restored_at, self._policy.deployment))
+        self._restored_at = None
         self._set_gauges()
-        if kept.restored_at is not None:
-            for target in policy.targets:
-                self._put(target, write_restored(kept.restored_at, policy.deployment))
 
     def restart(self) -> None:
-        """The monitor starts, or its clock was set."""
+        """The monitor starts, or its clock was set: time that nobody saw pass does not count."""
         self._state = restart(self._state)
 
     def report_clock(self, at: int, error_ms: int) -> None:
@@ -118,7 +122,8 @@ class Alerts:
 
     def pieces(self) -> dict[str, bytes]:
         """All that is to be in the store."""
-        return encode_alerts(StoredAlerts(self._state, self._outbox.next_number, self._outbox.messages))
+        outbox = self._outbox
+        return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages, self._restored_at))
 
     def mark_stored(self, stored_ms: int) -> None:
         """The publication is stored; at this instant the store was ours."""

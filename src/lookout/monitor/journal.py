@@ -12,7 +12,7 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import NO_GAPS, Check, Found, Observation, Row
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.comparison import Coverages
+from lookout.monitor.coverages import Coverages
 from lookout.monitor.recorder import Recorder
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
@@ -94,6 +94,7 @@ class Journal:
 
     def start(self) -> None:
         """The monitor begins to run."""
+        self.alerts.start()
         self._start(self.timeline.start(self.ledger.published_at), None)
 
     def stop(self) -> None:

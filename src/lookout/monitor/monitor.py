@@ -10,6 +10,7 @@ from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
+from lookout.config.tables import PingTable
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger, State
 from lookout.core.own_clock import describe_clock_error
@@ -21,10 +22,11 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
-from lookout.monitor.recorder import Recorder
+from lookout.monitor.recorder import Record, Recorder
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session, open_session
+from lookout.public.about import Description
 from lookout.state.codec import decode_coverages, decode_sightings, decode_state
 from lookout.store.protocol import LostStoreError, Writer
 
@@ -44,16 +46,17 @@ def build_monitor(
 ) -> "Monitor":
     """A monitor of these settings that goes on from what is stored; StateError if that cannot be read. ``config`` is
     the path of the configuration file, for messages."""
-    plan = settings.plan()
+    plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(config)
+    lists = settings.transaction_lists()
     built = sources_of(settings, decode_sightings(stored))
-    alerts = Alerts(settings.alert_policy(config), stored, clock, instruments)
-    journal = Journal(resume_ledger(plan, stored), Timeline(clock), alerts, recorder, decode_coverages(stored))
-    notices = NoticeKeeper(settings, stored, journal)
-    seen = partial(seen_by, built.sources)
-    publisher = Publisher(settings, journal, notices, seen, writer, clock, instruments)
-    comparers = build_comparers(settings, built, journal, clock, instruments)
+    ledger, alerts = resume_ledger(plan, stored), Alerts(policy, stored, clock, instruments)
+    journal = Journal(ledger, Timeline(clock), alerts, recorder, decode_coverages(stored))
+    notices = NoticeKeeper(description, plan, stored, journal)
+    seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
+    publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, clock, instruments)
+    comparers = build_comparers(lists, plan, built, journal, clock, instruments)
     watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers)
-    return Monitor(settings, built, journal, notices, publisher, watcher, instruments)
+    return Monitor(plan, description, settings.ping, built, journal, notices, publisher, watcher, instruments)
 
 
 def resume_ledger(
@@ -73,7 +76,9 @@ class Monitor:
 
     def __init__(
         self,
-        settings: Settings,
+        plan: Plan,
+        description: Description,
+        ping: PingTable,
         built: Built,
         journal: Journal,
         notices: NoticeKeeper,
@@ -84,7 +89,9 @@ class Monitor:
     ) -> None:
         self.notices = notices
         self.publisher = publisher
-        self._settings = settings
+        self._plan = plan
+        self._description = description
+        self._ping = ping
         self._built = built
         self._journal = journal
         self._watcher = watcher
@@ -93,14 +100,13 @@ class Monitor:
 
     async def run(self) -> None:
         """Run until cancelled. LostStoreError if the store is another monitor's now."""
-        plan, published_at = self._settings.plan(), self._journal.ledger.published_at
+        plan, published_at = self._plan, self._journal.ledger.published_at
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
-        chains = self._settings.description().chains
-        self._instruments.describe_watched(chains, plan.own_services, self._built)
+        self._instruments.describe_watched(self._description.chains, plan.own_services, self._built)
         self._instruments.count_tasks_of(asyncio.get_running_loop())
         self._journal.start()
         self._watcher.set_compared_lists()
-        pinger = Pinger(self._settings, self._instruments)
+        pinger = Pinger(self._ping, plan.limits, self._instruments)
         try:
             async with self._open_session(plan.limits.probe_timeout_ms / 1000) as session, asyncio.TaskGroup() as tasks:
                 others = (
@@ -160,12 +166,11 @@ class Succession:
     """Runs a monitor and, after each reload, the next one, which goes on from what the last one knew. Probes under way
     are dropped, and count as nothing."""
 
-    def __init__(
-        self, build: Build, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None
-    ) -> None:
-        """StateError if what is stored cannot be read."""
-        self.monitor = build(settings, stored, recorder)
+    def __init__(self, build: Build, settings: Settings, stored: Mapping[str, bytes], record: Record) -> None:
+        """StateError if what is stored cannot be read. The record has the recorder of these settings already."""
+        self.monitor = build(settings, stored, record.recorder)
         self._build = build
+        self._record = record
         self._next: asyncio.Future[Callable[[], Monitor]]  # while it runs
         self._has_begun = asyncio.Event()
 
@@ -188,9 +193,16 @@ class Succession:
         finally:
             self._has_begun.set()  # a reload that waits uses its settings when there is a monitor again
 
-    async def replace(self, settings: Settings, recorder: Recorder | None) -> None:
-        """Let a monitor of these settings go on. If it cannot be built, nothing changes, and the error says why."""
-        self._build(settings, self.monitor.publisher.pieces(), recorder)
+    async def replace(self, settings: Settings) -> None:
+        """Let a monitor of these settings go on. If that cannot be, nothing changes: RecordTakenError if another
+        process records to the file that they name, StateError if what is known does not fit them."""
+        recorder = await self._record.open(settings.monitor)
+        try:
+            self._build(settings, self.monitor.publisher.pieces(), recorder)
+        except BaseException:
+            self._record.drop(recorder)
+            raise
         self._has_begun.clear()
         self._next.set_result(lambda: self._build(settings, self.monitor.publisher.pieces(), recorder))
         await self._has_begun.wait()
+        self._record.use(recorder)

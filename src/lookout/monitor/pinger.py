@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from lookout.base.logger import get_logger
-from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
+from lookout.core.plan import Limits
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.watcher import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
@@ -18,7 +18,7 @@ from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 
 TIMEOUT_S: Final = 10.0
-_LOOK_EVERY_S: Final = 1.0
+_TRY_EVERY_S: Final = 1.0
 
 log = get_logger("ping")
 
@@ -26,14 +26,16 @@ log = get_logger("ping")
 class Pinger:
     """Asks an address at an interval while publications are being stored."""
 
-    def __init__(self, settings: Settings, instruments: Instruments) -> None:
-        self._settings = settings
+    def __init__(self, ping: PingTable, limits: Limits, instruments: Instruments) -> None:
+        self._ping = ping
+        self._max_age_s = 2 * limits.heartbeat_ms / 1000
+        self._exhausted_s = EXHAUSTED_RECHECKS * limits.recheck_ms / 1000
         self._instruments = instruments
         self._failing = False
 
     async def run(self, session: Session) -> None:
         """Ping, until cancelled; end at once if no address is configured."""
-        if not self._settings.ping.url:
+        if not self._ping.url:
             return
         session = replace(session, timeout_s=TIMEOUT_S)
         while True:
@@ -43,16 +45,15 @@ class Pinger:
 
     async def _ping_if_alive(self, session: Session) -> float:
         """Ping; how long to wait from the beginning of this to the next."""
-        ping, policy = self._settings.ping, self._settings.policy
-        alive = self._instruments.readiness(2 * policy.heartbeat_s)
-        if not alive.ready or self._instruments.is_exhausted(EXHAUSTED_RECHECKS * policy.recheck_s):
-            return _LOOK_EVERY_S
-        await self._ping(session, ping)
-        return ping.every_s
+        is_alive = self._instruments.readiness(self._max_age_s).ready
+        if not is_alive or self._instruments.is_exhausted(self._exhausted_s):
+            return _TRY_EVERY_S
+        await self._send(session)
+        return self._ping.every_s
 
-    async def _ping(self, session: Session, ping: PingTable) -> None:
+    async def _send(self, session: Session) -> None:
         try:
-            await session.fetch(Request("GET", ping.url))
+            await session.fetch(Request("GET", self._ping.url))
         except ProbeFailed as failure:
             if not _is_fine(failure):
                 self._instruments.count_ping("failed")
@@ -66,7 +67,7 @@ class Pinger:
             return
         except Exception:  # a bug is no reason to end the monitor
             self._instruments.count_ping("failed")
-            log.exception("the ping died of a bug; trying again at its interval")
+            log.exception("the ping crashed; trying again at its interval")
             return
         self._instruments.count_ping("answered")
         if self._failing:

@@ -11,17 +11,16 @@ from lookout.base.clock import Clock
 from lookout.base.deadline import ends_within
 from lookout.base.logger import get_logger
 from lookout.base.threads import Caller, DaemonThread
-from lookout.config.settings import Settings
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import State
-from lookout.core.plan import Limits
+from lookout.core.plan import Limits, Plan
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
 from lookout.documents.reports import history_document, live_document
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.public.about import describe_note
+from lookout.public.about import Description, describe_note
 from lookout.state.codec import encode_sightings
 from lookout.state.differ import Differ, all_pieces
 from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
@@ -37,7 +36,9 @@ class Publisher:
 
     def __init__(
         self,
-        settings: Settings,
+        plan: Plan,
+        description: Description,
+        history_every_s: float,
         journal: Journal,
         notices: NoticeKeeper,
         seen: Callable[[], Mapping[str, SeenBroadcasters]],
@@ -55,10 +56,10 @@ class Publisher:
         self._open_thread = open_thread
         self._writer = PublicationWriter(writer, clock, instruments)
         self._stored_about = b""
-        self._heartbeat_ms = _heartbeat_ms(settings.plan().limits)
-        self._write_history_every_ms = round(settings.history.write_every_s * 1000)
+        self._heartbeat_ms = _heartbeat_ms(plan.limits)
+        self._history_every_ms = round(history_every_s * 1000)
         self._history_due_ms = clock.elapsed_ms()
-        self._description = settings.description()
+        self._description = description
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
@@ -117,7 +118,7 @@ class Publisher:
             view = ledger.view()
             documents["history"] = history_document(view)
             self._instruments.set_uptimes({row.check: row.uptime for row in view.rows})
-            self._history_due_ms = clock.elapsed_ms() + self._write_history_every_ms
+            self._history_due_ms = clock.elapsed_ms() + self._history_every_ms
         about = self._describe(at)
         if with_history or about != self._stored_about:  # no note waits for the next history
             documents["about"] = Document(about, etag(about), at)

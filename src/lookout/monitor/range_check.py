@@ -25,7 +25,8 @@ from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.core.heads import Heads, Pace
 from lookout.core.model import Check, Failed
 from lookout.core.plan import Limits
-from lookout.monitor.comparison import Asker, Budget, Comparison, Coverages, build_comparisons, rules_of
+from lookout.monitor.comparer import Asker, Budget, Comparison, build_comparisons, rules_of
+from lookout.monitor.coverages import Coverages
 from lookout.monitor.heads import read_heads_once
 from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault
@@ -99,10 +100,10 @@ async def check_ranges(
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
 ) -> list[CheckedRange]:
     """All of them at the same time."""
+    plan, lists = settings.plan(), settings.transaction_lists()
     comparisons = build_comparisons(
-        settings, sources_of(settings), lambda _tables, _chain_id: Budget(clock, _BETWEEN_REQUESTS_MS)
+        lists, plan, sources_of(settings), lambda _tables: Budget(clock, _BETWEEN_REQUESTS_MS)
     )
-    plan = settings.plan()
     async with open_session(settings.policy.probe_timeout_s) as session:
         endpoints = {each.chain_id: tuple(each.endpoints.values()) for each in comparisons}
         reading = (

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -13,6 +14,7 @@ from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.publisher import Publisher
+from lookout.monitor.recorder import Record
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.client.session import Session
 from lookout.server.poller import Poller
@@ -152,7 +154,8 @@ class Machine:
             scene.waiting = messages_in(stored)
             scene.emit(Resumed(life, stored))
             succession = Succession(
-                lambda settings, known, _: self._a_monitor(writer, life, settings, known), life.settings, stored, None
+                lambda settings, known, _: self._a_monitor(writer, life, settings, known),
+                *(life.settings, stored, Record(Path())),
             )
             reloading = asyncio.create_task(self._accept_reloads(life, succession))
             await succession.run()
@@ -190,7 +193,7 @@ class Machine:
             await life.reload.wait()
             life.reload.clear()
             life.next_settings, life.stopping = build_settings(scene), True
-            await succession.replace(life.next_settings, None)
+            await succession.replace(life.next_settings)
             scene.note(f"{life.name} uses other settings")
 
     async def _close(self, writer: Writer, life: Life) -> None:
