@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.event import AlertPolicy
 from lookout.app.backup import back_up, restore
 from lookout.config.file import read_config
 from lookout.config.settings import Settings

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from lookout.alerts.event import AlertPolicy
 from lookout.alerts.outbox import Attempt
-from lookout.alerts.policy import AlertPolicy
 from lookout.base.pieces import Pieces
 from lookout.base.threads import Caller
 from lookout.core.heads import Reading

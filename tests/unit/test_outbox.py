@@ -2,8 +2,7 @@
 
 import pytest
 
-from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE
-from lookout.alerts.event import AlertFacts, make_event, make_item
+from lookout.alerts.event import DEPLOYMENT_OF_THE_FIVE, AlertFacts, make_event, make_item
 from lookout.alerts.outbox import FRESH_MS, MOST_WAITING, Attempt, Outbox, Queued
 from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from lookout.alerts.event import AlertEvent
-from lookout.alerts.lines import OVER
-from lookout.alerts.messages import Message
+from lookout.alerts.messages import OVER, Message
 from lookout.core.episodes import Lasted
 
 MOST_WAITING: Final = 100  # messages to one target

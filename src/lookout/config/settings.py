@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import Meta, defstruct, field
 from msgspec.structs import fields
 
-from lookout.alerts.deployment import Deployment
-from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.event import AlertPolicy, Deployment
 from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
 from lookout.base.text import shorten

@@ -10,10 +10,9 @@ from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Final, Literal, NoReturn
 
-from lookout.alerts.event import AlertFacts
+from lookout.alerts.event import AlertFacts, AlertPolicy
 from lookout.alerts.messages import Message, write_clock, write_message, write_restored
 from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
-from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
