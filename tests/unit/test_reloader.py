@@ -17,7 +17,6 @@ from structlog.testing import capture_logs
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness
 from lookout.base.clock import SystemClock
-from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
 from lookout.config.tables import (
     AdminTable,
@@ -147,7 +146,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "f",
                 "applied",
                 changed=(
-                    *("messaging", "block_time_s of chain 1", "rpc of chain 1"),
+                    *("messaging", "chain 1"),
                     *("monitor.record", "policy.recheck_s", "history.hold_s"),
                 ),
             ),
@@ -157,7 +156,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             pytest.param(
                 replace(SETTINGS, chains=(CHAINS[0], replace(CHAINS[1], rpc=(RpcEndpoint("http://c", **other),)))),
                 True,
-                Reloaded("f", "applied", changed=("rpc of chain 137",)),
+                Reloaded("f", "applied", changed=("chain 137",)),
                 id=f"another {key} of an endpoint",
             )
             for key, other in ENDPOINT_KEYS.items()
@@ -179,8 +178,8 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "applied",
                 changed=("log.level",),
                 needs_restart=(
-                    *("protocol", "server.workers", "admin.monitor", "admin.server", "store.url"),
-                    *("log.level of the server", "page.title"),
+                    *("server.workers", "admin.monitor", "admin.server", "store.url"),
+                    *("protocol", "log.level of the server", "page.title"),
                 ),
             ),
             id="what needs a restart where there is a server",
@@ -202,25 +201,6 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
 )
 def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
     assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
-
-
-def test_names_that_messages_have_are_changed_where_there_are_alerts() -> None:
-    alerting = replace(SETTINGS, alerts=AlertsTable({"ops": "json://localhost"}, rules=(AlertRule(),)))
-    renamed = replace(alerting, page=PageTable(title="Status", operator="ACME", contact="x"))
-    changed = ("page.title in alerts", "page.operator in alerts")
-    assert compare_settings("f", alerting, renamed, None).changed == changed
-    assert compare_settings("f", alerting, renamed, alerting).changed == changed
-    assert compare_settings("f", renamed, renamed, None).changed == ()
-
-
-def test_the_name_that_messages_have_is_applied_at_once_and_the_path_of_a_server_is_not() -> None:
-    alerting = replace(SETTINGS, alerts=AlertsTable({"ops": "json://localhost"}, rules=(AlertRule(),)))
-    other = replace(alerting, protocol="other")
-    beside = compare_settings("f", alerting, other, alerting)
-    assert (beside.changed, beside.needs_restart) == (("protocol in alerts",), ("protocol",))
-    assert compare_settings("f", other, other, alerting).needs_restart == ("protocol",)  # the server still has the old
-    titled = replace(alerting, page=PageTable(title="Status"))
-    assert compare_settings("f", titled, replace(titled, protocol="other"), titled).changed == ()
 
 
 async def test_a_monitor_uses_another_protocol_from_the_reload_on(tmp_path: Path) -> None:

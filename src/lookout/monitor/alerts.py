@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from functools import partial
-from typing import Final, Literal, NoReturn
+from typing import Final, NoReturn
 
 from lookout.alerts.event import AlertFacts, AlertPolicy
 from lookout.alerts.messages import Message, write_clock, write_message, write_restored
@@ -19,7 +19,7 @@ from lookout.base.logger import get_logger
 from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
 
 NO_CAUSES: Final[Mapping[Check, str]] = {}
@@ -157,7 +157,7 @@ class Alerts:
                     is_failing = False
                     await self._send_to(target, thread)
             except Exception:
-                self._instruments.count_sender_failure(target)
+                self._instruments.count("lookout_alert_sender_failures_total", target)
                 if not is_failing:
                     log.exception("the sender failed; starting it again", target=target, every_s=wait_s)
                 is_failing = True
@@ -194,7 +194,7 @@ class Alerts:
         else:
             self._accept(attempt)
             return
-        self._instruments.count_alert_message(queued.target, "retried")
+        self._count(queued, "retried")
         self._refuse(attempt)
 
     def _refuse(self, attempt: Attempt) -> None:
@@ -217,9 +217,9 @@ class Alerts:
             self._accept(attempt)
 
     def _accept(self, attempt: Attempt) -> None:
-        self._outbox.accept(attempt, self._clock.elapsed_ms())
+        self._outbox.accept(attempt)
         self._request_publication()  # also at the end: the next monitor would send again what is still stored
-        self._instruments.count_alert_message(attempt.queued.target, "sent")
+        self._count(attempt.queued, "sent")
         log.info("a message was sent", target=attempt.queued.target, message=attempt.number)
         self._set_gauges()
 
@@ -228,10 +228,13 @@ class Alerts:
         removed = self._outbox.put(Queued(target, title, body, self._state.clock_ms, is_over, event))
         self._report_removed(removed, "dropped", f"more than {MOST_WAITING} are waiting")
 
-    def _report_removed(self, removed: Mapping[int, Queued], outcome: Literal["given-up", "dropped"], why: str) -> None:
+    def _report_removed(self, removed: Mapping[int, Queued], outcome: MessageOutcome, why: str) -> None:
         for number, queued in removed.items():
-            self._instruments.count_alert_message(queued.target, outcome)
+            self._count(queued, outcome)
             log.error("a message was given up", target=queued.target, message=number, title=queued.title, why=why)
+
+    def _count(self, queued: Queued, outcome: MessageOutcome) -> None:
+        self._instruments.count("lookout_alert_messages_total", queued.target, outcome)
 
     def _set_gauges(self) -> None:
         firing = sum(bool(episode.reported_to) for episode in self._state.episodes)

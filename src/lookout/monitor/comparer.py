@@ -224,8 +224,8 @@ class Comparer:
     def _note(self, endpoint: str | None, cause: str | None) -> None:
         self._outcomes[endpoint] = SideOutcome(self.clock.now(), cause)
         if endpoint is not None:
-            instruments, chain_id = self.instruments, self.comparison.chain_id
-            instruments.count_coverage_request(chain_id, endpoint, has_failed=cause is not None)
+            chain, outcome = str(self.comparison.chain_id), "answered" if cause is None else "failed"
+            self.instruments.count("lookout_coverage_requests_total", chain, endpoint, outcome)
 
 
 def build_comparers(

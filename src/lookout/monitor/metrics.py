@@ -21,213 +21,18 @@ from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
 from lookout.core.services import SERVICES, Service
-from lookout.monitor.board import Board, CoverageNote, Entry
+from lookout.monitor.board import Board
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
 
 MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
-HeadOutcome = Literal["answered", "failed"]
-PingOutcome = Literal["answered", "failed"]
+AnswerOutcome = Literal["answered", "failed"]
 ReloadOutcome = Literal["applied", "refused"]
-
-_GAUGES: Final = {
-    "lookout_publication_timestamp_seconds": "When the last publication was made",
-    "lookout_stored_publication_timestamp_seconds": "When the last publication that was stored had been made",
-    "lookout_publication_age_seconds": "How old the last stored publication is",
-    "lookout_config_loaded_timestamp_seconds": "When the configuration in force was read",
-    "lookout_config_last_reload_successful": (
-        "1 if the configuration that was read last is in force, 0 if it was refused"
-    ),
-    "lookout_alerts_firing": "Episodes that were reported and go on",
-}
-
-
-class _Publication(NamedTuple):
-    at: int
-    made_ms: int  # on the clock that never jumps
-    rows: tuple[Row, ...]
-    chains: Mapping[int, ChainProgress]
-
-
-class Instruments(Collector):
-    """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads. Most of its
-    attributes are values that a scrape shows as they are then."""
-
-    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
-        self.board = Board()
-        self._clock = clock
-        self._published: _Publication | None = None
-        self._stored: _Publication | None = None
-        self._uptimes: Mapping[Check, Uptime] = {}
-        self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
-        self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
-        self._gauges: dict[str, float] = {"lookout_alerts_firing": 0}  # those of _GAUGES that are known
-        self._waiting: Mapping[str, int] = {}
-        self._chains: tuple[ChainDescription, ...] = ()
-        self._series = Series(registry)
-        self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
-        self._declare(SERVICES)
-        for lacking in LACKING:
-            self._series.count("lookout_own_faults_total", lacking, by=0)
-        for reload_outcome in get_args(ReloadOutcome):
-            self._series.count("lookout_reloads_total", reload_outcome, by=0)
-        registry.register(self)
-
-    def describe_watched(
-        self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], built: Built
-    ) -> None:
-        """What is watched from now on. Series begin at 0, so that a rate sees the first of what they count. Causes are
-        too many for that: there the rate of all failures sees the first."""
-        self.board.clear()
-        self._chains = chains
-        services = (*SERVICES, *own_services)
-        self._answers = {service.name: service.answer for service in services}
-        endpoints = {(str(each.chain_id), each.name) for each in built.endpoints}
-        self._declare(services)
-        for chain, endpoint in endpoints:
-            for outcome in get_args(HeadOutcome):
-                self._series.count("lookout_head_reads_total", chain, outcome, by=0)
-                self._series.count("lookout_endpoint_reads_total", chain, endpoint, outcome, by=0)
-            self._series.durations("lookout_endpoint_read_duration_seconds", chain, endpoint)
-
-    def _declare(self, services: Iterable[Service]) -> None:
-        for service in services:
-            for outcome in get_args(Outcome):
-                if outcome != "missing-list" or service.has_required_list:
-                    self._series.count("lookout_probes_total", service.name, outcome, by=0)
-
-    def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Show how many tasks this loop has, whenever that is asked for."""
-        self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
-
-    def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None:
-        """Count a probe of a source; ``checks`` is what it answers for."""
-        self._series.durations("lookout_probe_duration_seconds", *_source_labels(checks)).observe(took_ms / 1000)
-        for check, what in found.items():
-            self._series.count("lookout_probes_total", check.service, outcome_of(what))
-
-    def count_probe_failure(self, check: Check, cause: str) -> None:
-        self._series.count("lookout_probe_failures_total", check.service, chain_label(check), cause)
-
-    def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None:
-        """Count a reading of an endpoint; ``cause`` is the code of why it failed."""
-        chain = str(chain_id)
-        outcome: HeadOutcome = "answered" if cause is None else "failed"
-        self._series.count("lookout_head_reads_total", chain, outcome)
-        self._series.count("lookout_endpoint_reads_total", chain, endpoint, outcome)
-        self._series.durations("lookout_endpoint_read_duration_seconds", chain, endpoint).observe(took_ms / 1000)
-        if cause is not None:
-            self._series.count("lookout_endpoint_failures_total", chain, endpoint, cause)
-
-    def count_coverage_request(self, chain_id: int, endpoint: str, *, has_failed: bool) -> None:
-        outcome: HeadOutcome = "failed" if has_failed else "answered"
-        self._series.count("lookout_coverage_requests_total", str(chain_id), endpoint, outcome)
-
-    def measure_delay(self, by_ms: int) -> None:
-        self._series.durations("lookout_scheduler_delay_seconds").observe(max(0, by_ms) / 1000)
-
-    def count_crash(self) -> None:
-        self._series.count("lookout_probe_bugs_total")
-
-    def count_own_fault(self, lacking: Lacking) -> None:
-        self._series.count("lookout_own_faults_total", lacking)
-        if lacking != "time":  # a pause that is over; anything else lasts until it is repaired
-            self._own_fault_ms = self._clock.elapsed_ms()
-
-    def is_exhausted(self, within_s: float) -> bool:
-        """Whether the monitor lacked something of its own that lately (M17)."""
-        last_ms = self._own_fault_ms
-        return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
-
-    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
-        self._series.count("lookout_publications_total")
-        self._published = _Publication(at, self._clock.elapsed_ms(), rows, chains)
-
-    def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None:
-        """What the history says that was made last."""
-        self._uptimes = uptimes
-
-    def stored(self, took_ms: int) -> None:
-        """The last publication is in the store."""
-        self._series.durations("lookout_store_write_duration_seconds").observe(took_ms / 1000)
-        self._stored = self._published
-
-    def not_stored(self, took_ms: int) -> None:
-        self._series.durations("lookout_store_write_duration_seconds").observe(took_ms / 1000)
-        self._series.count("lookout_store_errors_total")
-
-    def count_alert_message(self, target: str, outcome: MessageOutcome) -> None:
-        self._series.count("lookout_alert_messages_total", target, outcome)
-
-    def count_sender_failure(self, target: str) -> None:
-        self._series.count("lookout_alert_sender_failures_total", target)
-
-    def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None:
-        """Set how many episodes were reported and go on, and how many messages wait for each target."""
-        for target in waiting.keys() - self._waiting.keys():
-            for outcome in get_args(MessageOutcome):  # all are there from the first on
-                self._series.count("lookout_alert_messages_total", target, outcome, by=0)
-            self._series.count("lookout_alert_sender_failures_total", target, by=0)
-        self._gauges["lookout_alerts_firing"], self._waiting = firing, waiting
-
-    def count_ping(self, outcome: PingOutcome) -> None:
-        for each in get_args(PingOutcome):
-            self._series.count("lookout_pings_total", each, by=each == outcome)
-
-    def count_reload(self, outcome: ReloadOutcome) -> None:
-        self._series.count("lookout_reloads_total", outcome)
-        self._gauges["lookout_config_last_reload_successful"] = outcome == "applied"
-
-    def set_config_loaded(self, at: int, *, last_reload_successful: bool) -> None:
-        """The settings in force were read then. The file may have been refused since."""
-        self._gauges["lookout_config_loaded_timestamp_seconds"] = at / 1000
-        self._gauges["lookout_config_last_reload_successful"] = last_reload_successful
-
-    def readiness(self, max_age_s: float | None) -> Readiness:
-        """Whether this process stored a publication, and lately enough."""
-        if self._stored is None:
-            return Readiness(False, "nothing was stored yet", None)
-        age_s = self._age_s(self._stored)
-        if max_age_s is not None and age_s > max_age_s:
-            return Readiness(False, f"the last stored publication is older than {max_age_s:g} s", age_s)
-        return Readiness(True, "a publication was stored", age_s)
-
-    def collect(self) -> Iterable[Metric]:
-        """What is so now, made at each scrape and therefore never stale; what is not known yet has no sample."""
-        published, stored = self._published, self._stored
-        rows, chains = ((), {}) if published is None else (published.rows, published.chains)
-        yield from collect_rows(rows, chains, self._answers, self._clock.now())
-        yield from collect_heads(chains)
-        yield collect_uptimes(self._uptimes)
-        yield from collect_endpoints(self.board.list_entries())
-        yield from collect_coverages(self.board.list_coverages(), self._clock.now())
-        waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
-        for target, count in self._waiting.items():
-            waiting.add_metric([target], count)
-        chain_info = GaugeMetricFamily(
-            "lookout_chain_info", "1 for each chain, with its name", labels=["chain", "name", "test_network"]
-        )
-        for chain in self._chains:
-            chain_info.add_metric([str(chain.id), chain.name, "true" if chain.test_network else "false"], 1)
-        yield from (waiting, chain_info)
-        known = self._gauges.copy()
-        if published is not None:
-            known["lookout_publication_timestamp_seconds"] = published.at / 1000
-        if stored is not None:
-            known["lookout_stored_publication_timestamp_seconds"] = stored.at / 1000
-            known["lookout_publication_age_seconds"] = self._age_s(stored)
-        yield from (GaugeMetricFamily(name, what, known.get(name)) for name, what in _GAUGES.items())
-
-    def _age_s(self, publication: _Publication) -> float:
-        return (self._clock.elapsed_ms() - publication.made_ms) / 1000
-
-
-def _source_labels(checks: Sequence[Check]) -> tuple[str, str]:
-    """The service of a source, and its chain, if it answers for a single one."""
-    return checks[0].service, chain_label(checks[0]) if len(checks) == 1 else ""
-
+_Sample = tuple[str, Sequence[str], float]
+"""The name of a gauge, the values of its labels, and its own."""
+_WINDOWS: Final = {field.name: field.encode_name for field in fields(Uptime)}
 
 # What each is, and its labels.
 _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
@@ -274,12 +79,86 @@ _BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
     "lookout_scheduler_delay_seconds": (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     "lookout_store_write_duration_seconds": (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 }
+# Made at each scrape, and therefore never stale. What is not known has no sample.
+_GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+    "lookout_rows": ("Rows of the last publication, by status", "status"),
+    "lookout_row_status": ("1 for the status that each row has", "service", "chain", "status"),
+    # A row has no more than one of the next two: a ppoi node's indexes are not blocks.
+    "lookout_row_lag_blocks": (
+        "How many blocks a row is behind the head that it is compared with",
+        *("service", "chain"),
+    ),
+    "lookout_row_lag_indexes": ("How many indexes a row is behind its own head", "service", "chain"),
+    "lookout_row_lag_seconds": (
+        "How long the chain takes, at its pace, for the blocks that a row is behind",
+        *("service", "chain"),
+    ),
+    "lookout_row_position": ("How far a row is", "service", "chain"),
+    "lookout_row_head": ("What the position of a row is compared with", "service", "chain"),
+    "lookout_row_expires_timestamp_seconds": ("From when on a row says nothing any more", "service", "chain"),
+    "lookout_head_agreed": ("1 while a chain has a head that positions are compared with, else 0", "chain"),
+    "lookout_head_height": ("The block that a chain's endpoints agree on", "chain"),
+    "lookout_head_block_timestamp_seconds": ("The timestamp of that block", "chain"),
+    "lookout_row_uptime_ratio": ("The uptime of a row, as the history has it", "service", "chain", "window"),
+    "lookout_endpoint_height": ("The newest block of an RPC endpoint, while it answers", "chain", "endpoint"),
+    "lookout_endpoint_lag_blocks": (
+        "How many blocks that is below the agreed head; above it: below 0",
+        *("chain", "endpoint"),
+    ),
+    "lookout_endpoint_standing": (
+        "1 for what the latest answer of an RPC endpoint counts for",
+        *("chain", "endpoint", "standing"),
+    ),
+    "lookout_coverage_checked_blocks": (
+        "Blocks in which an indexer's list was compared with the chain",
+        *("service", "chain"),
+    ),
+    "lookout_coverage_missing": (
+        "Transactions of the chain that are confirmed to be missing in the list",
+        *("service", "chain"),
+    ),
+    "lookout_coverage_extra": (
+        "Transactions of the list that the chain is confirmed not to have",
+        *("service", "chain"),
+    ),
+    "lookout_coverage_oldest_unchecked_seconds": (
+        "Seconds since the least recently compared block was compared",
+        *("service", "chain"),
+    ),
+    "lookout_alert_queue": ("Messages that wait to be accepted", "target"),
+    "lookout_chain_info": ("1 for each chain, with its name", "chain", "name", "test_network"),
+    "lookout_publication_timestamp_seconds": ("When the last publication was made",),
+    "lookout_stored_publication_timestamp_seconds": ("When the last publication that was stored had been made",),
+    "lookout_publication_age_seconds": ("How old the last stored publication is",),
+    "lookout_config_loaded_timestamp_seconds": ("When the configuration in force was read",),
+    "lookout_config_last_reload_successful": (
+        "1 if the configuration that was read last is in force, 0 if it was refused",
+    ),
+    "lookout_alerts_firing": ("Episodes that were reported and go on",),
+}
 
 
-class Series:
-    """Counts and measures."""
+class _Publication(NamedTuple):
+    at: int
+    made_ms: int  # on the clock that never jumps
+    rows: tuple[Row, ...]
+    chains: Mapping[int, ChainProgress]
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+
+class Instruments(Collector):
+    """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads."""
+
+    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+        self.board = Board()
+        self._clock = clock
+        self._published: _Publication | None = None
+        self._stored: _Publication | None = None
+        self._uptimes: Mapping[Check, Uptime] = {}
+        self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
+        self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
+        self._known: dict[str, float] = {"lookout_alerts_firing": 0}  # gauges without labels
+        self._waiting: Mapping[str, int] = {}
+        self._chains: tuple[ChainDescription, ...] = ()
         self._counters = {
             name: Counter(name, what, labels, registry=registry) for name, (what, *labels) in _COUNTERS.items()
         }
@@ -287,144 +166,209 @@ class Series:
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
             for name, (what, *labels) in _HISTOGRAMS.items()
         }
+        self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
+        self._declare(SERVICES)
+        for lacking in LACKING:
+            self.count("lookout_own_faults_total", lacking, by=0)
+        for outcome in get_args(ReloadOutcome):
+            self.count("lookout_reloads_total", outcome, by=0)
+        registry.register(self)
+
+    def describe_watched(
+        self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], built: Built
+    ) -> None:
+        """What is watched from now on. Series begin at 0, so that a rate sees the first of what they count. Causes are
+        too many for that: there the rate of all failures sees the first."""
+        self.board.clear()
+        self._chains = chains
+        services = (*SERVICES, *own_services)
+        self._answers = {service.name: service.answer for service in services}
+        self._declare(services)
+        for endpoint in built.endpoints:
+            labels = str(endpoint.chain_id), endpoint.name
+            for outcome in get_args(AnswerOutcome):
+                self.count("lookout_head_reads_total", labels[0], outcome, by=0)
+                self.count("lookout_endpoint_reads_total", *labels, outcome, by=0)
+            self._histograms["lookout_endpoint_read_duration_seconds"].labels(*labels)
+
+    def _declare(self, services: Iterable[Service]) -> None:
+        for service in services:
+            for outcome in get_args(Outcome):
+                if outcome != "missing-list" or service.has_required_list:
+                    self.count("lookout_probes_total", service.name, outcome, by=0)
 
     def count(self, name: str, *labels: str, by: int = 1) -> None:
         """Count one, or 0: then the series is there from the beginning, and a rate sees the first."""
         counter = self._counters[name]
         (counter.labels(*labels) if labels else counter).inc(by)
 
-    def durations(self, name: str, *labels: str) -> Histogram:
+    def measure(self, name: str, took_ms: int, *labels: str) -> None:
         histogram = self._histograms[name]
-        return histogram.labels(*labels) if labels else histogram
+        (histogram.labels(*labels) if labels else histogram).observe(max(0, took_ms) / 1000)
 
+    def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Show how many tasks this loop has, whenever that is asked for."""
+        self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
-_WINDOWS: Final = {each.name: each.encode_name for each in fields(Uptime)}
-_ROW: Final = ("service", "chain")
-# What each is. A row has no more than one of the first two: a ppoi node's indexes are not blocks.
-_FIGURES: Final = {
-    "lookout_row_lag_blocks": "How many blocks a row is behind the head that it is compared with",
-    "lookout_row_lag_indexes": "How many indexes a row is behind its own head",
-    "lookout_row_lag_seconds": "How long the chain takes, at its pace, for the blocks that a row is behind",
-    "lookout_row_position": "How far a row is",
-    "lookout_row_head": "What the position of a row is compared with",
-    "lookout_row_expires_timestamp_seconds": "From when on a row says nothing any more",
-}
+    def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None:
+        """Count a probe of a source, which answers for these checks."""
+        chain = chain_label(checks[0]) if len(checks) == 1 else ""
+        self.measure("lookout_probe_duration_seconds", took_ms, checks[0].service, chain)
+        for check, what in found.items():
+            self.count("lookout_probes_total", check.service, outcome_of(what))
+
+    def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None:
+        """Count a reading of an endpoint; ``cause`` is the code of why it failed."""
+        chain = str(chain_id)
+        outcome: AnswerOutcome = "answered" if cause is None else "failed"
+        self.count("lookout_head_reads_total", chain, outcome)
+        self.count("lookout_endpoint_reads_total", chain, endpoint, outcome)
+        self.measure("lookout_endpoint_read_duration_seconds", took_ms, chain, endpoint)
+        if cause is not None:
+            self.count("lookout_endpoint_failures_total", chain, endpoint, cause)
+
+    def count_own_fault(self, lacking: Lacking) -> None:
+        self.count("lookout_own_faults_total", lacking)
+        if lacking != "time":  # a pause that is over; anything else lasts until it is repaired
+            self._own_fault_ms = self._clock.elapsed_ms()
+
+    def is_exhausted(self, within_s: float) -> bool:
+        """Whether the monitor lacked something of its own that lately (M17)."""
+        last_ms = self._own_fault_ms
+        return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
+
+    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
+        self.count("lookout_publications_total")
+        self._published = _Publication(at, self._clock.elapsed_ms(), rows, chains)
+
+    def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None:
+        """What the history says that was made last."""
+        self._uptimes = uptimes
+
+    def stored(self, took_ms: int) -> None:
+        """The last publication is in the store."""
+        self.measure("lookout_store_write_duration_seconds", took_ms)
+        self._stored = self._published
+
+    def not_stored(self, took_ms: int) -> None:
+        self.measure("lookout_store_write_duration_seconds", took_ms)
+        self.count("lookout_store_errors_total")
+
+    def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None:
+        """Set how many episodes were reported and go on, and how many messages wait for each target."""
+        for target in waiting.keys() - self._waiting.keys():
+            for outcome in get_args(MessageOutcome):
+                self.count("lookout_alert_messages_total", target, outcome, by=0)
+            self.count("lookout_alert_sender_failures_total", target, by=0)
+        self._known["lookout_alerts_firing"], self._waiting = firing, waiting
+
+    def count_ping(self, outcome: AnswerOutcome) -> None:
+        for possible in get_args(AnswerOutcome):
+            self.count("lookout_pings_total", possible, by=possible == outcome)
+
+    def count_reload(self, outcome: ReloadOutcome) -> None:
+        self.count("lookout_reloads_total", outcome)
+        self._known["lookout_config_last_reload_successful"] = outcome == "applied"
+
+    def set_config_loaded(self, at: int, *, last_reload_successful: bool) -> None:
+        """The settings in force were read then. The file may have been refused since."""
+        self._known["lookout_config_loaded_timestamp_seconds"] = at / 1000
+        self._known["lookout_config_last_reload_successful"] = last_reload_successful
+
+    def readiness(self, max_age_s: float | None) -> Readiness:
+        """Whether this process stored a publication, and lately enough."""
+        if self._stored is None:
+            return Readiness(False, "nothing was stored yet", None)
+        age_s = self._age_s(self._stored)
+        if max_age_s is not None and age_s > max_age_s:
+            return Readiness(False, f"the last stored publication is older than {max_age_s:g} s", age_s)
+        return Readiness(True, "a publication was stored", age_s)
+
+    def collect(self) -> Iterable[Metric]:
+        families = {name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in _GAUGES.items()}
+        for name, labels, value in self._samples():
+            families[name].add_metric(labels, value)
+        return families.values()
+
+    def _samples(self) -> Iterator[_Sample]:
+        published, stored, now = self._published, self._stored, self._clock.now()
+        rows, chains = ((), {}) if published is None else (published.rows, published.chains)
+        counts = Tally(row.status for row in rows)
+        yield from (("lookout_rows", [status], counts[status]) for status in get_args(Status))
+        for row in rows:
+            yield from _sample_row(row, self._answers.get(row.check.service), chains, now)
+        for chain_id, (head, _) in chains.items():
+            yield "lookout_head_agreed", [str(chain_id)], head is not None
+            if head is not None:
+                yield "lookout_head_height", [str(chain_id)], head.height
+                yield "lookout_head_block_timestamp_seconds", [str(chain_id)], head.block_at / 1000
+        for check, uptime in self._uptimes.items():
+            for name, window in _WINDOWS.items():
+                if (share := getattr(uptime, name)) is not None:
+                    yield "lookout_row_uptime_ratio", [*_row_labels(check), window], share
+        yield from _sample_board(self.board, now)
+        yield from (("lookout_alert_queue", [target], count) for target, count in self._waiting.items())
+        for chain in self._chains:
+            yield "lookout_chain_info", [str(chain.id), chain.name, "true" if chain.test_network else "false"], 1
+        yield from ((name, [], value) for name, value in self._known.copy().items())
+        if published is not None:
+            yield "lookout_publication_timestamp_seconds", [], published.at / 1000
+        if stored is not None:
+            yield "lookout_stored_publication_timestamp_seconds", [], stored.at / 1000
+            yield "lookout_publication_age_seconds", [], self._age_s(stored)
+
+    def _age_s(self, publication: _Publication) -> float:
+        return (self._clock.elapsed_ms() - publication.made_ms) / 1000
 
 
 def chain_label(check: Check) -> str:
     return "" if check.chain_id is None else str(check.chain_id)
 
 
-def collect_rows(
-    rows: Sequence[Row], chains: Mapping[int, ChainProgress], answers: Mapping[str, type[Answer]], now: int
-) -> Iterator[GaugeMetricFamily]:
-    """``answers`` are those of the services. The figures of a row that has expired are not known any more."""
-    counts = Tally(row.status for row in rows)
-    by_status = GaugeMetricFamily("lookout_rows", "Rows of the last publication, by status", labels=["status"])
-    for status in get_args(Status):
-        by_status.add_metric([status], counts[status])
-    each = GaugeMetricFamily("lookout_row_status", "1 for the status that each row has", labels=[*_ROW, "status"])
-    figures = {name: GaugeMetricFamily(name, what, labels=_ROW) for name, what in _FIGURES.items()}
-    for row in rows:
-        labels = [row.check.service, chain_label(row.check)]
-        each.add_metric([*labels, row.status], 1)
-        if row.expires_at is not None:
-            figures["lookout_row_expires_timestamp_seconds"].add_metric(labels, row.expires_at / 1000)
-        if row.expires_at is None or row.expires_at > now:
-            for name, figure in _figures(row, answers.get(row.check.service), chains):
-                figures[name].add_metric(labels, figure)
-    yield from (by_status, each, *figures.values())
+def _row_labels(check: Check) -> tuple[str, str]:
+    return check.service, chain_label(check)
 
 
-def _figures(row: Row, answer: type[Answer] | None, chains: Mapping[int, ChainProgress]) -> Iterator[tuple[str, float]]:
+def _sample_row(
+    row: Row, answer: type[Answer] | None, chains: Mapping[int, ChainProgress], now: int
+) -> Iterator[_Sample]:
+    """The figures of a row that has expired are not known any more."""
+    labels = _row_labels(row.check)
+    yield "lookout_row_status", [*labels, row.status], 1
+    if row.expires_at is not None:
+        yield "lookout_row_expires_timestamp_seconds", labels, row.expires_at / 1000
+        if row.expires_at <= now:
+            return
     position, head, chain_id = row.metrics.position, row.metrics.head, row.check.chain_id
     if position is UNSET:
         return
-    yield "lookout_row_position", position
+    yield "lookout_row_position", labels, position
     if head is UNSET:
         return
-    yield "lookout_row_head", head
+    yield "lookout_row_head", labels, head
     lag = max(0, head - position)  # R11
     if answer is Indexes:
-        yield "lookout_row_lag_indexes", lag
+        yield "lookout_row_lag_indexes", labels, lag
     if answer is Blocks and chain_id is not None:
         pace = chains[chain_id].pace
-        yield "lookout_row_lag_blocks", lag
-        yield "lookout_row_lag_seconds", lag * pace.ms / pace.blocks / 1000
+        yield "lookout_row_lag_blocks", labels, lag
+        yield "lookout_row_lag_seconds", labels, lag * pace.ms / pace.blocks / 1000
 
 
-def collect_heads(chains: Mapping[int, ChainProgress]) -> Iterator[GaugeMetricFamily]:
-    agreed = GaugeMetricFamily(
-        "lookout_head_agreed", "1 while a chain has a head that positions are compared with, else 0", labels=["chain"]
-    )
-    height = GaugeMetricFamily("lookout_head_height", "The block that a chain's endpoints agree on", labels=["chain"])
-    block_at = GaugeMetricFamily(
-        "lookout_head_block_timestamp_seconds", "The timestamp of that block", labels=["chain"]
-    )
-    for chain_id, (head, _) in chains.items():
-        agreed.add_metric([str(chain_id)], head is not None)
-        if head is not None:
-            height.add_metric([str(chain_id)], head.height)
-            block_at.add_metric([str(chain_id)], head.block_at / 1000)
-    yield from (agreed, height, block_at)
-
-
-def collect_uptimes(uptimes: Mapping[Check, Uptime]) -> GaugeMetricFamily:
-    ratio = GaugeMetricFamily(
-        "lookout_row_uptime_ratio", "The uptime of a row, as the history has it", labels=[*_ROW, "window"]
-    )
-    for check, uptime in uptimes.items():
-        for name, window in _WINDOWS.items():
-            share = getattr(uptime, name)
-            if share is not None:
-                ratio.add_metric([check.service, chain_label(check), window], share)
-    return ratio
-
-
-_ENDPOINT: Final = ("chain", "endpoint")
-
-
-def collect_endpoints(entries: Iterable[Entry]) -> Iterator[GaugeMetricFamily]:
-    height = GaugeMetricFamily(
-        "lookout_endpoint_height", "The newest block of an RPC endpoint, while it answers", labels=_ENDPOINT
-    )
-    lag = GaugeMetricFamily(
-        "lookout_endpoint_lag_blocks",
-        "How many blocks that is below the agreed head; above it: below 0",
-        labels=_ENDPOINT,
-    )
-    standing = GaugeMetricFamily(
-        "lookout_endpoint_standing",
-        "1 for what the latest answer of an RPC endpoint counts for",
-        labels=[*_ENDPOINT, "standing"],
-    )
-    for entry in entries:
-        labels = [str(entry.chain_id), entry.name]
+def _sample_board(board: Board, now: int) -> Iterator[_Sample]:
+    """The RPC endpoints, and the lists that are compared with their chains."""
+    for entry in board.list_entries():
+        endpoint = str(entry.chain_id), entry.name
         if isinstance(entry.height, int):
-            height.add_metric(labels, entry.height)
+            yield "lookout_endpoint_height", endpoint, entry.height
         if isinstance(entry.lag_blocks, int):
-            lag.add_metric(labels, entry.lag_blocks)
+            yield "lookout_endpoint_lag_blocks", endpoint, entry.lag_blocks
         if isinstance(entry.standing, str):
-            standing.add_metric([*labels, entry.standing], 1)
-    yield from (height, lag, standing)
-
-
-def collect_coverages(notes: Iterable[CoverageNote], now: int) -> Iterator[GaugeMetricFamily]:
-    gauges = {
-        "checked_blocks": "Blocks in which an indexer's list was compared with the chain",
-        "missing": "Transactions of the chain that are confirmed to be missing in the list",
-        "extra": "Transactions of the list that the chain is confirmed not to have",
-        "oldest_unchecked_seconds": "Seconds since the least recently compared block was compared",
-    }
-    families = {
-        name: GaugeMetricFamily(f"lookout_coverage_{name}", what, labels=["service", "chain"])
-        for name, what in gauges.items()
-    }
-    for note in notes:
-        gaps, labels = gaps_of(note.coverage), [note.check.service, chain_label(note.check)]
+            yield "lookout_endpoint_standing", [*endpoint, entry.standing], 1
+    for note in board.list_coverages():
+        gaps, labels = gaps_of(note.coverage), _row_labels(note.check)
         waited_ms = max(0, now - oldest_unchecked_at(note.coverage, note.first_block))
-        families["checked_blocks"].add_metric(labels, checked_blocks(note.coverage))
-        families["missing"].add_metric(labels, gaps.missing)
-        families["extra"].add_metric(labels, gaps.extra)
-        families["oldest_unchecked_seconds"].add_metric(labels, waited_ms / 1000)
-    yield from families.values()
+        yield "lookout_coverage_checked_blocks", labels, checked_blocks(note.coverage)
+        yield "lookout_coverage_missing", labels, gaps.missing
+        yield "lookout_coverage_extra", labels, gaps.extra
+        yield "lookout_coverage_oldest_unchecked_seconds", labels, waited_ms / 1000

@@ -21,7 +21,7 @@ from lookout.monitor.board import EntryKey
 from lookout.monitor.comparer import Comparer
 from lookout.monitor.heads import FollowedChain, HeadAnswer, read_endpoint
 from lookout.monitor.journal import Journal
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.metrics import Instruments, chain_label
 from lookout.monitor.sources import Built
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import OwnFault
@@ -140,7 +140,8 @@ class Watcher:
         causes = self._journal.causes
         for row in rows:
             if row.has_failed and (cause := causes.get(row.check)):
-                self._instruments.count_probe_failure(row.check, code_of(cause))
+                labels = row.check.service, chain_label(row.check), code_of(cause)
+                self._instruments.count("lookout_probe_failures_total", *labels)
         self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
         return wait_ms(failures, self._chance.random(), self._limits)
@@ -201,14 +202,14 @@ class Watcher:
                 if fault := own_fault(error):
                     self._note_own_fault(fault)
                 else:
-                    instruments.count_crash()
-                    log.exception("a probe died of a bug", source=key.name)
+                    instruments.count("lookout_probe_bugs_total")
+                    log.exception("a probe crashed", source=key.name)
                 cause = None if fault is None else fault.cause
                 instruments.board.note_own_failure(key, clock.now(), clock.elapsed_ms() - began_ms, cause)
                 next_ms = self._limits.recheck_ms
             due_ms = clock.elapsed_ms() + next_ms
             await asyncio.sleep(next_ms / 1000)
-            instruments.measure_delay(clock.elapsed_ms() - due_ms)
+            instruments.measure("lookout_scheduler_delay_seconds", clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
         """Logged once for all that cannot be asked, and counted for each. A moment in which the process stood still is
