@@ -177,28 +177,20 @@ class Alerts:
                     await changed.wait()
 
     async def _try(self, attempt: Attempt, thread: Caller) -> None:
-        policy, (number, queued, wait_ms) = self._policy, attempt
-        about = {"target": queued.target, "message": number, "wait_s": wait_ms / 1000}
-        call = asyncio.ensure_future(thread.call(partial(self._send, policy.targets[queued.target], queued.message)))
+        """Send a message. At the end, wait a little for what is being sent."""
+        queued = attempt.queued
+        send = partial(self._send, self._policy.targets[queued.target], queued.message)
+        call = asyncio.ensure_future(thread.call(send))
         try:
-            await asyncio.shield(call)
+            await asyncio.wait((call,))
         except asyncio.CancelledError:
-            await self._wait_for_last(call, attempt)
+            await asyncio.wait((call,), timeout=LAST_SEND_S)
             raise
-        except _StaleError:
-            return
-        except NotAcceptedError:
-            log.warning("a message was not accepted; trying again", **about)
-        except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
-            log.exception("sending died of a bug; trying again", **about)
-        else:
-            self._accept(attempt)
-            return
-        self._count(queued, "retried")
-        self._refuse(attempt)
-
-    def _refuse(self, attempt: Attempt) -> None:
-        self._outbox.refuse(attempt, self._clock.elapsed_ms())
+        finally:
+            if call.done():
+                self._settle(attempt, call)
+            else:
+                call.cancel()
 
     def _send(self, address: str, message: Message) -> None:
         """Send a message, in the target's thread."""
@@ -206,15 +198,24 @@ class Alerts:
             raise _StaleError
         self._open_sender(address)(message)
 
-    async def _wait_for_last(self, call: asyncio.Future[None], attempt: Attempt) -> None:
+    def _settle(self, attempt: Attempt, call: asyncio.Future[None]) -> None:
+        about = {"target": attempt.queued.target, "message": attempt.number, "wait_s": attempt.wait_ms / 1000}
         try:
-            await asyncio.wait_for(call, LAST_SEND_S)
-        except (TimeoutError, NotAcceptedError, _StaleError):
-            pass
-        except Exception:  # a bug must not replace the cancellation
-            log.exception("sending died of a bug at the end", target=attempt.queued.target, message=attempt.number)
+            call.result()
+        except _StaleError:
+            return
+        except NotAcceptedError:
+            log.warning("a message was not accepted; trying again", **about)
+        except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
+            log.exception("sending crashed; trying again", **about)
         else:
             self._accept(attempt)
+            return
+        self._count(attempt.queued, "retried")
+        self._refuse(attempt)
+
+    def _refuse(self, attempt: Attempt) -> None:
+        self._outbox.refuse(attempt, self._clock.elapsed_ms())
 
     def _accept(self, attempt: Attempt) -> None:
         self._outbox.accept(attempt)
