@@ -72,7 +72,7 @@ class Alerts:
         self._set_gauges()
 
     def restart(self) -> None:
-        """The monitor starts, or its clock was set: time that nobody saw pass does not count."""
+        """The monitor starts, or its clock was set: time that the monitor did not see pass does not count."""
         self._state = restart(self._state)
 
     def report_clock(self, at: int, error_ms: int) -> None:
@@ -97,14 +97,14 @@ class Alerts:
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
         self._state = note_causes(self._state, known)
         facts = {
-            each: self._gather_facts(row, known.get((each.check, each.reason)), at)
-            for each in news
-            if (row := published.get(each.check)) is not None
+            item: self._gather_facts(row, known.get((item.check, item.reason)), at)
+            for item in news
+            if (row := published.get(item.check)) is not None
         }
         watched = [row for row in published.values() if row.status != "unmonitored"]
         nothing_answers = len(watched) > 1 and all(row.reason == "unreachable" for row in watched)
         for target in self._policy.targets:
-            if mine := [each for each in news if target in each.targets]:
+            if mine := [item for item in news if target in item.targets]:
                 deployment = self._policy.deployment
                 self._put(target, write_message(mine, deployment, facts, nothing_answers=nothing_answers))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)

@@ -63,11 +63,11 @@ class Comparison:
     budget: Budget
 
     def subject(self) -> str:
-        """Of another one nothing that is known is true. The address may hold a key: it is not stored."""
+        """A fingerprint: what is known of a list holds for no other. The address may hold a key, and is not stored."""
         table, kind = self.list.table, self.list.kind
         same = (sorted(table.contracts), sorted(table.events), table.first_block, table.query, table.pointer)
-        told = msgspec.json.encode((*same, self.list.url, kind, table.endpoints))
-        return hashlib.sha256(told).hexdigest()
+        compared = msgspec.json.encode((*same, self.list.url, kind, table.endpoints))
+        return hashlib.sha256(compared).hexdigest()
 
     def final_block(self, head: int, pace: Pace) -> int:
         """The last block that is deep enough below this head."""

@@ -174,7 +174,7 @@ class Journal:
             log.warning("the list is not the chain's", check=check.name, found=where)
         else:
             log.info(
-                "nothing is held against the list any more",
+                "the list matches the chain again",
                 check=check.name,
                 missing=before.missing,
                 extra=before.extra,

@@ -46,7 +46,7 @@ class ProbedEndpoint(Struct, frozen=True):
     is_fine: bool
     took_ms: int
     block: str = ""
-    """What it said, compared with nobody."""
+    """What it said, compared with no other."""
 
 
 class ProbedChain(Struct, frozen=True):

@@ -131,7 +131,7 @@ class Publisher:
             raise
         if is_stored:
             self._stored_about = about
-            # The process may have been frozen after the store had answered: then nobody knows for how long.
+            # The process may have been frozen after the store had answered, for who knows how long.
             was_frozen = self._journal.timeline.has_stalled_since(began_ms)
             self._journal.alerts.mark_stored(began_ms if was_frozen else clock.elapsed_ms())
             self._notices.mark_stored()

@@ -207,7 +207,7 @@ class LogFile:
         return file
 
     def _open_locked(self) -> FileIO:
-        """The file, locked until it is closed. Two that append to one log would leave one that nobody can replay."""
+        """The file, locked until it is closed. A log that two processes append to cannot be replayed."""
         while True:
             file = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
