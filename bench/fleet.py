@@ -23,7 +23,7 @@ from lookout.base.pieces import Pieces
 from lookout.core.model import Observation, Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.state.differ import Backlog, Kept
+from lookout.state.differ import Differ
 from lookout.store.postgres.writer import PostgresWriter, open_writer
 from tests.leases import NotHereError
 from tests.postgres import Postgres
@@ -83,13 +83,13 @@ def publications() -> Iterator[tuple[dict[DocumentName, Document], Pieces]]:
     plan = a_plan(5)
     ledger, at = a_full_fortnight(plan)
     checks = plan.checks()
-    number, backlog = 0, Backlog()
+    number, differ = 0, Differ()
     while True:
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         if number % HISTORY_EVERY == 0:
             documents["history"] = history_document(ledger.view())
-        yield documents, backlog.add(Kept(ledger.state()))
-        backlog.clear()
+        yield documents, differ.find_changes(ledger.state())
+        differ.mark_stored()
         number += 1
         at += round(PUBLISH_EVERY_S * 1000)
         ledger.judge(Observation(checks[number % len(checks)], at, Peers(5)))

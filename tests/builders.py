@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.event import AlertPolicy
 from lookout.base.instants import parse_instant
 from lookout.config.tables import HistoryTable, PolicyTable
 from lookout.core.episodes import EpisodeRules

@@ -13,7 +13,6 @@ from tests.fuzz.fuzzer import Kind
 from tests.fuzz.logs import LOGS
 from tests.fuzz.readers import READERS
 from tests.fuzz.sources import SOURCES
-from tests.fuzz.state import STATE
 from tests.fuzz.web import HTTP
 
 KINDS: Final[dict[str, Kind]] = {
@@ -26,7 +25,6 @@ KINDS: Final[dict[str, Kind]] = {
     "floods": FLOODS,
     "config": CONFIG,
     "logs": LOGS,
-    "state": STATE,
     "documents": DOCUMENTS,
     "readers": READERS,
 }

@@ -20,9 +20,7 @@ from tests.fuzz.readers import READERS, compare_readers, read_with_python
 
 
 @pytest.mark.clause("R10", "C4", "C6", "C7", "M7")
-@pytest.mark.parametrize(
-    ("name", "cases"), [("sources", 1_500), ("config", 120), ("logs", 200), ("state", 400), ("readers", 400)]
-)
+@pytest.mark.parametrize(("name", "cases"), [("sources", 1_500), ("config", 120), ("logs", 200), ("readers", 400)])
 def test_whatever_is_read_is_understood_or_refused_in_words(name: str, cases: int) -> None:
     tried = fuzz(name, KINDS[name], 1, Until(cases=cases), keep_failures=False)
     assert tried.failures == ()
@@ -37,15 +35,14 @@ def test_floods_from_upstreams_stall_nobody_and_fail_no_honest_one() -> None:
     assert tried.outcomes > 8
 
 
-@pytest.mark.clause("M7", "A11", "A12")
+@pytest.mark.clause("A11", "A12")
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in ("config", "state", "documents") for name in read_kept(kind)]
+    ("kind", "name"), [(kind, name) for kind in ("config", "documents") for name in read_kept(kind)]
 )
 def test_what_was_too_much_once_is_refused(kind: str, name: str) -> None:
     with KINDS[kind].judging() as judge:
         (verdict,) = judge.each([read_kept(kind)[name]])
     assert verdict.problem == ""
-    assert kind != "state" or "cannot be" in verdict.outcome or "recursion" in verdict.outcome
 
 
 @pytest.mark.parametrize("name", read_kept("logs"))

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -19,15 +18,15 @@ from lookout.core.completeness.tasks import Rules
 from lookout.demo.sim.server import BARE, UpstreamFront, serving, wall_clock
 from lookout.demo.sim.world import launch_world
 from lookout.monitor.board import Board
-from lookout.monitor.comparison import rules_of
+from lookout.monitor.comparer import rules_of
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
-from lookout.monitor.resources import Resources
 from lookout.protocols.lists import CompleteTable
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.stores import once_free
 from tests.wait import until_async
+from tests.wiring import Wiring
 
 CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
 REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
@@ -153,8 +152,8 @@ async def watched(
     writer = once_free(lambda: open_writer(world.folder / "lookout.db"))
     clock = clock or SystemClock()
     instruments = Instruments(registry := CollectorRegistry(), clock)
-    resources = Resources(writer, clock, Random(1), instruments, rules_of=compare_by)
-    monitor = Monitor(read_config(path), writer.load(), resources, recorder)
+    wiring = Wiring(writer, clock, instruments, rules_of=compare_by)
+    monitor = wiring.build(read_config(path), writer.load(), recorder)
     running = asyncio.create_task(monitor.run())
     try:
         yield Watched(monitor, instruments.board, registry)

@@ -21,7 +21,6 @@ from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.monitor import Monitor
 from lookout.store.protocol import StoreError
 from tests.builders import a_plan
 from tests.commands import TIME_S, a_command, lookout, said
@@ -30,7 +29,7 @@ from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
 from tests.integration.whole_service import answer
-from tests.unit.running_monitor import KeptInMemory, given_settings, running, some_resources
+from tests.unit.running_monitor import KeptInMemory, given, given_settings, running
 from tests.wait import until_async
 
 # Of each endpoint: what it does, and its standing by that.
@@ -175,10 +174,10 @@ class Refusing(KeptInMemory):
 
 async def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
     registry, writer = CollectorRegistry(), Refusing()
-    resources = some_resources(writer, SystemClock(), registry)
+    wiring = given(writer, SystemClock(), registry)
     settings = given_settings(a_plan())
-    with open_port("127.0.0.1:0", AdminRoutes(registry, resources.instruments.readiness)) as address:
-        async with running(Monitor(settings, {}, resources).run()):
+    with open_port("127.0.0.1:0", AdminRoutes(registry, wiring.instruments.readiness)) as address:
+        async with running(wiring.build(settings, {}).run()):
             await until_async(lambda: bool(registry.get_sample_value("lookout_store_errors_total")), "not stored")
             http_code, _, body = await asyncio.to_thread(ask, address, "GET", "/readyz")
             not_ready = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}

@@ -24,10 +24,8 @@ from lookout.config.file import read_config
 from lookout.core.completeness.coverage import Coverage
 from lookout.core.notices import Notices
 from lookout.documents.reports import documents_of
-from lookout.state.codec import decode_state
-from lookout.state.coverages import decode_coverages, encode_coverage
+from lookout.state.codec import decode_coverages, decode_notices, decode_state, encode_coverage, encode_notices
 from lookout.state.differ import all_pieces
-from lookout.state.notices import decode_notices, encode_notices
 from lookout.store.backup import read_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from prometheus_client import CollectorRegistry
 
-from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.event import AlertPolicy
 from lookout.app.backup import back_up, restore
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
@@ -17,13 +18,13 @@ from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Status
 from lookout.documents.reports import documents_of
 from lookout.monitor.alerts import Alerts
+from lookout.monitor.metrics import Instruments
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
 from lookout.store.backup import read_file
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.integration.planted import a_fresh_ledger
-from tests.unit.running_monitor import KeptInMemory, some_resources
 from tests.unit.server.fakes import SetClock
 
 RULE: Final = EpisodeRule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, ("ops",))
@@ -42,7 +43,8 @@ class Monitor:
             with closing(open_writer(self._file)) as writer:
                 stored = writer.load()
         self._known = set(stored)
-        self._alerts = Alerts(POLICY, stored, some_resources(KeptInMemory(), SetClock()))
+        self._alerts = Alerts(POLICY, stored, clock := SetClock(), Instruments(CollectorRegistry(), clock))
+        self._alerts.start()
         self._alerts.restart()
 
     def publish(self, at: int, *statuses: Status) -> list[str]:

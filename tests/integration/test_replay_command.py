@@ -109,11 +109,6 @@ def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> No
             " or a name of [a-z][a-z0-9-]*",
             id="a name that no service has",
         ),
-        pytest.param(
-            START.encode() + b'{"note":"\xff"}\n',
-            "line 2: not valid UTF-8: invalid start byte at byte 9",
-            id="invalid UTF-8",
-        ),
         pytest.param(START + "\n" + PEERS, "line 2: not JSON: Input data was truncated", id="an empty line"),
         pytest.param(
             START + PEERS[:40] + "\n", "line 2: not JSON: Input data was truncated", id="a cut line, then more"
@@ -166,7 +161,7 @@ def test_a_pipe_that_stays_open_is_read_no_further_than_needed(log: str, exit_co
         assert process.wait(timeout=30) == exit_code
 
 
-@pytest.mark.parametrize("cut", [b'{"at":"2026-11-05T12:00', b'{"at":"\xc3', b"{", b'{"at":5,"ki'])
+@pytest.mark.parametrize("cut", [b'{"at":"2026-11-05T12:00', b'{"at":"\xc3', b"{"])
 def test_a_last_line_cut_off_by_a_crash_is_a_warning(cut: bytes, tmp_path: Path) -> None:
     whole = run(tmp_path, START + PEERS)
     expected = (tmp_path / "live.json").read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from lookout.app.stores import writer_of
+from lookout.app.monitor import writer_of
 from lookout.base.pieces import Pieces
 from lookout.config.file import read_config
 from lookout.core.ledger import State

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from random import Random
 from typing import Any, Final
 
 import pytest
@@ -19,8 +18,7 @@ from lookout.core.ledger import Ledger
 from lookout.documents.document import Document
 from lookout.documents.reports import history_document
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor
-from lookout.monitor.resources import Resources
+from lookout.monitor.monitor import build_monitor
 from lookout.state.codec import decode_state
 from lookout.store.kinds import kind_of
 from tests.contract.store import kept
@@ -136,8 +134,8 @@ async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(
             config = tmp_path / "lookout.toml"
             config.write_text(a_config(world.base) + ALERTS.format(hook.address))
             with closing(kind_of(url).open_writer(url, tmp_path)) as writer:
-                resources = Resources(writer, clock, Random(1), Instruments(CollectorRegistry(), clock))
-                async with running(Monitor(read_config(config), writer.load(), resources).run()):
+                instruments = Instruments(CollectorRegistry(), clock)
+                async with running(build_monitor(read_config(config), writer.load(), writer, clock, instruments).run()):
                     bad = {row for row, each in rows_of(left.live).items() if each["status"] == "unavailable"}
                     await until_async(lambda: count(hook, "Recovered") == len(bad) == 5, "each alert has its end", 180)
                     await until_async(lambda: statuses(url, tmp_path) == HEALTHY, "every row is current", 180)

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from lookout.alerts.event import AlertPolicy
 from lookout.alerts.outbox import Attempt
-from lookout.alerts.policy import AlertPolicy
 from lookout.base.pieces import Pieces
 from lookout.base.threads import Caller
 from lookout.core.heads import Reading
@@ -18,10 +18,8 @@ from lookout.core.plan import Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
 from lookout.monitor.alerts import NO_CAUSES, Alerts
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Step, Timeline
 from lookout.monitor.publisher import Publisher
-from lookout.monitor.resources import Resources
-from lookout.monitor.timeline import Step, Timeline
 from lookout.server.forms import Forms
 from lookout.server.mirror import Mirror, MirrorEvent, Read, ReadFailed
 from lookout.server.poller import Poller
@@ -36,7 +34,7 @@ class ForgetsWhatFailed(Publisher):
 
     async def _publish(self, thread: Caller) -> None:
         await super()._publish(thread)
-        self._writer._backlog.clear()
+        self._writer._differ.mark_stored()
 
 
 class StartsByItsOwnClock(Timeline):
@@ -100,8 +98,8 @@ class CountsItsAbsence(Alerts):
 class KeepsWhoLeft(Alerts):
     """Episodes of checks and rules that left go on in silence."""
 
-    def __init__(self, policy: AlertPolicy, stored: Mapping[str, bytes], resources: Resources) -> None:
-        super().__init__(policy, stored, resources)
+    def __init__(self, policy: AlertPolicy, *given: Any) -> None:
+        super().__init__(policy, *given)
         checks = frozenset(episode.check for episode in self._state.episodes)
         rules = tuple(replace(rule, checks=rule.checks | checks) for rule in policy.rules.rules)
         self._policy = replace(policy, rules=replace(policy.rules, rules=rules))
@@ -118,8 +116,9 @@ class TriesOnce(Alerts):
 class WaitsTooLong(Alerts):
     """Who refused a message is left alone for a quarter of an hour."""
 
-    def __init__(self, policy: AlertPolicy, stored: Mapping[str, bytes], resources: Resources) -> None:
-        super().__init__(policy, stored, resources._replace(first_rest_ms=900_000))
+    def __init__(self, *given: Any) -> None:
+        longer: Any = {"first_rest_ms": 900_000}
+        super().__init__(*given, **longer)
 
 
 class ForgetsWhatWasAccepted(Alerts):
@@ -153,15 +152,14 @@ class SendsAtOnce(Alerts):
         silenced: Collection[Check] = (),
     ) -> None:
         super().advance(at, rows, causes, silenced)
-        self.mark_stored(self._resources.clock.elapsed_ms())
+        self.mark_stored(self._clock.elapsed_ms())
 
 
 class SendsWithoutTheStore(Alerts):
     """A monitor that has not had the store for long sends all the same."""
 
-    def mark_stored(self, began_ms: int) -> None:
-        super().mark_stored(began_ms)
-        self._outbox._stored_ms = began_ms + 86_400_000
+    def mark_stored(self, stored_ms: int) -> None:
+        super().mark_stored(stored_ms + 86_400_000)
 
 
 class EndsOvertake(Alerts):
@@ -180,9 +178,9 @@ class EndsOvertake(Alerts):
 class NewestFirst(Alerts):
     """The last message is the first to be sent."""
 
-    def mark_stored(self, began_ms: int) -> None:
+    def mark_stored(self, stored_ms: int) -> None:
         self._outbox.messages = dict(sorted(self._outbox.messages.items(), reverse=True))
-        super().mark_stored(began_ms)
+        super().mark_stored(stored_ms)
 
 
 class ForgetsFailures(ObservedLedger):

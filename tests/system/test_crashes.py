@@ -97,7 +97,7 @@ def test_torn_stores_are_held_against_what_they_must_be() -> None:
 
 
 def test_a_store_without_a_seal_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.system.crashes.story.Backlog", Unsealed)
+    monkeypatch.setattr("tests.system.crashes.story.Differ", Unsealed)
     what = "a monitor goes on from pieces that nobody stored"
     assert is_found_out(torn.prepare_tears(), "new:rot-*", slice(0, None, 5), what)
 

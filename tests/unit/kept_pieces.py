@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lookout.base.pieces import Pieces
 from lookout.core.ledger import Ledger
-from lookout.state.differ import Backlog, Kept
+from lookout.state.differ import Differ
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 OUTCOMES = st.sampled_from(["written", "failed", "written, and reported as failed"])
@@ -18,15 +18,22 @@ def apply_pieces(stored: Mapping[str, bytes], pieces: Pieces) -> dict[str, bytes
     return {**kept, **pieces.put}
 
 
+def after_write(differ: Differ, outcome: str) -> Differ:
+    """What finds the next pieces: a store that took a write of which the monitor does not know is written whole."""
+    if outcome == "written":
+        differ.mark_stored()
+    return Differ() if outcome == "written, and reported as failed" else differ
+
+
 class AStore:
     """The pieces as a store keeps them, and a monitor that writes them to it."""
 
     def __init__(self, pieces: Mapping[str, bytes] = {}) -> None:
         self.pieces = dict(pieces)
-        self._backlog = Backlog()
+        self._differ = Differ()
 
     def write(self, ledger: Ledger) -> Pieces:
-        pieces = self._backlog.add(Kept(ledger.state()))
+        pieces = self._differ.find_changes(ledger.state())
         self.pieces = apply_pieces(self.pieces, pieces)
-        self._backlog.clear()
+        self._differ.mark_stored()
         return pieces

@@ -17,10 +17,8 @@ from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.board import Board
-from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor, Succession
-from lookout.monitor.recorder import Recorder
-from lookout.monitor.resources import Resources
+from lookout.monitor.monitor import Succession
+from lookout.monitor.recorder import Record as RealRecord
 from lookout.monitor.sources import Built
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
@@ -29,6 +27,7 @@ from lookout.protocols.source import Endpoint, Now, Source
 from lookout.state.log import Event
 from lookout.store.protocol import Writer
 from tests.builders import NOON
+from tests.wiring import Wiring, wire
 
 FAILED = Failed("timeout")
 NO_SESSION = Session(cast("Any", None), 0)  # these sources need none
@@ -195,10 +194,9 @@ def built_as_given(settings: Settings, _seen: Mapping[str, SeenBroadcasters]) ->
     return Built(settings.given_sources, settings.endpoints)
 
 
-def some_resources(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None) -> Resources:
-    """What a monitor of given settings uses: real threads and connections, if it needs any."""
-    instruments = Instruments(registry or CollectorRegistry(), clock)
-    return Resources(writer, clock, Random(1), instruments, build_sources=built_as_given)
+def given(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None, **more: Any) -> Wiring:
+    """A monitor of given settings: with real threads and connections, if it needs any."""
+    return wire(writer, clock, registry, build_sources=built_as_given, **more)
 
 
 @asynccontextmanager
@@ -212,17 +210,6 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def a_succession(
-    resources: Resources,
-    settings: Settings,
-    stored: Mapping[str, bytes] | None = None,
-    recorder: Recorder | None = None,
-) -> Succession:
-    """The monitors of one process, with these resources."""
-    build = lambda new, known, record: Monitor(new, known, resources, record)  # noqa: E731
-    return Succession(build, settings, stored or {}, recorder)
-
-
 def lived(
     seconds: float,
     plan: Plan,
@@ -230,7 +217,7 @@ def lived(
     endpoints: Sequence[Endpoint],
     *happenings: tuple[float, Happening],
     clock: FastClock | None = None,
-    record: Record | None = None,
+    record: Record | RealRecord | None = None,
     session: Session = NO_SESSION,
     luck: float = 0.5,
     late_s: float = 0,
@@ -243,19 +230,21 @@ def lived(
     ``stored``; the titles of its alerts are put into ``sent``."""
     writer = Kept()
     alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"})
-    resources = some_resources(writer, clock or FastClock(), registry)._replace(
+    wiring = given(
+        writer,
+        clock or FastClock(),
+        registry,
         chance=Even(luck),
-        open_session=lambda _: nullcontext(session),
+        session=session,
         open_thread=lambda _: nullcontext(InLine()),
         open_sender=lambda _: lambda message: None if sent is None else sent.append(message.title),
     )
-
     if board is not None:
-        resources.instruments.board = board
+        wiring.instruments.board = board
 
     async def live() -> None:
         settings = given_settings(plan, sources, endpoints, alerts=alerts)
-        succession = a_succession(resources, settings, stored or {}, cast("Recorder | None", record))
+        succession = wiring.succeed(settings, stored or {}, record)
         task = asyncio.create_task(succession.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())
@@ -270,13 +259,11 @@ def lived(
     return writer
 
 
-def reloading(
-    plan: Plan, sources: Sequence[Source], endpoints: Sequence[Endpoint], record: Record | None = None
-) -> Happening:
-    settings = given_settings(plan, sources, endpoints)
+def reloading(plan: Plan, sources: Sequence[Source], endpoints: Sequence[Endpoint], **more: Any) -> Happening:
+    settings = given_settings(plan, sources, endpoints, **more)
 
     def reload(succession: Succession) -> None:
-        under_way.add(asyncio.create_task(succession.replace(settings, cast("Recorder | None", record))))
+        under_way.add(asyncio.create_task(succession.replace(settings)))
 
     under_way: set[asyncio.Task[None]] = set()
     return reload

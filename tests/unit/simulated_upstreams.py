@@ -21,13 +21,12 @@ from lookout.demo.sim.world import launch_world
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Succession
-from lookout.monitor.recorder import Recorder
-from lookout.monitor.resources import Resources
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from tests.builders import NOON
-from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record, a_succession
+from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record
+from tests.wiring import Wiring
 
 _Parsed = TypeVar("_Parsed")
 BASE = "http://simulated"
@@ -131,7 +130,6 @@ class Life:
     registry: CollectorRegistry
     instruments: Instruments
     folder: Path
-    recorder: Recorder | None
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -145,7 +143,7 @@ class Life:
         return (self.clock.elapsed_ms() - began_ms) / 1000
 
     async def reload(self, config: str) -> None:
-        await self.succession.replace(settings_of(self.folder, config), self.recorder)
+        await self.succession.replace(settings_of(self.folder, config))
 
     def gauge(self, name: str, service: str = "indexer") -> float | None:
         return self.registry.get_sample_value(f"lookout_coverage_{name}", {"service": service, "chain": "1"})
@@ -179,17 +177,10 @@ def live(
     session = SimulatedSession(cast("Any", None), 10, place=place)
 
     async def run() -> Life:
-        resources = Resources(
-            store,
-            clock,
-            Even(),
-            instruments,
-            open_session=lambda _: nullcontext(session),
-            open_thread=lambda _: nullcontext(InLine()),
-        )
-        recorder = cast("Recorder | None", record)
-        succession = a_succession(resources, settings_of(folder, config), store.load(), recorder)
-        life = Life(succession, place, clock, store, registry, instruments, folder, recorder)
+        in_line = lambda _: nullcontext(InLine())  # noqa: E731
+        wiring = Wiring(store, clock, instruments, chance=Even(), session=session, open_thread=in_line)
+        succession = wiring.succeed(settings_of(folder, config), store.load(), record)
+        life = Life(succession, place, clock, store, registry, instruments, folder)
         task = asyncio.create_task(succession.run())
         await asyncio.sleep(1)  # the first publication
         await story(life)

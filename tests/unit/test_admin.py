@@ -137,7 +137,7 @@ def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
     instruments.count_probe(tuple(on_both), 1, on_both)
     instruments.count_reading(1, "rpc 1 of Ethereum", 250, None)
     instruments.count_reading(1, "rpc 1 of Ethereum", 500, "timeout")
-    instruments.measure_delay(-1)
+    instruments.measure("lookout_scheduler_delay_seconds", -1)
     told = {
         (sample.name, *sample.labels.values()): sample.value
         for family in registry.collect()
@@ -165,11 +165,11 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments = Instruments(registry, SetClock())
     instruments.describe_watched((ChainDescription(1, "Ethereum"),), [], Built((), ()))
     instruments.count_probe([MESSAGING], 1, {MESSAGING: Nothing()})
-    instruments.count_probe_failure(MESSAGING, "timeout")
+    instruments.count("lookout_probe_failures_total", "messaging", "", "timeout")
     instruments.count_reading(1, "rpc 1 of Ethereum", 1, "timeout")
     instruments.board.note_reading(RPC, NOON, 1, Reading(NOON, 14, NOON), Reading(NOON, 14, NOON))
     instruments.board.note_standings(1, {RPC.name: "agrees"})
-    instruments.count_coverage_request(1, RPC.name, has_failed=False)
+    instruments.count("lookout_coverage_requests_total", "1", RPC.name, "answered")
     instruments.board.note_coverage(CoverageNote(INDEXER, NOON, 1, Coverage(subject="", began_at=NOON), 0, {}))
     compared = (
         replace(a_row("current", check=check), metrics=Metrics(position=7, head=9)) for check in (PPOI, INDEXER)

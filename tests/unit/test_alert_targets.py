@@ -17,8 +17,7 @@ import pytest
 from apprise.plugins import jira, opsgenie, pagerduty
 from click.testing import CliRunner
 
-from lookout.alerts.deployment import Deployment
-from lookout.alerts.event import AlertEvent, Item
+from lookout.alerts.event import AlertEvent, Deployment, Item
 from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import count_recipients, open_sender
 from lookout.cli import main

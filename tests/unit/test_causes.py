@@ -9,8 +9,7 @@ import pytest
 from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
-from lookout.alerts.deployment import Deployment
-from lookout.alerts.event import AlertFacts, EndpointFact
+from lookout.alerts.event import AlertFacts, Deployment, EndpointFact
 from lookout.alerts.messages import write_message
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
 from lookout.cli.probe import list_next_steps
@@ -128,10 +127,8 @@ def test_an_alert_says_why() -> None:
         for check in (INDEXER, Check("indexer", 137))
     ]
     body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {news[0]: AlertFacts("tls: expired")}).body
-    assert "Unavailable (not reached: no secure connection (expired)):\n- indexer on Ethereum: " in body
-    assert (
-        "Unavailable (it could not be reached, or its answer could not be understood):\n- indexer on chain 137" in body
-    )
+    assert "Unavailable:\n- indexer on Ethereum: not reached: no secure connection (expired), for " in body
+    assert "- indexer on chain 137: it could not be reached, or its answer could not be understood, for " in body
 
 
 @pytest.mark.clause("M16")

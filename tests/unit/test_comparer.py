@@ -17,7 +17,7 @@ from lookout.documents.reports import live_document
 from lookout.monitor.board import CoverageEntry
 from lookout.protocols.client.failure import JsonRpcFailed, OwnFault, ProbeFailed
 from lookout.replay.replay import Replay
-from lookout.state.coverages import decode_coverages
+from lookout.state.codec import decode_coverages
 from lookout.state.log import Compared
 from tests.builders import NOON
 from tests.compared import a_compared_config

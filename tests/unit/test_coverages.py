@@ -1,7 +1,5 @@
 """What is known of lists: as it is kept while positions change and the clock is set, and as it is stored."""
 
-from collections.abc import Callable
-
 import pytest
 from msgspec.structs import replace
 
@@ -17,7 +15,7 @@ from lookout.core.completeness.coverage import (
 )
 from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
 from lookout.monitor.coverages import Coverages
-from lookout.state.coverages import decode_coverages, encode_coverage, name_coverage
+from lookout.state.codec import decode_coverages, encode_coverage, name_coverage
 from tests.builders import NOON
 
 INDEXER = Check("indexer", 1)
@@ -62,33 +60,6 @@ def test_what_is_stored_comes_back() -> None:
     pieces = {name_coverage(INDEXER): encode_coverage(FULL), "progress": b"somebody else's"}
     assert decode_coverages(pieces) == {INDEXER: FULL}
     assert name_coverage(INDEXER) == "coverage/indexer/1"
-
-
-def with_stretch(coverage: Coverage, **changes: object) -> Coverage:
-    return replace(coverage, stretches=(replace(coverage.stretches[0], **changes), *coverage.stretches[1:]))
-
-
-DAMAGES: dict[str, Callable[[Coverage], Coverage]] = {
-    "an instant before 1970": lambda each: replace(each, began_at=-1),
-    "an instant of a finding in no calendar": lambda each: replace(
-        each, missing={a_hash(1): replace(a_finding(1), seen_at=10**18)}
-    ),
-    "a block below 0": lambda each: with_stretch(each, first=-1),
-    "a stretch that ends before it begins": lambda each: with_stretch(each, last=99),
-    "stretches that overlap": lambda each: with_stretch(each, last=300),
-    "a sum that is too short": lambda each: with_stretch(each, digest=b"\x01"),
-    "a hash that is none": lambda each: replace(each, extra={"0x1": replace(a_finding(2), hash="0x1")}),
-    "a finding under another's hash": lambda each: replace(each, extra={a_hash(9): a_finding(2)}),
-    "a known transaction that is none": lambda each: replace(each, oldest=Transaction(1, "")),
-    "a reach below 0": lambda each: replace(each, list_reach=Reach(-1)),
-}
-
-
-@pytest.mark.clause("M7")
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_what_cannot_be_is_not_read(damage: Callable[[Coverage], Coverage]) -> None:
-    with pytest.raises(StateError, match=r"^the stored piece coverage/indexer/1 cannot be read"):
-        decode_coverages({name_coverage(INDEXER): encode_coverage(damage(FULL))})
 
 
 @pytest.mark.parametrize("harm", [b"", b"{}", b"[]", b"\xff"], ids=["nothing", "an empty one", "a list", "no text"])

@@ -9,7 +9,6 @@ from structlog.testing import capture_logs
 
 from lookout.core.model import Blocks, Check, Found, Peers
 from lookout.monitor.board import Board, Entry
-from lookout.monitor.endpoint_metrics import collect_endpoints
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
@@ -54,15 +53,23 @@ def test_each_endpoint_has_its_height_its_lag_and_what_its_answer_counts_for() -
         "other chain": ("failed", UNSET, UNSET, "wrong_chain"),
         "down": ("failed", UNSET, UNSET, "failed"),
     }
-    told = {
-        (family.name, *sample.labels.values()): sample.value
-        for family in collect_endpoints(entries)
-        for sample in family.samples
-    }
-    assert told["lookout_endpoint_height", "1", "lagging"] == 997
-    assert told["lookout_endpoint_lag_blocks", "1", "lagging"] == 4
-    assert told["lookout_endpoint_standing", "1", "lagging", "agrees"] == 1
-    assert [key for key in told if key[2] == "down"] == [("lookout_endpoint_standing", "1", "down", "failed")]
+
+
+@pytest.mark.clause("M16")
+def test_the_gauges_of_an_endpoint_are_those_that_are_known() -> None:
+    registry, samples = CollectorRegistry(), dict[tuple[str, ...], float]()
+
+    def scrape(_: object) -> None:
+        found = (sample for family in registry.collect() for sample in family.samples)
+        gauges = ("lookout_endpoint_height", "lookout_endpoint_lag_blocks", "lookout_endpoint_standing")
+        samples.update({(each.name, *each.labels.values()): each.value for each in found if each.name in gauges})
+
+    endpoints = [Read(1, 1000, name="first"), Read(1, 997, name="lagging"), Read(1, REFUSED, name="down")]
+    lived(60, PLAN, [], endpoints, (60, scrape), registry=registry)
+    assert samples["lookout_endpoint_height", "1", "lagging"] == 997
+    assert samples["lookout_endpoint_lag_blocks", "1", "first"] == -3
+    assert samples["lookout_endpoint_standing", "1", "lagging", "agrees"] == 1
+    assert [key for key in samples if key[2] == "down"] == [("lookout_endpoint_standing", "1", "down", "failed")]
 
 
 @pytest.mark.clause("M16", "S13")
@@ -162,7 +169,7 @@ def test_what_comes_begins_at_0_and_goes_on_after_a_reload() -> None:
         found: Found = Blocks(7)
         for check in (INDEXER, BSC):
             instruments.count_probe([check], 20, {check: found})
-            instruments.count_probe_failure(check, "timeout")
+            instruments.count("lookout_probe_failures_total", check.service, str(check.chain_id), "timeout")
             instruments.count_reading(check.chain_id or 0, "rpc", 20, "timeout")
 
     count()

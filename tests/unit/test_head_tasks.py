@@ -114,7 +114,7 @@ def test_answers_from_before_a_reload_of_the_endpoints_take_no_part_after_it() -
     plan, record = a_plan(), Record()
     before = [Read(1, 100), Read(1, 100), Read(1, 100, takes_s=5)]
     liar, honest = Read(1, LIE), Read(1, 100, takes_s=6)
-    reload = reloading(plan, [], [liar, before[1], honest], record)
+    reload = reloading(plan, [], [liar, before[1], honest])
     lived(40, plan, [], before, (22.5, reload), record=record)
     assert before[2].asked[-1] < 22_500 < before[2].asked[-1] + 5_000  # it was being read
     first_after = next(head for head in heads_in(record) if head.at - NOON > 22_500)
@@ -249,7 +249,7 @@ def test_without_any_agreement_a_position_waits_as_long_as_a_probe_may_last(
 def test_a_reload_asks_everything_again_and_a_position_waits_for_the_first_head() -> None:
     record, indexer, endpoint = Record(), Asked(INDEXER, Blocks(95)), Read(1, 105, takes_s=4)
     writer = lived(
-        40, a_plan(), [indexer], [endpoint], (20.0, reloading(a_plan(), [indexer], [endpoint], record)), record=record
+        40, a_plan(), [indexer], [endpoint], (20.0, reloading(a_plan(), [indexer], [endpoint])), record=record
     )
     assert judged(record, INDEXER)[-1] == endpoint.ended[-1] == 25_250
     row = rows_of(writer.written[-1][1]["live"].body)["indexer", 1]

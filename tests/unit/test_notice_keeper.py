@@ -22,7 +22,7 @@ from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.notice_keeper import NotStoredError
-from lookout.state.notices import decode_notices
+from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, a_plan
 from tests.integration.admin import always, open_port
@@ -32,11 +32,10 @@ from tests.unit.running_monitor import (
     FastLoop,
     InLine,
     KeptInMemory,
-    a_succession,
+    given,
     given_settings,
     lived,
     running,
-    some_resources,
 )
 
 NOTE = NoticeDraft("note", "Planned maintenance")
@@ -60,7 +59,7 @@ class Switched(KeptInMemory):
 
 
 def a_monitor(writer: Switched) -> Monitor:
-    return Monitor(given_settings(a_plan()), writer.pieces, some_resources(writer, SystemClock()))
+    return given(writer, SystemClock()).build(given_settings(a_plan()), writer.pieces)
 
 
 async def test_a_notice_is_acknowledged_once_it_is_stored_and_is_there_after_a_restart() -> None:
@@ -109,12 +108,11 @@ class NeverTakesNotices(Switched):
 
 
 def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
-    resources = some_resources(NeverTakesNotices(), FastClock())._replace(
-        open_session=lambda _: nullcontext(NO_SESSION), open_thread=lambda _: nullcontext(InLine())
-    )
+    in_line = lambda _: nullcontext(InLine())  # noqa: E731
+    wiring = given(NeverTakesNotices(), FastClock(), session=NO_SESSION, open_thread=in_line)
 
     async def live() -> None:
-        monitor = Monitor(given_settings(a_plan()), {}, resources)
+        monitor = wiring.build(given_settings(a_plan()), {})
         async with running(monitor.run()):
             with pytest.raises(NotStoredError) as refused:
                 await monitor.notices.add(NOTE)
@@ -122,7 +120,7 @@ def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
                 "the store did not take it within 10 s: it is in force, but not stored yet; it is lost if the monitor"
             )
             assert str(refused.value) == f"{told} ends before the store works again"
-            assert [each.text for each in monitor.notices.list_valid(resources.clock.now())] == [NOTE.text]
+            assert [each.text for each in monitor.notices.list_valid(wiring.clock.now())] == [NOTE.text]
 
     with asyncio.Runner(loop_factory=FastLoop) as runner:
         runner.run(live())
@@ -147,11 +145,11 @@ def test_a_note_is_published_at_once_and_leaves_when_it_is_over_without_waiting_
 
 async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
     writer = Switched()
-    succession = a_succession(some_resources(writer, SystemClock()), given_settings(a_plan(chains=(1, 56))))
+    succession = given(writer, SystemClock()).succeed(given_settings(a_plan(chains=(1, 56))))
     async with running(succession.run()):
         before = succession.monitor.notices
         added = await before.add(replace(NOTE, services=("indexer",)))
-        await succession.replace(given_settings(a_plan()), None)
+        await succession.replace(given_settings(a_plan()))
         assert succession.monitor.notices.list_valid(added.added_at) == (added,)
         with pytest.raises(NoticeError, match="there is no service 'squid'"):
             await succession.monitor.notices.add(replace(NOTE, services=("squid",)))
@@ -203,7 +201,7 @@ async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_ch
     routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
     lacking = "this monitor does not have the store, and so no notes and silences: it is starting or ending"
     nothing = {"error": f"{lacking}; try again"}
-    succession = a_succession(some_resources(Switched(), SystemClock()), given_settings(a_plan()))
+    succession = given(Switched(), SystemClock()).succeed(given_settings(a_plan()))
     with open_port("127.0.0.1:0", routes) as address:
 
         async def ask(body: bytes, path: str = "/notices") -> tuple[int, Any]:

@@ -10,7 +10,7 @@ from lookout.core.model import Check
 from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note, scope_text, time_text
-from lookout.state.notices import decode_notices, encode_notices, skip_used_numbers
+from lookout.state.codec import decode_notices, encode_notices, skip_used_numbers
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
 from tests.descriptions import a_description
 

@@ -9,15 +9,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
+from lookout.protocols.client.session import open_session
 from lookout.state.log import HeadRead
 from tests.builders import INDEXER, LAUNCH, MESSAGING, NOON, a_plan
 from tests.contract.protocols.upstreams import answering
-from tests.unit.running_monitor import Asked, Kept, Read, Record, lived, running, some_resources
+from tests.unit.running_monitor import Asked, Read, Record, lived, running
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
@@ -105,8 +106,7 @@ def test_it_is_logged_once_when_it_begins_and_once_when_it_is_over_and_counted_e
 @pytest.mark.clause("M17")
 async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     clock = SetClock()
-    resources = some_resources(Kept(), clock)
-    instruments = resources.instruments
+    instruments = Instruments(CollectorRegistry(), clock)
 
     def store() -> None:
         instruments.published(NOON, (), {})
@@ -116,7 +116,8 @@ async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     instruments.count_own_fault("descriptors")
     async with (
         answering(lambda _: (200, b"")) as (url, asked),
-        running(Pinger(Settings(ping=PingTable(url=url)), resources).run()),
+        open_session(10) as session,
+        running(Pinger(PingTable(url=url), LAUNCH, instruments).run(session)),
     ):
         await asyncio.sleep(0.1)
         assert asked == []

@@ -200,7 +200,7 @@ def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_pa
     assert changed.changed == ("second-indexer 1",)
     other_words = OWN.replace("What comes after", "Others").partition('[[services]]\nname = "another"')
     reordered = settings_of(CHAINS + other_words[1] + other_words[2] + other_words[0], tmp_path)
-    assert compare_settings("", settings, reordered, None).changed == ("title of another", "order of services")
+    assert compare_settings("", settings, reordered, None).changed == ("services",)
     removed = compare_settings("", settings, without, settings)
     assert removed.removed == ("another 1", "second-indexer 1", "second-indexer 137")
     assert removed.needs_restart == ()

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
 from lookout.base.instants import parse_instant
 from lookout.core.heads import Reading
@@ -13,12 +14,12 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.documents.document import with_compressed
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Timeline
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.recorder import Recorder
-from lookout.monitor.timeline import Timeline
 from lookout.state.log import HeadRead
 from tests.builders import HOUR, LAUNCH, MESSAGING, NO_ALERTS, NOON, SECOND, a_plan
-from tests.unit.running_monitor import KeptInMemory, Record, lived, some_resources
+from tests.unit.running_monitor import Record, lived
 from tests.unit.server.fakes import SetClock
 
 
@@ -31,7 +32,7 @@ class Starting:
         for reading in known:
             before.read_head(1, reading)
         recorder = cast("Recorder", self.record)
-        alerts = Alerts(NO_ALERTS, {}, some_resources(KeptInMemory(), self.clock))
+        alerts = Alerts(NO_ALERTS, {}, self.clock, Instruments(CollectorRegistry(), self.clock))
         self.journal = Journal(Ledger(a_plan(), before.state()), Timeline(self.clock), alerts, recorder)
         self.journal.start()
 

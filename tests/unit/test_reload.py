@@ -16,11 +16,10 @@ from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces, StateError
 from lookout.config.alerts import AlertsTable
 from lookout.config.settings import Settings
-from lookout.config.tables import PingTable, PolicyTable
+from lookout.config.tables import MonitorTable, PingTable, PolicyTable
 from lookout.core.model import Blocks, Check, Observation, Peers
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.recorder import LogFile, Recorder
-from lookout.monitor.sources import sources_of
+from lookout.monitor.recorder import Record as RealRecord
 from lookout.replay.replay import read_log
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
@@ -32,14 +31,14 @@ from tests.unit.running_monitor import (
     KeptInMemory,
     Read,
     Record,
-    a_succession,
+    given,
     given_settings,
     lived,
     reloading,
     running,
-    some_resources,
 )
 from tests.wait import until_async
+from tests.wiring import wire
 
 POLYGON = Check("indexer", 137)
 
@@ -63,7 +62,7 @@ def test_who_is_new_is_asked_at_once_and_who_left_never_again_and_both_documents
 def test_what_is_known_goes_on_a_row_keeps_its_values_and_everybody_is_asked_again() -> None:
     plan, record = a_plan(), Record()
     failing, well = Asked(MESSAGING, takes_s=0), Asked(PPOI, FAILED, takes_s=0)
-    reload = reloading(replace(plan, limits=replace(LAUNCH, row_lifetime_ms=MINUTE)), [failing, well], [], record)
+    reload = reloading(replace(plan, limits=replace(LAUNCH, row_lifetime_ms=MINUTE)), [failing, well], [])
     writer = lived(110, plan, [failing, well], [], (100.0, reload), record=record)
     assert [at for at in failing.asked if at > 90_000] == [94_500, 102_000]
     statuses = {}
@@ -87,18 +86,15 @@ def test_a_source_that_is_replaced_while_it_is_asked_is_never_heard() -> None:
 
 
 def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path) -> None:
-    plan, source = a_plan(), Asked(MESSAGING, Peers(1))
-    first, second = (Recorder(LogFile(tmp_path / name, 1_000_000)) for name in ("first", "second"))
-    under_way: list[asyncio.Task[None]] = []
+    plan, source, record = a_plan(), Asked(MESSAGING, Peers(1)), RealRecord(tmp_path)
 
-    def to(recorder: Recorder) -> Happening:
-        settings = given_settings(plan, [source])
-        return lambda succession: under_way.append(asyncio.create_task(succession.replace(settings, recorder)))
+    def to(name: str) -> Happening:
+        return reloading(plan, [source], [], monitor=MonitorTable(name))
 
-    lived(60, plan, [source], [], (0.5, to(first)), (10.0, to(second)))
+    lived(60, plan, [source], [], (0.5, to("first")), (10.0, to("second")), record=record)
+    record.close()
     kinds = []
-    for recorder, name in ((first, "first"), (second, "second")):
-        recorder.close()
+    for name in ("first", "second"):
         with (tmp_path / name).open("rb") as lines:
             kinds.append([type(event) for _, event in read_log(lines, [])])
     assert kinds == [[Started, Observation, Stopped], [Started, Observation, Observation, Stopped]]
@@ -106,16 +102,16 @@ def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path)
 
 async def test_a_monitor_that_cannot_be_built_changes_nothing_and_says_why() -> None:
     writer = KeptInMemory()
-    succession = a_succession(some_resources(writer, SystemClock()), given_settings(a_plan()))
+    succession = given(writer, SystemClock()).succeed(given_settings(a_plan()))
     async with running(succession.run()):
         await until_async(lambda: bool(writer.documents), "it runs")
         before = succession.monitor
         with pytest.raises(StateError, match="has buckets of 300 s, the configuration of 60 s"):
-            await succession.replace(given_settings(a_plan(span=replace(LAUNCH_SPAN, bucket_ms=MINUTE))), None)
+            await succession.replace(given_settings(a_plan(span=replace(LAUNCH_SPAN, bucket_ms=MINUTE))))
         with pytest.raises(AssertionError):  # a bug: these settings have no plan
-            await succession.replace(given_settings(cast("Any", None)), None)
+            await succession.replace(given_settings(cast("Any", None)))
         assert succession.monitor is before
-        await succession.replace(given_settings(a_plan(chains=(1, 137))), None)
+        await succession.replace(given_settings(a_plan(chains=(1, 137))))
         await until_async(lambda: b'"chainId":137' in writer.documents[-1]["live"].body, "the next one runs")
 
 
@@ -134,10 +130,10 @@ class Stuck(KeptInMemory):
 
 async def test_a_reload_while_the_store_hangs_shows_once_it_works_again() -> None:
     writer, wide = Stuck(), given_settings(a_plan(chains=(1, 137)))
-    succession = a_succession(some_resources(writer, SystemClock()), given_settings(a_plan()))
+    succession = given(writer, SystemClock()).succeed(given_settings(a_plan()))
     async with running(succession.run()):
         await asyncio.to_thread(writer.began.wait, 60)
-        reload = asyncio.create_task(succession.replace(wide, None))
+        reload = asyncio.create_task(succession.replace(wide))
         await asyncio.sleep(0.1)
         assert writer.documents == []
         writer.may_go_on.set()
@@ -152,24 +148,23 @@ async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
     def is_there(name: str, **labels: str) -> bool:
         return registry.get_sample_value(name, labels) is not None
 
-    resources = some_resources(KeptInMemory(), SystemClock(), registry)._replace(build_sources=sources_of)
-    succession = a_succession(resources, Settings(policy=policy))
+    succession = wire(KeptInMemory(), SystemClock(), registry).succeed(Settings(policy=policy))
     async with answering(lambda _: (200, b"")) as (url, _), running(succession.run()):
         await until_async(lambda: is_there("lookout_publication_age_seconds"), "it runs")
         assert not is_there("lookout_alert_queue", target="desk")
-        await succession.replace(Settings(policy=policy, alerts=AlertsTable({"desk": "json://127.0.0.1:9"})), None)
+        await succession.replace(Settings(policy=policy, alerts=AlertsTable({"desk": "json://127.0.0.1:9"})))
         await until_async(lambda: is_there("lookout_alert_queue", target="desk"), "there is another target")
-        await succession.replace(Settings(policy=policy, ping=PingTable(url, every_s=0.1)), None)
+        await succession.replace(Settings(policy=policy, ping=PingTable(url, every_s=0.1)))
         assert not is_there("lookout_alert_queue", target="desk")
         await until_async(lambda: is_there("lookout_pings_total", outcome="answered"), "it pings")
         assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
 
 
 async def test_a_reload_that_waits_while_the_store_is_lost_does_not_wait_for_ever() -> None:
-    succession = a_succession(some_resources(KeptInMemory(), SystemClock()), given_settings(a_plan()))
+    succession = given(KeptInMemory(), SystemClock()).succeed(given_settings(a_plan()))
     task = asyncio.create_task(succession.run())
     await asyncio.sleep(0.1)
-    reload = asyncio.create_task(succession.replace(given_settings(a_plan()), None))
+    reload = asyncio.create_task(succession.replace(given_settings(a_plan())))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait_for(asyncio.gather(task, reload, return_exceptions=True), 30)

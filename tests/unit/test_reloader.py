@@ -14,11 +14,9 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness
 from lookout.base.clock import SystemClock
-from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
 from lookout.config.tables import (
     AdminTable,
@@ -36,6 +34,7 @@ from lookout.config.tables import (
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
+from lookout.monitor.recorder import RecordTakenError
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import SeenBroadcasters, Sighting
@@ -148,7 +147,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "f",
                 "applied",
                 changed=(
-                    *("messaging", "block_time_s of chain 1", "rpc of chain 1"),
+                    *("messaging", "chain 1"),
                     *("monitor.record", "policy.recheck_s", "history.hold_s"),
                 ),
             ),
@@ -158,7 +157,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             pytest.param(
                 replace(SETTINGS, chains=(CHAINS[0], replace(CHAINS[1], rpc=(RpcEndpoint("http://c", **other),)))),
                 True,
-                Reloaded("f", "applied", changed=("rpc of chain 137",)),
+                Reloaded("f", "applied", changed=("chain 137",)),
                 id=f"another {key} of an endpoint",
             )
             for key, other in ENDPOINT_KEYS.items()
@@ -180,8 +179,8 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "applied",
                 changed=("log.level",),
                 needs_restart=(
-                    *("protocol", "server.workers", "admin.monitor", "admin.server", "store.url"),
-                    *("log.level of the server", "page.title"),
+                    *("server.workers", "admin.monitor", "admin.server", "store.url"),
+                    *("protocol", "log.level of the server", "page.title"),
                 ),
             ),
             id="what needs a restart where there is a server",
@@ -203,25 +202,6 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
 )
 def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
     assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
-
-
-def test_names_that_messages_have_are_changed_where_there_are_alerts() -> None:
-    alerting = replace(SETTINGS, alerts=AlertsTable({"ops": "json://localhost"}, rules=(AlertRule(),)))
-    renamed = replace(alerting, page=PageTable(title="Status", operator="ACME", contact="x"))
-    changed = ("page.title in alerts", "page.operator in alerts")
-    assert compare_settings("f", alerting, renamed, None).changed == changed
-    assert compare_settings("f", alerting, renamed, alerting).changed == changed
-    assert compare_settings("f", renamed, renamed, None).changed == ()
-
-
-def test_the_name_that_messages_have_is_applied_at_once_and_the_path_of_a_server_is_not() -> None:
-    alerting = replace(SETTINGS, alerts=AlertsTable({"ops": "json://localhost"}, rules=(AlertRule(),)))
-    other = replace(alerting, protocol="other")
-    beside = compare_settings("f", alerting, other, alerting)
-    assert (beside.changed, beside.needs_restart) == (("protocol in alerts",), ("protocol",))
-    assert compare_settings("f", other, other, alerting).needs_restart == ("protocol",)  # the server still has the old
-    titled = replace(alerting, page=PageTable(title="Status"))
-    assert compare_settings("f", titled, replace(titled, protocol="other"), titled).changed == ()
 
 
 async def test_a_monitor_uses_another_protocol_from_the_reload_on(tmp_path: Path) -> None:
@@ -273,7 +253,7 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
 
     path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
     reloader = Reloader(path, Settings(), SystemClock())
-    with reloader.attached(monitor):
+    with reloader.attached(monitor.replace, monitor.instruments):
         assert (count("applied"), count("refused")) == (0, 0)
         assert is_in_force() == 1
         began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
@@ -303,7 +283,8 @@ async def test_a_standby_that_refused_a_file_says_so_when_it_takes_over(tmp_path
     reloader = Reloader(a_file(tmp_path, -1), Settings(), SystemClock())
     assert (await reloader.reload()).outcome == "refused"
     registry = CollectorRegistry()
-    with reloader.attached(Applying(registry)):
+    monitor = Applying(registry)
+    with reloader.attached(monitor.replace, monitor.instruments):
         assert registry.get_sample_value("lookout_config_last_reload_successful") == 0
 
 
@@ -321,7 +302,7 @@ async def test_a_file_that_the_monitor_cannot_use_is_refused(tmp_path: Path) -> 
     monitor = Applying(CollectorRegistry(), "monitor.record: seen.jsonl: is taken")
     path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
     reloader = Reloader(path, Settings(), SystemClock())
-    with reloader.attached(monitor):
+    with reloader.attached(monitor.replace, monitor.instruments):
         reloaded = await reloader.reload()
     refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
     assert (reloaded, monitor.applied, reloader.settings) == (refused, [], Settings())
@@ -336,7 +317,8 @@ async def test_a_reload_that_dies_of_a_bug_is_refused_and_counts_as_such(tmp_pat
     registry = CollectorRegistry()
     path = a_file(tmp_path, 60)
     reloader = Reloader(path, Settings(), SystemClock())
-    with reloader.attached(Buggy(registry)):
+    monitor = Buggy(registry)
+    with reloader.attached(monitor.replace, monitor.instruments):
         reloaded = await reloader.reload()
     assert (reloaded.outcome, reloader.settings) == ("refused", Settings())
     assert "LookupError" in reloaded.problems[0]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from lookout.base.pieces import StateError
 from lookout.core.ledger import Ledger
 from lookout.state.codec import decode_state, encode_progress
-from lookout.state.differ import Backlog, Kept, all_pieces
+from lookout.state.differ import Differ, all_pieces
 from tests.builders import NOON, a_plan
-from tests.unit.kept_pieces import NAMES, OUTCOMES, apply_pieces
+from tests.unit.kept_pieces import NAMES, OUTCOMES, after_write, apply_pieces
 
 BROKEN = "the stored pieces are not what was stored"
 
@@ -28,14 +28,13 @@ WRITES = st.lists(st.tuples(st.dictionaries(NAMES, st.binary(max_size=2)), OUTCO
 
 def stored_through(writes: list[tuple[dict[str, bytes], str]]) -> dict[str, bytes]:
     """What is stored, of the state and of others, when some writes fail."""
-    backlog, stored = Backlog(), dict[str, bytes]()
+    differ, stored = Differ(), dict[str, bytes]()
     for others, outcome in [*writes, ({"a": b"cc", "b": b"ud"}, "written")]:
-        pieces = backlog.add(Kept(STATE, others))
+        pieces = differ.find_changes(STATE, others)
         if outcome != "failed":
             stored = apply_pieces(stored, pieces)
             assert decode_state(stored) == STATE
-        if outcome == "written":
-            backlog.clear()
+        differ = after_write(differ, outcome)
     return stored
 
 

@@ -1,17 +1,46 @@
-"""A message as data, for webhooks: what docs/alerts.md says of it is fixed, and keys are only added."""
+"""What alerts are made of: whom to alert of what, and a message as data for webhooks.
+
+What docs/alerts.md says of the data is fixed; keys are only added.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from lookout.alerts.deployment import Deployment
 from lookout.base.instants import format_instant
 from lookout.core.causes import split_cause
-from lookout.core.episodes import News
+from lookout.core.episodes import EpisodeRules, News
 from lookout.core.model import NO_METRICS, Metrics
+from lookout.core.services import SERVICES
 
 VERSION: Final = 1
+
+
+class Deployment(Struct, frozen=True):
+    """What messages call chains, by their ids, and services, in the report's order; whose monitor it is, where its page
+    is, whether it has an admin port, and its configuration file. An empty text was not given."""
+
+    chains: dict[int, str]
+    services: tuple[str, ...]
+    name: str = ""
+    operator: str = ""
+    link: str = ""
+    has_admin_port: bool = True
+    config: str = ""
+
+
+DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)
+
+
+class AlertPolicy(Struct, frozen=True):
+    """The rules, the targets' addresses by their names, for how long a message is tried, and what messages say of the
+    deployment."""
+
+    rules: EpisodeRules
+    targets: dict[str, str]
+    give_up_ms: int
+    deployment: Deployment = DEPLOYMENT_OF_THE_FIVE
 
 
 class EndpointFact(Struct, frozen=True):
@@ -33,7 +62,8 @@ class AlertFacts(Struct, frozen=True):
     has_expired: bool = False
 
 
-NO_FACTS: Final[Mapping[News, AlertFacts]] = {}
+Facts = Mapping[News, AlertFacts]
+NO_FACTS: Final[Facts] = {}
 
 
 class Cause(Struct, frozen=True):

@@ -1,47 +1,77 @@
-"""News as a message: a short title, the checks in the report's order, and what to do next."""
+"""Messages to people: one template for each kind, and the same as data."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
 from typing import Final, NamedTuple
 
-from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE, Deployment
-from lookout.alerts.event import NO_FACTS, AlertEvent, AlertFacts, make_event, make_item
-from lookout.alerts.lines import (
-    LOOK_AT_NETWORK,
-    OVER,
-    UNJUDGED,
-    RowNames,
-    explain_trouble,
-    is_trouble,
-    list_checks,
-    say_where_to_look,
+from msgspec import to_builtins
+
+from lookout.alerts.event import (
+    DEPLOYMENT_OF_THE_FIVE,
+    NO_FACTS,
+    AlertEvent,
+    AlertFacts,
+    Deployment,
+    Facts,
+    Item,
+    make_event,
+    make_item,
 )
+from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
+from lookout.core.causes import choose_next_step, choose_step_without_head, describe_cause
 from lookout.core.episodes import News
-from lookout.core.model import Check
+from lookout.core.model import Check, Reason, Status
+from lookout.core.notices import MOST
 from lookout.core.own_clock import describe_clock_error
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
-from lookout_reader.words import NOTES
+from lookout_reader.words import NOTES, REASON_TEXTS
 
+MOST_LISTED: Final = 20
+OVER: Final = ("ended", "left")
 _NOTHING_KNOWN: Final = AlertFacts()
+_ROUNDING_MS: Final = 2_000
 
+_SAMPLE: Final = "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done."
+_RESTORED: Final = """\
+The monitor goes on from a backup of {at}, and does not know what it reported after that.
+What is still bad is reported again. Other alerts from after that time are over, or cannot be seen now;
+no message will report their end."""
+_CLOCK_IS_WRONG: Final = """\
+The answers of most upstreams say that {error}. Its time is {at}.
+Until it is right, broadcasters are not judged, and readers may take every row for old or unknown.
+Next: set the clock of the monitor's machine, and look at what should keep it right (NTP)."""
+_CLOCK_IS_RIGHT: Final = "The answers of most upstreams agree with it again. Its time is {at}."
 
-def _now(status: str) -> str:
-    """The heading of what could not be judged and is this now."""
-    return f"{status} now (could not be judged before)"
+_CHECK_NETWORK: Final = "first look at this machine's own network: nothing that is watched answers usefully"
+# What to do where no cause is known.
+_LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/upkeep.md), or its probes hang"
+_PROBE_NOW: Final = "run `lookout probe`: it says why"
+_EXPIRED: Final = "the monitor has observed nothing since its last reading expired"
 
-
-# What one check and what several do, in the order of a message.
-_HEADINGS: Final[dict[str, tuple[str, str]]] = {
-    **{status: (f"is {status}", f"are {status}") for status in TROUBLE_STATUSES},
-    UNJUDGED: (UNJUDGED, UNJUDGED),
-    **{f"still {status}": (f"is still {status}", f"are still {status}") for status in TROUBLE_STATUSES},
-    f"still {UNJUDGED}": (f"still {UNJUDGED}",) * 2,
-    "bad in another way": ("is bad in another way", "are bad in another way"),
-    **{_now(status): (f"is {_now(status)}", f"are {_now(status)}") for status in (*TROUBLE_STATUSES, "current")},
-    "improved": ("improved", "improved"),
-    "recovered": ("recovered", "recovered"),
-    "no longer watched": ("is no longer watched", "are no longer watched"),
+# What a wallet's users may notice, in the words of the page: no more than the row says (C12).
+_OF_INDEXERS: Final = {
+    "unavailable": "new transactions may show up late",
+    "behind": "new transactions may show up late",
+    "far-behind": "new transactions may show up very late",
+    "incomplete": "past transactions may be missing or wrong",
 }
+EFFECTS: Final = {
+    "messaging": {"unavailable": "sending through broadcasters may fail"},
+    "ppoi": {
+        "unavailable": "new proofs of innocence may be delayed",
+        "behind": "new proofs of innocence may be delayed",
+        "far-behind": "new proofs of innocence may be delayed for long",
+    },
+    "broadcasters": {
+        "unavailable": "sending may fail",
+        "partial": "sending may take longer: some broadcasters are not heard, others may work",
+    },
+    "indexer": _OF_INDEXERS,
+    "hosted-indexer": _OF_INDEXERS,
+}
+_EFFECT_BY_REASON: Final = {"partial-coverage": "partial", "incomplete": "incomplete", "inconsistent": "incomplete"}
+_EFFECT_BY_STATUS: Final = {"unavailable": "unavailable", "catching-up": "behind", "degraded": "far-behind"}
 
 
 class Message(NamedTuple):
@@ -54,83 +84,77 @@ class Message(NamedTuple):
     event: AlertEvent | None = None
 
 
-def write_message(
-    news: Iterable[News],
-    deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
-    facts: Mapping[News, AlertFacts] = NO_FACTS,
-    *,
-    nothing_answers: bool = False,
-) -> Message:
-    """All news for one target in one message, with what is known beside each, and whether nothing at all answers."""
-    ordered = sorted(_without_repeats(news), key=lambda each: (*_place(each.check, deployment.services), each.since_at))
-    listed = list(_without_superseded(ordered))
-    by_heading = {heading: [each for each in listed if _choose_heading(each) == heading] for heading in _HEADINGS}
-    sections = {heading: under for heading, under in by_heading.items() if under}
-    rows = {each.check: _name(each.check, deployment.chains) for each in ordered}
-    is_over = not any(map(_is_bad, ordered))
-    trouble = [each for section in sections.values() for each in section if is_trouble(each)]
-    body = (
-        *((LOOK_AT_NETWORK, "") if nothing_answers and trouble else ()),
-        *list_checks(sections, rows, facts),
-        *explain_trouble(trouble, deployment),
-        *((say_where_to_look(deployment),) if trouble else ()),
-        *_sign(deployment),
-    )
-    items = (make_item(each, facts.get(each, _NOTHING_KNOWN), deployment) for each in ordered)
-    event = make_event("checks", deployment, items, is_over=is_over)
-    return Message(_write_title(deployment, _sum_up(sections, rows, deployment)), "\n".join(body), is_over, event)
-
-
 def write_sample(deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
     """A message that says only that messages arrive; it rings as a bad one does."""
-    body = ("This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done.", "", *_sign(deployment))
-    event = make_event("sample", deployment)
-    return Message(_write_title(deployment, "a test"), "\n".join(body), event=event)
+    return _write("sample", "a test", _SAMPLE, deployment)
 
 
 def write_restored(at: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
     """The monitor goes on from a backup, and does not know which alerts it sent since. This message ends them: what is
     still bad begins again."""
-    body = (
-        f"The monitor goes on from a backup of {format_second(at)}, and does not know what it reported after that.",
-        "What is still bad is reported again. Other alerts from after that time are over, or cannot be seen now;",
-        "no message will report their end.",
-        "",
-        *_sign(deployment),
-    )
-    event = make_event("restored", deployment, is_over=True)
-    return Message(_write_title(deployment, "restored from a backup"), "\n".join(body), is_over=True, event=event)
+    body = _RESTORED.format(at=format_second(at))
+    return _write("restored", "restored from a backup", body, deployment, is_over=True)
 
 
 def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
     """This machine's clock is this wrong, or right again if that is 0 (M17)."""
-    if error_ms:
-        what = describe_clock_error(error_ms)
-        body: tuple[str, ...] = (
-            f"The answers of most upstreams say that {what}. Its time is {format_second(at)}.",
-            "Until it is right, broadcasters are not judged, and readers may take every row for old or unknown.",
-            "Next: set the clock of the monitor's machine, and look at what should keep it right (NTP).",
-        )
-    else:
-        what = "this machine's clock is right again"
-        body = (f"The answers of most upstreams agree with it again. Its time is {format_second(at)}.",)
-    event = make_event("clock", deployment, is_over=not error_ms)
-    return Message(_write_title(deployment, what), "\n".join((*body, "", *_sign(deployment))), not error_ms, event)
+    error = describe_clock_error(error_ms) if error_ms else "this machine's clock is right again"
+    body = (_CLOCK_IS_WRONG if error_ms else _CLOCK_IS_RIGHT).format(error=error, at=format_second(at))
+    return _write("clock", error, body, deployment, is_over=not error_ms)
 
 
-def _write_title(deployment: Deployment, what: str) -> str:
-    if "lookout" in deployment.name.casefold():  # it is said once
-        return f"{deployment.name}: {what}"
-    return f"Lookout ({deployment.name}): {what}" if deployment.name else f"Lookout: {what}"
+def write_message(
+    news: Iterable[News],
+    deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
+    facts: Facts = NO_FACTS,
+    *,
+    nothing_answers: bool = False,
+) -> Message:
+    """All news for one target in one message, with what is known beside each, and whether nothing at all answers."""
+    ordered = sorted(_without_repeats(news), key=lambda item: (*_place(item.check, deployment.services), item.since_at))
+    sections: dict[str, list[News]] = {}
+    for item in sorted(ordered, key=_rank):
+        sections.setdefault(_choose_heading(item), []).append(item)
+    trouble = [item for section in sections.values() for item in section if _needs_action(item)]
+    lines = [f"Next: {_CHECK_NETWORK}.", ""] if nothing_answers and trouble else []
+    room = MOST_LISTED
+    for heading, section in sections.items():
+        lines += [*_write_section(heading, section, max(0, room), deployment, facts), ""]
+        room -= len(section)
+    lines += _write_help(trouble, deployment)
+    is_over = not any(map(_is_bad, ordered))
+    items = [make_item(item, facts.get(item, _NOTHING_KNOWN), deployment) for item in ordered]
+    title, body = _sum_up(sections, deployment), "\n".join(lines).rstrip()
+    return _write("checks", title, body, deployment, items, is_over=is_over)
 
 
-def _sign(deployment: Deployment) -> Iterator[str]:
+def _write(
+    kind: str, title: str, body: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False
+) -> Message:
     """Whose message it is, where there is more to see, and what the whole does not say (C12)."""
-    if deployment.link:
-        yield f"The status page: {deployment.link}"
-    if deployment.operator:
-        yield f"The monitor is run by {deployment.operator}."
-    yield NOTES[0].text
+    if "lookout" in deployment.name.casefold():  # it is said once
+        whose = deployment.name
+    else:
+        whose = f"Lookout ({deployment.name})" if deployment.name else "Lookout"
+    signature = (
+        *((f"The status page: {deployment.link}",) if deployment.link else ()),
+        *((f"The monitor is run by {deployment.operator}.",) if deployment.operator else ()),
+        NOTES[0].text,
+    )
+    event = make_event(kind, deployment, items, is_over=is_over)
+    return Message(f"{whose}: {title}", "\n".join((body, "", *signature)), is_over, event)
+
+
+def _without_repeats(news: Iterable[News]) -> Iterator[News]:
+    """Keep only the end of what began and ended within one message. Two rules may then say the same of a check."""
+    everything = tuple(news)
+    over = {_episode(item) for item in everything if item.kind in OVER}
+    left = (item for item in everything if item.kind in OVER or _episode(item) not in over)
+    yield from {(item.kind, item.check, item.since_at): item for item in left}.values()
+
+
+def _episode(news: News) -> tuple[str, Check, int]:
+    return news.rule, news.check, news.since_at
 
 
 def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
@@ -139,80 +163,185 @@ def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
     return service_names.index(check.service) if known else len(service_names), check.chain_id or 0
 
 
-def _without_repeats(news: Iterable[News]) -> Iterator[News]:
-    """Keep only the end of what began and ended within one message. Two rules may then say the same of a check."""
-    everything = tuple(news)
-    over = {_episode(each) for each in everything if each.kind in OVER}
-    left = (each for each in everything if each.kind in OVER or _episode(each) not in over)
-    yield from {(each.kind, each.check, each.since_at): each for each in left}.values()
-
-
-def _without_superseded(news: Sequence[News]) -> Iterator[News]:
-    """That a check can be judged again is not listed where the same message has later news of it."""
-    newest = {each.check: each for each in sorted(news, key=lambda each: (each.at, not _is_judged_again(each)))}
-    yield from (each for each in news if not _is_judged_again(each) or newest[each.check] is each)
-
-
-def _is_judged_again(news: News) -> bool:
-    return news.kind == "ended" and news.was == "unknown"
-
-
-def _episode(news: News) -> tuple[str, Check, int]:
-    return news.rule, news.check, news.since_at
-
-
-def _choose_heading(news: News) -> str:
-    bad = UNJUDGED if news.status == "unknown" else news.status
-    match news.kind:
-        case "began":
-            return bad
-        case "goes-on":
-            return f"still {bad}"
-        case "ended" if _is_judged_again(news):
-            return _now(news.status)
-        case "ended" if _is_bad(news):
-            return "bad in another way"
-        case "ended":
-            return "recovered" if news.status == "current" else "improved"
-        case "left":
-            return "no longer watched"
-
-
 def _is_bad(news: News) -> bool:
     """Whether it is bad now: also after the end of an episode of one reason."""
     if news.kind == "ended":
-        if _is_judged_again(news):  # what it is now has episodes of its own, if the rule counts it
+        if news.was == "unknown":  # what it is now has episodes of its own, if the rule counts it
             return False
         return news.status in TROUBLE_STATUSES and BY_WORD[news.status].severity >= BY_WORD[news.was].severity
     return news.kind != "left"
 
 
-def _sum_up(sections: dict[str, list[News]], names: RowNames, deployment: Deployment) -> str:
-    checks = {heading: list(dict.fromkeys(each.check for each in news)) for heading, news in sections.items()}
+def _needs_action(news: News) -> bool:
+    return news.kind not in OVER or (news.kind == "ended" and news.status in TROUBLE_STATUSES)
+
+
+def _rank(news: News) -> tuple[int, int]:
+    """In which order a message has its sections: the worst first."""
+    kinds = ("began", "goes-on", "ended", "left")
+    severity = 0 if news.status == "unknown" else BY_WORD[news.status].severity
+    return kinds.index(news.kind), -severity
+
+
+def _choose_heading(news: News) -> str:
+    """What a check does; {be} is for one or several."""
+    bad = "cannot be judged" if news.status == "unknown" else f"{{be}} {news.status}"
+    match news.kind:
+        case "began":
+            return bad
+        case "goes-on":
+            return "still cannot be judged" if news.status == "unknown" else f"{{be}} still {news.status}"
+        case "ended" if news.was == "unknown":
+            return f"{{be}} {news.status} now (could not be judged before)"
+        case "ended" if _is_bad(news):
+            return "{be} bad in another way"
+        case "ended":
+            return "recovered" if news.status == "current" else "improved"
+        case "left":
+            return "{be} no longer watched"
+
+
+def _sum_up(sections: dict[str, list[News]], deployment: Deployment) -> str:
+    checks = {heading: list(dict.fromkeys(item.check for item in section)) for heading, section in sections.items()}
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
-        return f"{names[first[0]]} {_HEADINGS[heading][0]}"
-    noun = "check" if len(first) == 1 else "checks"
-    parts = [f"{len(first)} {noun}{_share_chain(first, deployment.chains)} {_verb(heading, len(first))}"]
-    parts += [f"{len(these)} {_verb(heading, len(these))}" for heading, these in others]
-    return ", ".join(parts)
+        return f"{_name(first[0], deployment)} {heading.format(be='is')}"
+    noun = "check" if len(first) == 1 else f"checks{_share_chain(first, deployment)}"
+    counted = [f"{len(first)} {noun} {_be(heading, first)}"]
+    return ", ".join((*counted, *(f"{len(some)} {_be(heading, some)}" for heading, some in others)))
 
 
-def _share_chain(checks: Sequence[Check], chain_names: Mapping[int, str]) -> str:
+def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
     """The chain that all of them are on, if there is one: what they depend on may be the cause."""
-    ids = {check.chain_id for check in checks}
-    chain_id = ids.pop()
-    return "" if ids or chain_id is None or len(checks) == 1 else f" on {_name_chain(chain_id, chain_names)}"
+    chain_id, *others = {check.chain_id for check in checks}
+    return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
 
 
-def _verb(heading: str, count: int) -> str:
-    one, several = _HEADINGS[heading]
-    return one if count == 1 else several
+def _be(heading: str, checks: Sequence[Check]) -> str:
+    return heading.format(be="is" if len(checks) == 1 else "are")
 
 
-def _name(check: Check, chain_names: Mapping[int, str]) -> str:
-    return check.service if check.chain_id is None else f"{check.service} on {_name_chain(check.chain_id, chain_names)}"
+def _name(check: Check, deployment: Deployment) -> str:
+    return check.service if check.chain_id is None else f"{check.service} on {_name_chain(check.chain_id, deployment)}"
 
 
-def _name_chain(chain_id: int, chain_names: Mapping[int, str]) -> str:
-    return chain_names.get(chain_id, f"chain {chain_id}")  # one that was removed has lost its name
+def _name_chain(chain_id: int, deployment: Deployment) -> str:
+    return deployment.chains.get(chain_id, f"chain {chain_id}")  # one that was removed has lost its name
+
+
+def _write_section(
+    heading: str, section: Sequence[News], room: int, deployment: Deployment, facts: Facts
+) -> Iterator[str]:
+    """The checks that do the same, as many as there is room for, and what to do about all of them."""
+    title = heading.removeprefix("{be} ")
+    yield f"{title[0].upper()}{title[1:]}:"
+    endpoints: dict[tuple[int | None, str], str] = {}  # by their chains as well: two chains may have one name
+    for news in section[:room]:
+        known = facts.get(news, _NOTHING_KNOWN)
+        name = _name(news.check, deployment)
+        if news.kind in OVER:
+            yield from (f"- {name}: {_write_time(news)}", f"  {_write_course(news, known)}")
+        else:
+            yield f"- {name}: {_describe_why(news, known)}, {_write_time(news)}"
+            if news.status in ("unavailable", "unknown") and news in facts:
+                yield f"  {_write_last_answer(news, known)}"
+            endpoints |= {(news.check.chain_id, endpoint.name): endpoint.does for endpoint in known.endpoints}
+    if others := len(section[room:]):
+        yield f"- and {others} more"
+    if endpoints:
+        yield from ("RPC endpoints:", *(f"  {name}: {does}" for (_, name), does in endpoints.items()))
+    steps = (_choose_next_step(news, facts.get(news, _NOTHING_KNOWN)) for news in section if _needs_action(news))
+    yield from (f"Next: {step}." for step in dict.fromkeys(steps))
+
+
+def _write_time(news: News) -> str:
+    """How long it lasted from the first to the last, and how much of it was seen, where the two differ by more than
+    rounding."""
+    since, whole_ms = format_second(news.since_at), max(news.at - news.since_at, news.seen_ms)
+    lasted = format_duration(whole_ms)
+    if whole_ms - news.seen_ms >= _ROUNDING_MS:
+        lasted = f"{lasted}, of which {format_duration(news.seen_ms)} were watched"
+    match news.kind:
+        case "began" | "goes-on":
+            return f"for {lasted}, since {since}"
+        case "ended":
+            return f"after {lasted}, from {since} to {format_second(news.at)}"
+        case "left":
+            return f"after {lasted}, since {since}"
+
+
+def _write_course(news: News, known: AlertFacts) -> str:
+    """What it was, and what it is now."""
+    causes = [describe_cause(cause) for cause in news.causes]
+    why = f": at first {causes[0]}, at last {causes[1]}" if len(causes) > 1 else "".join(f": {why}" for why in causes)
+    was = f"{'could not be judged' if news.was == 'unknown' else f'was {news.was}'}{why}"
+    if news.kind == "left":
+        return f"{was}; whether it recovered is not known"
+    return f"{was}; is {news.status} now{'' if news.status == 'current' else f': {_describe_why(news, known)}'}"
+
+
+def _write_last_answer(news: News, known: AlertFacts) -> str:
+    """When it was last seen to work, of what does not answer or cannot be judged; what is behind answers now."""
+    what = "last judged" if news.status == "unknown" else "last good answer"
+    if known.last_success_at is None:
+        return f"{what}: never"
+    numbers = ", ".join(f"{name} {number}" for name, number in to_builtins(known.last_metrics).items())
+    return f"{what}: {format_second(known.last_success_at)}{f' ({numbers})' if numbers else ''}"
+
+
+def _describe_why(news: News, known: AlertFacts) -> str:
+    if known.cause is not None:
+        return describe_cause(known.cause)
+    if known.has_expired and news.reason == "no-observation":
+        return _EXPIRED
+    text = REASON_TEXTS[news.reason]  # the public sentence, as a part of one
+    return f"{text[0].lower()}{text[1:].removesuffix('.')}"
+
+
+def _choose_next_step(news: News, known: AlertFacts) -> str:
+    if known.cause == "no_head":
+        step = choose_step_without_head(endpoint.cause for endpoint in known.endpoints if endpoint.cause is not None)
+    else:
+        step = None if known.cause is None else choose_next_step(known.cause)
+    return step or (_LOOK_AT_MONITOR if news.reason == "no-observation" else _PROBE_NOW)
+
+
+def _write_help(bad: Sequence[News], deployment: Deployment) -> Iterator[str]:
+    """What users may notice, and the operator's commands."""
+    if not bad:
+        return
+    effects = (describe_effect(news.check.service, news.status, news.reason) for news in bad)
+    if noticed := list(dict.fromkeys(effect for effect in effects if effect is not None)):
+        yield f"What users may notice: {'; '.join(noticed)}."
+    probe = "To see more: `lookout probe` asks everything now"
+    if not deployment.has_admin_port:
+        yield f"{probe}."
+        return
+    yield from (f"To silence this: {command}" for command in _write_silences(bad, deployment.config))
+    yield f"{probe}; /sources on the monitor's admin port has the last answers."
+
+
+def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
+    """Commands that silence these and nothing else, as far as one silence can name them. Chains are given by their ids,
+    which are never ambiguous."""
+    which = f"-c {quote(config)} " if config else ""
+    chains: dict[str, dict[int | None, None]] = {}
+    for news in bad:
+        chains.setdefault(news.check.service, {})[news.check.chain_id] = None
+    services: dict[tuple[int | None, ...], list[str]] = {}
+    for service, chain_ids in chains.items():
+        services.setdefault(tuple(chain_ids), []).append(service)
+    for on, names in services.items():
+        if len(on) <= MOST and len(names) <= MOST:
+            options = [f"--service {name}" for name in names]
+            options += [f"--chain {chain_id}" for chain_id in on if chain_id is not None]
+            yield f"lookout silence add {which}{' '.join(options)} --for 2h"
+
+
+def describe_effect(service: str, status: Status, reason: Reason) -> str | None:
+    """None of a service of the operator's own: what it is for is not known."""
+    if service not in EFFECTS:
+        return None
+    if status == "unknown":
+        return "perhaps nothing of what cannot be judged"
+    return EFFECTS[service].get(_EFFECT_BY_REASON.get(reason) or _EFFECT_BY_STATUS.get(status, ""))

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from lookout.alerts.event import AlertEvent
-from lookout.alerts.lines import OVER
-from lookout.alerts.messages import Message
+from lookout.alerts.messages import OVER, Message
 from lookout.core.episodes import Lasted
 
 MOST_WAITING: Final = 100  # messages to one target
@@ -55,13 +54,12 @@ class Wait(NamedTuple):
     needs_publication: bool = False  # only one that is stored shows that the store is still ours
 
 
-class _Round(Struct, frozen=True):
-    """Where the trying of one target is: a round ends with a rest."""
+class _Turn(Struct, frozen=True):
+    """Where the trying of one target is."""
 
     wait_ms: int  # the next rest
     rest_until_ms: int = 0
-    refused: tuple[int, ...] = ()  # in this round
-    second: int = -1  # the message that was last tried after another one was refused
+    last: int = -1  # the message that was tried last
 
 
 class Outbox:
@@ -73,70 +71,60 @@ class Outbox:
         self._first_wait_ms = first_wait_ms
         self._storing_below = self._stored_below = 0  # numbers
         self._stored_ms: int | None = None
-        self._took_ms = 0  # the last write
-        self._rounds: dict[str, _Round] = {}
+        self._turns: dict[str, _Turn] = {}
 
     def next(self, target: str, now_ms: int) -> Attempt | Wait:
-        """What to do for a target: try its oldest message. If that is refused the reason may be the message and not the
-        target, so another one is tried, each in its turn, before the target rests. Rests double."""
-        waiting = self._sendable(target)
-        current = self._round(target)
+        """What to do for a target: try its messages in turn. After one was refused the target rests, and then the next
+        has its turn: the reason may be the message and not the target. Rests double until a message is accepted."""
+        waiting, turn = self._sendable(target), self._turn(target)
         if not waiting:
             return Wait()
-        if now_ms < current.rest_until_ms:
-            return Wait(current.rest_until_ms)
+        if now_ms < turn.rest_until_ms:
+            return Wait(turn.rest_until_ms)
         if not self.owns_store(now_ms):
             return Wait(needs_publication=True)
-        others = [number for number in waiting if number not in current.refused] or waiting  # the other one may be gone
-        in_turn = (number for number in others if current.refused and number > current.second)
-        number = next(in_turn, others[0])
-        return Attempt(number, self.messages[number], current.wait_ms)
+        number = next((number for number in waiting if number > turn.last), waiting[0])
+        return Attempt(number, self.messages[number], turn.wait_ms)
 
     def owns_store(self, now_ms: int) -> bool:
         """Whether no other monitor can have taken over yet, and with the store the messages."""
         return self._stored_ms is not None and now_ms - self._stored_ms < FRESH_MS
 
-    def accept(self, attempt: Attempt, now_ms: int) -> None:
+    def accept(self, attempt: Attempt) -> None:
         """The target took the message."""
         self.messages.pop(attempt.number, None)  # it may have been given up meanwhile
-        refused = self._round(attempt.queued.target).refused
-        self._end_attempt(attempt, refused, self._first_wait_ms, now_ms)
+        self._turns[attempt.queued.target] = _Turn(self._first_wait_ms, last=attempt.number)
 
     def refuse(self, attempt: Attempt, now_ms: int) -> None:
         """The target did not take the message."""
-        current = self._round(attempt.queued.target)
-        self._end_attempt(attempt, (*current.refused, attempt.number), current.wait_ms, now_ms)
+        next_ms = min(2 * attempt.wait_ms, _LONGEST_WAIT_MS)
+        self._turns[attempt.queued.target] = _Turn(next_ms, now_ms + attempt.wait_ms, attempt.number)
 
     def put(self, queued: Queued) -> dict[int, Queued]:
         """Add a message. Those that are dropped for it, if too many wait for its target: the oldest that are no check's
         last word."""
         self.messages[self.next_number] = queued
         self.next_number += 1
-        waiting = [number for number, each in self.messages.items() if each.target == queued.target]
+        waiting = [number for number, waits in self.messages.items() if waits.target == queued.target]
         excess = max(0, len(waiting) - MOST_WAITING)
         return self._remove([number for number in waiting if excess and not self._is_last_word(number)][:excess])
 
     def give_up(self, made_ms: int) -> dict[int, Queued]:
         """Remove the messages that were made by then, on the clock of AlertState, and are no check's last word."""
-        old = [number for number, each in self.messages.items() if each.made_ms <= made_ms]
+        old = [number for number, waits in self.messages.items() if waits.made_ms <= made_ms]
         return self._remove([number for number in old if not self._is_last_word(number)])
 
     def keep_targets(self, targets: Collection[str]) -> dict[int, Queued]:
-        """Remove the messages to other targets. Those that stay are tried at once: an address may be a new one."""
-        rounds = self._rounds.items()
-        self._rounds = {name: _Round(each.wait_ms, second=each.second) for name, each in rounds if name in targets}
-        return self._remove([number for number, each in self.messages.items() if each.target not in targets])
+        """Remove the messages to other targets."""
+        return self._remove([number for number, waits in self.messages.items() if waits.target not in targets])
 
     def mark_storing(self) -> None:
         """All that is here is about to be stored."""
         self._storing_below = self.next_number
 
-    def mark_stored(self, began_ms: int, ended_ms: int) -> None:
-        """It is stored: the store was ours when the write ended. But of a write only so much counts as the one before
-        took: for the rest the process may have been frozen, after the store had answered."""
-        took_ms = ended_ms - began_ms
-        self._stored_below, self._stored_ms = self._storing_below, began_ms + min(took_ms, self._took_ms)
-        self._took_ms = took_ms
+    def mark_stored(self, stored_ms: int) -> None:
+        """All that was about to be stored is; at this instant the store was ours."""
+        self._stored_below, self._stored_ms = self._storing_below, stored_ms
 
     def _sendable(self, target: str) -> list[int]:
         """The stored messages to a target, but for those that follow another one about the same check: the end of an
@@ -159,19 +147,8 @@ class Outbox:
         ended = queued.checks(OVER)
         return bool(ended.difference(*(each.checks() for each in later)))
 
-    def _round(self, target: str) -> _Round:
-        return self._rounds.get(target, _Round(self._first_wait_ms))
-
-    def _end_attempt(self, attempt: Attempt, refused: tuple[int, ...], wait_ms: int, now_ms: int) -> None:
-        """Rest after two were refused, or one and no other is left to try."""
-        target = attempt.queued.target
-        before = self._round(target)
-        second = attempt.number if before.refused else before.second
-        left = [number for number in self._sendable(target) if number not in refused]
-        if len(refused) > 1 or (refused and not left):
-            self._rounds[target] = _Round(min(2 * wait_ms, _LONGEST_WAIT_MS), now_ms + wait_ms, second=second)
-        else:
-            self._rounds[target] = _Round(wait_ms, refused=refused, second=second)
+    def _turn(self, target: str) -> _Turn:
+        return self._turns.get(target, _Turn(self._first_wait_ms))
 
     def _remove(self, numbers: Collection[int]) -> dict[int, Queued]:
         return {number: self.messages.pop(number) for number in numbers}

@@ -14,11 +14,18 @@ from lookout.config.settings import Settings
 from lookout.core.ledger import State
 from lookout.documents.document import PlainName, assembled_at, etag
 from lookout.documents.reports import HistoryReport, LiveReport
-from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
-from lookout.state.codec import decode_sightings, decode_state, is_ledgers
-from lookout.state.coverages import decode_coverages
+from lookout.state.codec import (
+    decode_alerts,
+    decode_coverages,
+    decode_notices,
+    decode_sightings,
+    decode_state,
+    is_ledgers,
+    mark_restored,
+    select_alerts,
+    skip_used_numbers,
+)
 from lookout.state.differ import all_pieces
-from lookout.state.notices import decode_notices, skip_used_numbers
 from lookout.store.backup import read_file, write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
@@ -63,7 +70,7 @@ def remove_old_backups(made: Path, keep: int) -> list[Path]:
         for path in made.parent.iterdir()
         if _KEPT_NAME.fullmatch(path.name) and path.name != made.name and path.is_file() and not path.is_symlink()
     )
-    # What is named after a later instant was made by a clock that was ahead: nobody knows how old it is.
+    # What is named after a later instant was made by a clock that was ahead: its age is not known.
     others = sorted(kept, key=lambda path: (path.name < made.name, path.name))
     old = others[: max(0, len(others) + 1 - keep)]
     for path in old:
@@ -132,7 +139,7 @@ def _others(pieces: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _mark_restored(others: dict[str, bytes], state: State, settings: Settings) -> dict[str, bytes]:
-    """If there is anybody to alert: the monitor has to say that it does not know what was sent since the backup."""
+    """If there are targets: the monitor has to say that it does not know what was sent since the backup."""
     return mark_restored(others, _published_at(state)) if settings.alerts.targets else others
 
 
@@ -150,7 +157,7 @@ def _later_alerts(writer: Writer, backed_up: State) -> dict[str, bytes] | None:
 
 
 def _skip_used_numbers(others: dict[str, bytes], writer: Writer) -> dict[str, bytes]:
-    """Unless the store is damaged: then nobody knows which it used."""
+    """Unless the store is damaged: then it is not known which it used."""
     with suppress(StateError, StoreError):
         return skip_used_numbers(others, writer.load())
     return others

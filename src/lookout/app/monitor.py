@@ -1,17 +1,16 @@
 """Builds a monitor out of settings."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from random import SystemRandom
 from typing import Final
 
 from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import allow_many_connections
-from lookout.app.record import Record
 from lookout.app.reloader import Reloader
-from lookout.app.stores import writer_of
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.deadline import ends_within
@@ -19,34 +18,18 @@ from lookout.base.logger import get_logger
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor, Succession
-from lookout.monitor.resources import Resources
-from lookout.store.protocol import LostStoreError, Writer
+from lookout.monitor.monitor import Monitor, Succession, build_monitor
+from lookout.monitor.recorder import Record, Recorder
+from lookout.store.kinds import kind_of
+from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
 _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
+_TRY_STORE_EVERY_S: Final = 1.0
+# A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
+# and a monitor that takes over has not.
+_LEFT_TO_THE_WRITER_S: Final = 6.0
 
 log = get_logger("monitor")
-
-
-class RecordedMonitor:
-    """The monitors of one process, one after the other, with the record that their settings choose."""
-
-    def __init__(self, succession: Succession, record: Record, instruments: Instruments) -> None:
-        self.instruments = instruments
-        self._succession = succession
-        self._record = record
-
-    async def replace(self, new: Settings) -> None:
-        """Go on with these settings. If that cannot be, nothing changes: RecordTakenError if another process records to
-        the file that they name, StateError if what is known does not fit them."""
-        recorder = await self._record.open(new.monitor)
-        try:
-            await self._succession.replace(new, recorder)
-        except BaseException:
-            if recorder is not None and recorder is not self._record.recorder:
-                recorder.end()
-            raise
-        self._record.use(recorder)
 
 
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
@@ -84,31 +67,66 @@ async def monitor_into(
     desk = NoticeDesk(clock, reloader)
     routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries))
     config = "" if reloader is None else str(reloader.path)
-    resources = Resources(writer, clock, SystemRandom(), instruments, config=config)
+
+    def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
+        return build_monitor(settings, known, writer, clock, instruments, recorder, config)
+
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
         async with open_monitor_port(settings.admin, folder, routes):
-            record.use(record.find(settings.monitor) if has_stood_by else await record.open(settings.monitor))
+            # After standing by, the monitor before may not have closed the file yet.
+            record.use(await record.open(settings.monitor, may_be_taken=has_stood_by))
             if reloader is not None:
                 settings = reloader.settings  # a reload may have come meanwhile
-            succession = Succession(
-                lambda new, known, recorder: Monitor(new, known, resources, recorder),
-                settings,
-                writer.load(),
-                record.recorder,
-            )
-            recorded = RecordedMonitor(succession, record, instruments)
-            with desk.attached(succession), nullcontext() if reloader is None else reloader.attached(recorded):
+            succession = Succession(build, settings, writer.load(), record)
+            reloading = nullcontext() if reloader is None else reloader.attached(succession.replace, instruments)
+            with desk.attached(succession), reloading:
                 await succession.run()
     finally:
         try:
             record.close()  # before the store: the monitor that takes it over may record to the same file
         finally:
-            await _close(writer)
+            # A write that hangs would make this hang too: the system closes what is left open when the process ends.
+            with DaemonThread("close") as thread:
+                if not await ends_within(thread.call(writer.close), _CLOSE_S):
+                    log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
-async def _close(writer: Writer) -> None:
-    """A write that hangs would make this hang too: the system closes what is left open when the process ends."""
-    with DaemonThread("close") as thread:
-        if not await ends_within(thread.call(writer.close), _CLOSE_S):
-            log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
+async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:
+    """The store's writer, and whether this monitor has stood by, now or before: another monitor on the same store may
+    have to end, and a store may not answer. StoreError if the store cannot be used, unless this monitor has stood by:
+    the monitor that writes to it does not end of that either. Paths are relative to ``folder``."""
+    url = settings.store.url
+    open_writer = partial(kind_of(url).open_writer, url, folder)
+    reported = ""
+    was_away = False
+    with DaemonThread("open the store") as thread:  # which a store that does not answer may block
+        while True:
+            try:
+                if was_away:
+                    await thread.call(partial(reach_store, url, folder))
+                    await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
+                was_away = False
+                return await thread.call(open_writer), has_stood_by
+            except StoreBusyError as error:
+                if reported != "busy":
+                    log.info("waiting for the other monitor to end", why=str(error))
+                reported = "busy"
+            except StoreError as error:
+                if not has_stood_by and not isinstance(error, StoreUnreachableError):
+                    raise
+                was_away = True
+                if reported != str(error):
+                    log.error("the store cannot be used; trying again every second", error=str(error))
+                reported = str(error)
+            has_stood_by = True
+            await asyncio.sleep(_TRY_STORE_EVERY_S)
+
+
+def reach_store(url: str, folder: Path) -> None:
+    """StoreError if the store does not answer, or not as one."""
+    reader = kind_of(url).open_reader(url, folder, "store.url")
+    try:
+        reader.changed()
+    finally:
+        reader.close()

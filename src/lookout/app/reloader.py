@@ -3,19 +3,18 @@
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from lookout.app.log import configure_log
-from lookout.app.record import RecordTakenError
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
@@ -23,10 +22,11 @@ from lookout.base.pieces import StateError
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
-from lookout.config.tables import ChainTable, ServerSettings
+from lookout.config.tables import ServerSettings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
+from lookout.monitor.recorder import RecordTakenError
 from lookout.protocols.registry import has_one_table
 
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
@@ -36,7 +36,11 @@ _WATCHED: Final = ("chains", "sources", "services")
 # So is the protocol, which alerts may name.
 _APPLIED: Final = Settings.applied_by_reload()
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
-_UNUSED: Final = frozenset(("edge", "page", "protocol"))
+_SERVERS_OWN: Final = frozenset(("edge", "page", "protocol"))
+_Key = TypeVar("_Key")
+
+Replace = Callable[[Settings], Awaitable[None]]
+"""Lets a monitor of these settings go on. RecordTakenError or StateError if that cannot be: then nothing changes."""
 
 log = get_logger("reload")
 
@@ -53,15 +57,6 @@ class Reloaded(Struct, frozen=True, rename="camel"):
     needs_restart: tuple[str, ...] = ()
 
 
-class ReloadableMonitor(Protocol):
-    """A monitor that runs."""
-
-    instruments: Instruments
-
-    async def replace(self, new: Settings, /) -> None:
-        """Go on with these settings. RecordTakenError or StateError if that cannot be: then nothing changes."""
-
-
 class Reloader:
     """The settings in force, the file that they come from, and what uses them: the monitor and the server that run."""
 
@@ -75,7 +70,8 @@ class Reloader:
         self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
-        self._monitor: ReloadableMonitor | None = None  # while one runs
+        self._replace: Replace | None = None  # while a monitor runs
+        self._instruments: Instruments | None = None  # likewise
 
     def for_server(self) -> ServerSettings:
         """The settings for a server that is started now, and keeps them as long as it lives."""
@@ -116,18 +112,18 @@ class Reloader:
             try:
                 await self.reload()
             except Exception:
-                log.exception("a reload died of a bug")
+                log.exception("a reload crashed")
 
     @contextmanager
-    def attached(self, monitor: ReloadableMonitor) -> Iterator[None]:
-        """Apply reloads to this monitor meanwhile; it has the settings in force."""
+    def attached(self, replace: Replace, instruments: Instruments) -> Iterator[None]:
+        """Apply reloads to a monitor meanwhile, which has the settings in force."""
         is_in_force = self._last_outcome == "applied"
-        monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=is_in_force)
-        self._monitor = monitor
+        instruments.set_config_loaded(self.loaded_at, last_reload_successful=is_in_force)
+        self._replace, self._instruments = replace, instruments
         try:
             yield
         finally:
-            self._monitor = None
+            self._replace = self._instruments = None
 
     async def reload(self) -> Reloaded:
         """Read the file, and apply it if nothing is wrong with it."""
@@ -142,12 +138,12 @@ class Reloader:
                 for problem in reloaded.problems:
                     log.error("not reloaded; everything is as it was", problem=problem)
             except Exception as error:
-                log.exception("a reload died of a bug")
+                log.exception("a reload crashed")
                 what = f"{self.path}: cannot be used because of a bug ({type(error).__name__}); the log has more"
                 reloaded = Reloaded(str(self.path), "refused", (what,))
             self._last_outcome = reloaded.outcome
-            if self._monitor is not None:
-                self._monitor.instruments.count_reload(reloaded.outcome)
+            if self._instruments is not None:
+                self._instruments.count_reload(reloaded.outcome)
             return reloaded
 
     async def _read(self) -> Settings:
@@ -172,16 +168,17 @@ class Reloader:
     async def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
         in_force = replace(
-            new, **{each.name: getattr(old, each.name) for each in fields(Settings) if each.encode_name not in _APPLIED}
+            new,
+            **{field.name: getattr(old, field.name) for field in fields(Settings) if field.encode_name not in _APPLIED},
         )
-        if self._monitor is not None:
+        if self._replace is not None:
             try:
-                await self._monitor.replace(in_force)
+                await self._replace(in_force)
             except (RecordTakenError, StateError) as error:
                 raise ConfigError(self.path, [str(error)]) from None
         self.settings, self.loaded_at = in_force, self._clock.now()
-        if self._monitor is not None:
-            self._monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=True)
+        if self._instruments is not None:
+            self._instruments.set_config_loaded(self.loaded_at, last_reload_successful=True)
         if in_force.log != old.log:
             configure_log(in_force.log)
         reloaded = compare_settings(str(self.path), old, new, self._served)
@@ -206,47 +203,61 @@ def _is_one_file(one: Path, other: Path) -> bool:
 
 def compare_settings(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
     """What a reload changes, and what only a restart would. ``served`` is what a server beside the monitor has."""
-    others = _UNUSED_BY_MONITOR if served is None else _UNUSED
-    keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
-    beside = new if served is None else served
+    unused = _UNUSED_BY_MONITOR if served is None else _SERVERS_OWN
+    keys = [key for key in _changed_keys(old, new) if not unused & {key, key.partition(".")[0]}]
     checks, checks_before = new.sources_by_check(), old.sources_by_check()
-    rpc, rpc_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
-    both = [check for check in checks if check in checks_before]
-    sources = (_source(check) for check in both if checks[check] != checks_before[check])
+    chains, chains_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
     return Reloaded(
         config,
         "applied",
-        added=(*_named(checks.keys() - checks_before.keys()), *_chains(rpc.keys() - rpc_before.keys())),
-        removed=(*_named(checks_before.keys() - checks.keys()), *_chains(rpc_before.keys() - rpc.keys())),
+        added=(*_name_all(checks.keys() - checks_before.keys()), *_name_chains(chains.keys() - chains_before.keys())),
+        removed=(*_name_all(checks_before.keys() - checks.keys()), *_name_chains(chains_before.keys() - chains.keys())),
         changed=(
-            *dict.fromkeys(sources),
-            *_titles_changed(old, new),
-            *(what for each in rpc if each in rpc_before for what in _differences(rpc_before[each], rpc[each])),
+            *dict.fromkeys(_name_source(check) for check in _find_changed(checks_before, checks)),
+            *_name_chains(_find_changed(chains_before, chains)),
+            *(("services",) if _titles(old, new) != _titles(new, old) else ()),
             *(key for key in keys if key.partition(".")[0] in _APPLIED),
-            *_names_in_messages_changed(old, new, with_server=served is not None),
         ),
         needs_restart=(
-            *(("protocol",) if beside.protocol != new.protocol else ()),
             *(key for key in keys if key.partition(".")[0] not in _APPLIED),
-            *(f"{key} of the server" for key in _changed_keys(beside.log, new.log, "log.")),
-            *_changed_keys(beside.page, new.page, "page."),
+            *(() if served is None else _find_servers_keys(served, new)),
         ),
     )
 
 
 def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
     """The keys that differ, but for those of what is watched."""
-    for each in fields(old):
-        was, now = getattr(old, each.name), getattr(new, each.name)
-        if was == now or (not prefix and each.encode_name in _WATCHED):
+    for field in fields(old):
+        was, now = getattr(old, field.name), getattr(new, field.name)
+        if was == now or (not prefix and field.encode_name in _WATCHED):
             continue
         if isinstance(was, Struct) and isinstance(now, Struct):
-            yield from _changed_keys(was, now, f"{prefix}{each.encode_name}.")
+            yield from _changed_keys(was, now, f"{prefix}{field.encode_name}.")
         else:
-            yield f"{prefix}{each.encode_name}"
+            yield f"{prefix}{field.encode_name}"
 
 
-def _named(checks: set[Check]) -> list[str]:
+def _find_servers_keys(served: Settings, new: Settings) -> Iterator[str]:
+    """What differs from the settings that the server was started with."""
+    for key in _changed_keys(served, new):
+        table = key.partition(".")[0]
+        if table in ("protocol", "page"):
+            yield key
+        elif table == "log":
+            yield f"{key} of the server"
+
+
+def _find_changed(before: Mapping[_Key, object], after: Mapping[_Key, object]) -> list[_Key]:
+    return [key for key in after if key in before and after[key] != before[key]]
+
+
+def _titles(settings: Settings, other: Settings) -> list[tuple[str, str]]:
+    """Of the operator's own services, as far as both settings have them."""
+    names = {own.name for own in other.services}
+    return [(own.name, own.title) for own in settings.services if own.name in names]
+
+
+def _name_all(checks: Iterable[Check]) -> list[str]:
     return [_name(check) for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
 
 
@@ -255,32 +266,11 @@ def _name(check: Check) -> str:
     return f"service {check.name}" if check.service == "chain" else check.name
 
 
-def _titles_changed(old: Settings, new: Settings) -> Iterator[str]:
-    before, after = ({own.name: own.title for own in settings.services} for settings in (old, new))
-    both = [name for name in after if name in before]
-    yield from (f"title of {name}" for name in both if before[name] != after[name])
-    if both != [name for name in before if name in after]:
-        yield "order of services"
-
-
-def _names_in_messages_changed(old: Settings, new: Settings, *, with_server: bool) -> Iterator[str]:
-    if new.alerts.targets:
-        if with_server and old.protocol != new.protocol and not new.page.title:
-            yield "protocol in alerts"
-        keys = ("title", "operator")
-        yield from (f"page.{key} in alerts" for key in keys if getattr(old.page, key) != getattr(new.page, key))
-
-
-def _source(check: Check) -> str:
-    """What has one table is named by it, for all of its chains."""
+def _name_source(check: Check) -> str:
+    """A service that has one table is named by it, for all of its chains."""
     is_own = check.service not in SERVICES
     return _name(check) if is_own or not has_one_table(SERVICES[check.service]) else check.service
 
 
-def _chains(chain_ids: set[int]) -> list[str]:
+def _name_chains(chain_ids: Iterable[int]) -> list[str]:
     return [f"chain {chain_id}" for chain_id in sorted(chain_ids)]
-
-
-def _differences(old: ChainTable, new: ChainTable) -> list[str]:
-    keys = ("name", "block_time_s", "rpc", "test_network")
-    return [f"{key} of chain {new.id}" for key in keys if getattr(old, key) != getattr(new, key)]

@@ -13,12 +13,3 @@ class Pieces(Struct, frozen=True):
     put: dict[str, bytes]
     delete: tuple[str, ...] = ()
     replace_all: bool = False
-
-    def then(self, later: "Pieces") -> "Pieces":
-        """What both do, one after the other."""
-        if later.replace_all:
-            return later
-        gone = frozenset(later.delete)
-        put = {name: piece for name, piece in (self.put | later.put).items() if name not in gone}
-        delete = (*(name for name in self.delete if name not in later.put), *later.delete)
-        return Pieces(put, delete, self.replace_all)

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import Meta, field
 from msgspec.structs import fields
 
-from lookout.alerts.deployment import Deployment
-from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.event import AlertPolicy, Deployment
 from lookout.base.problem import Problem
 from lookout.base.setting_types import FOR_SERVER, RESTART, Table
 from lookout.base.unix_socket import can_be_asked

@@ -6,21 +6,21 @@ accepted. A monitor that is killed, or taken over from, in between loses none.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from functools import partial
-from typing import Final, Literal, NoReturn
+from typing import Final, NoReturn
 
-from lookout.alerts.event import AlertFacts
+from lookout.alerts.event import AlertFacts, AlertPolicy
 from lookout.alerts.messages import Message, write_clock, write_message, write_restored
-from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
-from lookout.alerts.policy import AlertPolicy
-from lookout.alerts.sender import NotAcceptedError
+from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
+from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
+from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.base.threads import Caller
+from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
-from lookout.monitor.resources import Resources
-from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
+from lookout.monitor.metrics import Instruments, MessageOutcome
+from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
 
 NO_CAUSES: Final[Mapping[Check, str]] = {}
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
@@ -35,26 +35,44 @@ class _StaleError(Exception):
 class Alerts:
     """The episodes and the outbox, and a task with its thread for each target. All calls are made on the event loop."""
 
-    def __init__(self, policy: AlertPolicy, stored: Mapping[str, bytes], resources: Resources) -> None:
-        """Go on with what is stored. StateError if it cannot be read."""
+    def __init__(
+        self,
+        policy: AlertPolicy,
+        stored: Mapping[str, bytes],
+        clock: Clock,
+        instruments: Instruments,
+        open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread,
+        open_sender: Callable[[str], Sender] = open_sender,
+        first_rest_ms: int = FIRST_WAIT_MS,
+    ) -> None:
+        """Go on with what is stored; StateError if it cannot be read. ``first_rest_ms`` is the first rest of a target
+        that refused messages."""
         kept = decode_alerts(stored)
         self._policy = policy
         self._state = kept.state
         self._good: dict[Check, Row] = {}  # the last row of each check that was compared, since the start
-        self._outbox = Outbox(kept.messages, kept.next_number, resources.first_rest_ms)
-        self._resources = resources
+        self._outbox = Outbox(kept.messages, kept.next_number, first_rest_ms)
+        self._clock = clock
+        self._instruments = instruments
+        self._open_thread = open_thread
+        self._open_sender = open_sender
+        self._first_rest_ms = first_rest_ms
         self._request_publication: Callable[[], None] = lambda: None
         self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
-        # Episodes are found again by their rules' keys, and messages by the names of their targets.
-        removed = self._outbox.keep_targets(policy.targets)
+        self._restored_at = kept.restored_at
+
+    def start(self) -> None:
+        """The monitor starts. Episodes are found again by their rules' keys, and messages by their targets' names."""
+        removed = self._outbox.keep_targets(self._policy.targets)
         self._report_removed(removed, "dropped", "its target is not configured any more")
+        if self._restored_at is not None:
+            for target in self._policy.targets:
+                self._put(target, write_restored(self._restored_at, self._policy.deployment))
+        self._restored_at = None
         self._set_gauges()
-        if kept.restored_at is not None:
-            for target in policy.targets:
-                self._put(target, write_restored(kept.restored_at, policy.deployment))
 
     def restart(self) -> None:
-        """The monitor starts, or its clock was set."""
+        """The monitor starts, or its clock was set: time that the monitor did not see pass does not count."""
         self._state = restart(self._state)
 
     def report_clock(self, at: int, error_ms: int) -> None:
@@ -79,14 +97,14 @@ class Alerts:
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
         self._state = note_causes(self._state, known)
         facts = {
-            each: self._gather_facts(row, known.get((each.check, each.reason)), at)
-            for each in news
-            if (row := published.get(each.check)) is not None
+            item: self._gather_facts(row, known.get((item.check, item.reason)), at)
+            for item in news
+            if (row := published.get(item.check)) is not None
         }
         watched = [row for row in published.values() if row.status != "unmonitored"]
         nothing_answers = len(watched) > 1 and all(row.reason == "unreachable" for row in watched)
         for target in self._policy.targets:
-            if mine := [each for each in news if target in each.targets]:
+            if mine := [item for item in news if target in item.targets]:
                 deployment = self._policy.deployment
                 self._put(target, write_message(mine, deployment, facts, nothing_answers=nothing_answers))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
@@ -98,19 +116,19 @@ class Alerts:
         good = self._good.get(row.check)
         is_last = good is not None and good.last_success_at == row.last_success_at
         metrics = good.metrics if good and is_last else NO_METRICS
-        endpoints = (
-            self._resources.instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
-        )
+        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
         return AlertFacts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
 
     def pieces(self) -> dict[str, bytes]:
         """All that is to be in the store."""
-        return encode_alerts(StoredAlerts(self._state, self._outbox.next_number, self._outbox.messages))
+        outbox = self._outbox
+        return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages, self._restored_at))
 
-    def mark_stored(self, began_ms: int) -> None:
-        """The publication is stored, by a write that began then and has just ended."""
-        self._outbox.mark_stored(began_ms, self._resources.clock.elapsed_ms())
-        self._wake_tasks()
+    def mark_stored(self, stored_ms: int) -> None:
+        """The publication is stored; at this instant the store was ours."""
+        self._outbox.mark_stored(stored_ms)
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     @asynccontextmanager
     async def sending(self, request_publication: Callable[[], None]) -> AsyncIterator[None]:
@@ -130,16 +148,16 @@ class Alerts:
         """Send to a target until cancelled. If that fails, by a bug or because there is no thread, it is started again:
         the messages wait in the store meanwhile."""
         is_failing = False
-        wait_s = self._resources.first_rest_ms / 1000
+        wait_s = self._first_rest_ms / 1000
         while True:
             try:
-                with self._resources.open_thread(f"alert {target}") as thread:
+                with self._open_thread(f"alert {target}") as thread:
                     if is_failing:
                         log.info("the sender runs again", target=target)
                     is_failing = False
                     await self._send_to(target, thread)
             except Exception:
-                self._resources.instruments.count_sender_failure(target)
+                self._instruments.count("lookout_alert_sender_failures_total", target)
                 if not is_failing:
                     log.exception("the sender failed; starting it again", target=target, every_s=wait_s)
                 is_failing = True
@@ -147,7 +165,7 @@ class Alerts:
 
     async def _send_to(self, target: str, thread: Caller) -> NoReturn:
         while True:
-            changed, now_ms = self._changed, self._resources.clock.elapsed_ms()
+            changed, now_ms = self._changed, self._clock.elapsed_ms()
             step = self._outbox.next(target, now_ms)
             if isinstance(step, Attempt):
                 await self._try(step, thread)
@@ -159,51 +177,50 @@ class Alerts:
                     await changed.wait()
 
     async def _try(self, attempt: Attempt, thread: Caller) -> None:
-        policy, (number, queued, wait_ms) = self._policy, attempt
-        about = {"target": queued.target, "message": number, "wait_s": wait_ms / 1000}
-        call = asyncio.ensure_future(thread.call(partial(self._send, policy.targets[queued.target], queued.message)))
+        """Send a message. At the end, wait a little for what is being sent."""
+        queued = attempt.queued
+        send = partial(self._send, self._policy.targets[queued.target], queued.message)
+        call = asyncio.ensure_future(thread.call(send))
         try:
-            await asyncio.shield(call)
+            await asyncio.wait((call,))
         except asyncio.CancelledError:
-            await self._wait_for_last(call, attempt)
+            await asyncio.wait((call,), timeout=LAST_SEND_S)
             raise
+        finally:
+            if call.done():
+                self._settle(attempt, call)
+            else:
+                call.cancel()
+
+    def _send(self, address: str, message: Message) -> None:
+        """Send a message, in the target's thread."""
+        if not self._outbox.owns_store(self._clock.elapsed_ms()):  # the process may have been frozen meanwhile
+            raise _StaleError
+        self._open_sender(address)(message)
+
+    def _settle(self, attempt: Attempt, call: asyncio.Future[None]) -> None:
+        about = {"target": attempt.queued.target, "message": attempt.number, "wait_s": attempt.wait_ms / 1000}
+        try:
+            call.result()
         except _StaleError:
             return
         except NotAcceptedError:
             log.warning("a message was not accepted; trying again", **about)
         except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
-            log.exception("sending died of a bug; trying again", **about)
+            log.exception("sending crashed; trying again", **about)
         else:
             self._accept(attempt)
             return
-        self._resources.instruments.count_alert_message(queued.target, "retried")
+        self._count(attempt.queued, "retried")
         self._refuse(attempt)
 
     def _refuse(self, attempt: Attempt) -> None:
-        self._outbox.refuse(attempt, self._resources.clock.elapsed_ms())
-
-    def _send(self, address: str, message: Message) -> None:
-        """Send a message, in the target's thread."""
-        if not self._outbox.owns_store(
-            self._resources.clock.elapsed_ms()
-        ):  # the process may have been frozen meanwhile
-            raise _StaleError
-        self._resources.open_sender(address)(message)
-
-    async def _wait_for_last(self, call: asyncio.Future[None], attempt: Attempt) -> None:
-        try:
-            await asyncio.wait_for(call, LAST_SEND_S)
-        except (TimeoutError, NotAcceptedError, _StaleError):
-            pass
-        except Exception:  # a bug must not replace the cancellation
-            log.exception("sending died of a bug at the end", target=attempt.queued.target, message=attempt.number)
-        else:
-            self._accept(attempt)
+        self._outbox.refuse(attempt, self._clock.elapsed_ms())
 
     def _accept(self, attempt: Attempt) -> None:
-        self._outbox.accept(attempt, self._resources.clock.elapsed_ms())
+        self._outbox.accept(attempt)
         self._request_publication()  # also at the end: the next monitor would send again what is still stored
-        self._resources.instruments.count_alert_message(attempt.queued.target, "sent")
+        self._count(attempt.queued, "sent")
         log.info("a message was sent", target=attempt.queued.target, message=attempt.number)
         self._set_gauges()
 
@@ -212,18 +229,17 @@ class Alerts:
         removed = self._outbox.put(Queued(target, title, body, self._state.clock_ms, is_over, event))
         self._report_removed(removed, "dropped", f"more than {MOST_WAITING} are waiting")
 
-    def _report_removed(self, removed: Mapping[int, Queued], outcome: Literal["given-up", "dropped"], why: str) -> None:
+    def _report_removed(self, removed: Mapping[int, Queued], outcome: MessageOutcome, why: str) -> None:
         for number, queued in removed.items():
-            self._resources.instruments.count_alert_message(queued.target, outcome)
+            self._count(queued, outcome)
             log.error("a message was given up", target=queued.target, message=number, title=queued.title, why=why)
 
-    def _wake_tasks(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+    def _count(self, queued: Queued, outcome: MessageOutcome) -> None:
+        self._instruments.count("lookout_alert_messages_total", queued.target, outcome)
 
     def _set_gauges(self) -> None:
         firing = sum(bool(episode.reported_to) for episode in self._state.episodes)
         waiting = dict.fromkeys(self._policy.targets, 0)
         for queued in self._outbox.messages.values():
             waiting[queued.target] += 1
-        self._resources.instruments.set_alert_gauges(firing, waiting)
+        self._instruments.set_alert_gauges(firing, waiting)

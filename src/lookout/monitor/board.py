@@ -154,9 +154,9 @@ class Board:
 
     def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
         """What each RPC endpoint of a chain does, sorted by their names, in which 2 is before 10."""
-        entries = [each for each in self.list_entries() if each.kind == "endpoint" and each.chain_id == chain_id]
-        entries.sort(key=lambda each: [int(part) if part.isdecimal() else part for part in _NUMBER.split(each.name)])
-        return tuple(_describe(each) for each in entries)
+        entries = [entry for entry in self.list_entries() if entry.kind == "endpoint" and entry.chain_id == chain_id]
+        entries.sort(key=lambda entry: [int(part) if part.isdecimal() else part for part in _NUMBER.split(entry.name)])
+        return tuple(map(_describe, entries))
 
     def clear(self) -> None:
         """A monitor starts, or starts again with other settings: nothing was asked yet."""
@@ -216,7 +216,7 @@ def _describe_coverage(note: CoverageNote) -> Entry:
     coverage = note.coverage
     found = {kind: confirmed_of(some) for kind, some in (("missing", coverage.missing), ("extra", coverage.extra))}
     listed = {
-        kind: tuple(TransactionEntry(each.hash, each.block) for each in some[:MOST_LISTED])
+        kind: tuple(TransactionEntry(finding.hash, finding.block) for finding in some[:MOST_LISTED])
         for kind, some in found.items()
     }
     everything = (*coverage.missing.values(), *coverage.extra.values())
@@ -233,10 +233,10 @@ def _describe_coverage(note: CoverageNote) -> Entry:
         missing_more=len(found["missing"][MOST_LISTED:]),
         extra_transactions=listed["extra"],
         extra_more=len(found["extra"][MOST_LISTED:]),
-        suspected=sum(each.stage == "suspected" for each in everything),
-        not_compared=tuple(_describe_put_off(each) for each in coverage.put_off[:MOST_LISTED]),
+        suspected=sum(finding.stage == "suspected" for finding in everything),
+        not_compared=tuple(map(_describe_put_off, coverage.put_off[:MOST_LISTED])),
         not_compared_more=len(coverage.put_off[MOST_LISTED:]),
-        endpoints=tuple(_describe_side(name, each) for name, each in note.outcomes.items() if name is not None),
+        endpoints=tuple(_describe_side(name, last) for name, last in note.outcomes.items() if name is not None),
     )
     answer = note.outcomes.get(None)
     cause = UNSET if answer is None or answer.cause is None else answer.cause
@@ -245,9 +245,9 @@ def _describe_coverage(note: CoverageNote) -> Entry:
     return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
 
 
-def _describe_put_off(each: PutOff) -> NotComparedEntry:
-    words, next_at = TROUBLE_WORDS[each.why], format_instant(each.until_at)
-    return NotComparedEntry(each.first, each.last, each.why, words, each.times, next_at)
+def _describe_put_off(put_off: PutOff) -> NotComparedEntry:
+    words, next_at = TROUBLE_WORDS[put_off.why], format_instant(put_off.until_at)
+    return NotComparedEntry(put_off.first, put_off.last, put_off.why, words, put_off.times, next_at)
 
 
 def _describe_side(name: str, last: SideOutcome) -> SideEntry:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from lookout.core.completeness.coverage import Coverage, describe_gaps, follow_position, gaps_of, resume
 from lookout.core.model import NO_GAPS, Blocks, Check, Found, Gaps
-from lookout.state.coverages import encode_coverage, name_coverage
+from lookout.state.codec import encode_coverage, name_coverage
 
 
 class Coverages:

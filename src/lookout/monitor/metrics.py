@@ -4,43 +4,137 @@ Labels are the contract's words, chain ids and their names: an address or a head
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
-from prometheus_client import CollectorRegistry, Gauge
+from msgspec import UNSET
+from msgspec.structs import fields
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
+from lookout.core.completeness.coverage import checked_blocks, gaps_of, oldest_unchecked_at
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
-from lookout.core.model import Answer, Check, Found, Row
+from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.board import Board
-from lookout.monitor.coverage_metrics import collect_coverages
-from lookout.monitor.endpoint_metrics import collect_endpoints
-from lookout.monitor.publication_metrics import chain_label, collect_heads, collect_rows, collect_uptimes
-from lookout.monitor.series import Series
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
 
 MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
-HeadOutcome = Literal["answered", "failed"]
-PingOutcome = Literal["answered", "failed"]
+AnswerOutcome = Literal["answered", "failed"]
 ReloadOutcome = Literal["applied", "refused"]
+_Sample = tuple[str, Sequence[str], float]
+"""The name of a gauge, the values of its labels, and its own."""
+_WINDOWS: Final = {field.name: field.encode_name for field in fields(Uptime)}
 
-_GAUGES: Final = {
-    "lookout_publication_timestamp_seconds": "When the last publication was made",
-    "lookout_stored_publication_timestamp_seconds": "When the last publication that was stored had been made",
-    "lookout_publication_age_seconds": "How old the last stored publication is",
-    "lookout_config_loaded_timestamp_seconds": "When the configuration in force was read",
-    "lookout_config_last_reload_successful": (
-        "1 if the configuration that was read last is in force, 0 if it was refused"
+# What each is, and its labels.
+_COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+    "lookout_probes_total": ("Probes of a check, by what they found", "service", "outcome"),
+    "lookout_probe_failures_total": ("Failed probes of a check, by their cause", "service", "chain", "cause"),
+    "lookout_endpoint_reads_total": ("Readings of an RPC endpoint", "chain", "endpoint", "outcome"),
+    "lookout_endpoint_failures_total": (
+        "Readings of an RPC endpoint that failed, by their cause",
+        *("chain", "endpoint", "cause"),
     ),
-    "lookout_alerts_firing": "Episodes that were reported and go on",
+    "lookout_head_reads_total": ("Readings of RPC endpoints", "chain", "outcome"),
+    "lookout_coverage_requests_total": (
+        "Requests to an RPC endpoint to compare an indexer's list with its chain",
+        *("chain", "endpoint", "outcome"),
+    ),
+    "lookout_probe_bugs_total": ("Probes and readings that died of a bug",),
+    "lookout_own_faults_total": (
+        "Probes and readings that were lost because of a fault of the monitor's own machine",
+        "lacking",
+    ),
+    "lookout_publications_total": ("Publications made",),
+    "lookout_store_errors_total": ("Publications not stored",),
+    "lookout_alert_messages_total": (
+        "Messages to a target, by what became of them; a retried one is counted each time",
+        *("target", "outcome"),
+    ),
+    "lookout_alert_sender_failures_total": (
+        "Times that what sends to a target could not start, or died, and was started again",
+        "target",
+    ),
+    "lookout_pings_total": ("Pings that say that the monitor lives", "outcome"),
+    "lookout_reloads_total": ("Times the configuration was read again", "outcome"),
+}
+_HISTOGRAMS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+    "lookout_probe_duration_seconds": ("How long a source took to answer, or to fail", "service", "chain"),
+    "lookout_endpoint_read_duration_seconds": ("How long a reading of an RPC endpoint took", "chain", "endpoint"),
+    "lookout_scheduler_delay_seconds": ("How late a probe or a reading began that was due",),
+    "lookout_store_write_duration_seconds": ("How long the store took for a publication, or to fail",),
+}
+_BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
+    # A probe that is given up takes 10 s (M3).
+    "lookout_probe_duration_seconds": (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15),
+    "lookout_endpoint_read_duration_seconds": (0.1, 0.5, 2.5, 10),  # few, since there are many endpoints
+    "lookout_scheduler_delay_seconds": (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    "lookout_store_write_duration_seconds": (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+}
+# Made at each scrape, and therefore never stale. What is not known has no sample.
+_GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+    "lookout_rows": ("Rows of the last publication, by status", "status"),
+    "lookout_row_status": ("1 for the status that each row has", "service", "chain", "status"),
+    # A row has no more than one of the next two: a ppoi node's indexes are not blocks.
+    "lookout_row_lag_blocks": (
+        "How many blocks a row is behind the head that it is compared with",
+        *("service", "chain"),
+    ),
+    "lookout_row_lag_indexes": ("How many indexes a row is behind its own head", "service", "chain"),
+    "lookout_row_lag_seconds": (
+        "How long the chain takes, at its pace, for the blocks that a row is behind",
+        *("service", "chain"),
+    ),
+    "lookout_row_position": ("How far a row is", "service", "chain"),
+    "lookout_row_head": ("What the position of a row is compared with", "service", "chain"),
+    "lookout_row_expires_timestamp_seconds": ("From when on a row says nothing any more", "service", "chain"),
+    "lookout_head_agreed": ("1 while a chain has a head that positions are compared with, else 0", "chain"),
+    "lookout_head_height": ("The block that a chain's endpoints agree on", "chain"),
+    "lookout_head_block_timestamp_seconds": ("The timestamp of that block", "chain"),
+    "lookout_row_uptime_ratio": ("The uptime of a row, as the history has it", "service", "chain", "window"),
+    "lookout_endpoint_height": ("The newest block of an RPC endpoint, while it answers", "chain", "endpoint"),
+    "lookout_endpoint_lag_blocks": (
+        "How many blocks that is below the agreed head; above it: below 0",
+        *("chain", "endpoint"),
+    ),
+    "lookout_endpoint_standing": (
+        "1 for what the latest answer of an RPC endpoint counts for",
+        *("chain", "endpoint", "standing"),
+    ),
+    "lookout_coverage_checked_blocks": (
+        "Blocks in which an indexer's list was compared with the chain",
+        *("service", "chain"),
+    ),
+    "lookout_coverage_missing": (
+        "Transactions of the chain that are confirmed to be missing in the list",
+        *("service", "chain"),
+    ),
+    "lookout_coverage_extra": (
+        "Transactions of the list that the chain is confirmed not to have",
+        *("service", "chain"),
+    ),
+    "lookout_coverage_oldest_unchecked_seconds": (
+        "Seconds since the least recently compared block was compared",
+        *("service", "chain"),
+    ),
+    "lookout_alert_queue": ("Messages that wait to be accepted", "target"),
+    "lookout_chain_info": ("1 for each chain, with its name", "chain", "name", "test_network"),
+    "lookout_publication_timestamp_seconds": ("When the last publication was made",),
+    "lookout_stored_publication_timestamp_seconds": ("When the last publication that was stored had been made",),
+    "lookout_publication_age_seconds": ("How old the last stored publication is",),
+    "lookout_config_loaded_timestamp_seconds": ("When the configuration in force was read",),
+    "lookout_config_last_reload_successful": (
+        "1 if the configuration that was read last is in force, 0 if it was refused",
+    ),
+    "lookout_alerts_firing": ("Episodes that were reported and go on",),
 }
 
 
@@ -52,8 +146,7 @@ class _Publication(NamedTuple):
 
 
 class Instruments(Collector):
-    """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads. Most of its
-    attributes are values that a scrape shows as they are then."""
+    """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads."""
 
     def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
         self.board = Board()
@@ -63,16 +156,22 @@ class Instruments(Collector):
         self._uptimes: Mapping[Check, Uptime] = {}
         self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
         self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
-        self._gauges: dict[str, float] = {"lookout_alerts_firing": 0}  # those of _GAUGES that are known
+        self._known: dict[str, float] = {"lookout_alerts_firing": 0}  # gauges without labels
         self._waiting: Mapping[str, int] = {}
         self._chains: tuple[ChainDescription, ...] = ()
-        self._series = Series(registry)
+        self._counters = {
+            name: Counter(name, what, labels, registry=registry) for name, (what, *labels) in _COUNTERS.items()
+        }
+        self._histograms = {
+            name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
+            for name, (what, *labels) in _HISTOGRAMS.items()
+        }
         self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
         self._declare(SERVICES)
         for lacking in LACKING:
-            self._series.count("lookout_own_faults_total", lacking, by=0)
-        for reload_outcome in get_args(ReloadOutcome):
-            self._series.count("lookout_reloads_total", reload_outcome, by=0)
+            self.count("lookout_own_faults_total", lacking, by=0)
+        for outcome in get_args(ReloadOutcome):
+            self.count("lookout_reloads_total", outcome, by=0)
         registry.register(self)
 
     def describe_watched(
@@ -84,55 +183,52 @@ class Instruments(Collector):
         self._chains = chains
         services = (*SERVICES, *own_services)
         self._answers = {service.name: service.answer for service in services}
-        endpoints = {(str(each.chain_id), each.name) for each in built.endpoints}
         self._declare(services)
-        for chain, endpoint in endpoints:
-            for outcome in get_args(HeadOutcome):
-                self._series.count("lookout_head_reads_total", chain, outcome, by=0)
-                self._series.count("lookout_endpoint_reads_total", chain, endpoint, outcome, by=0)
-            self._series.durations("lookout_endpoint_read_duration_seconds", chain, endpoint)
+        for endpoint in built.endpoints:
+            labels = str(endpoint.chain_id), endpoint.name
+            for outcome in get_args(AnswerOutcome):
+                self.count("lookout_head_reads_total", labels[0], outcome, by=0)
+                self.count("lookout_endpoint_reads_total", *labels, outcome, by=0)
+            self._histograms["lookout_endpoint_read_duration_seconds"].labels(*labels)
 
     def _declare(self, services: Iterable[Service]) -> None:
         for service in services:
             for outcome in get_args(Outcome):
                 if outcome != "missing-list" or service.has_required_list:
-                    self._series.count("lookout_probes_total", service.name, outcome, by=0)
+                    self.count("lookout_probes_total", service.name, outcome, by=0)
+
+    def count(self, name: str, *labels: str, by: int = 1) -> None:
+        """Count one, or 0: then the series is there from the beginning, and a rate sees the first."""
+        counter = self._counters[name]
+        (counter.labels(*labels) if labels else counter).inc(by)
+
+    def measure(self, name: str, took_ms: int, *labels: str) -> None:
+        histogram = self._histograms[name]
+        (histogram.labels(*labels) if labels else histogram).observe(max(0, took_ms) / 1000)
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
         """Show how many tasks this loop has, whenever that is asked for."""
         self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None:
-        """Count a probe of a source; ``checks`` is what it answers for."""
-        self._series.durations("lookout_probe_duration_seconds", *_source_labels(checks)).observe(took_ms / 1000)
+        """Count a probe of a source, which answers for these checks."""
+        chain = chain_label(checks[0]) if len(checks) == 1 else ""
+        self.measure("lookout_probe_duration_seconds", took_ms, checks[0].service, chain)
         for check, what in found.items():
-            self._series.count("lookout_probes_total", check.service, outcome_of(what))
-
-    def count_probe_failure(self, check: Check, cause: str) -> None:
-        self._series.count("lookout_probe_failures_total", check.service, chain_label(check), cause)
+            self.count("lookout_probes_total", check.service, outcome_of(what))
 
     def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None:
         """Count a reading of an endpoint; ``cause`` is the code of why it failed."""
         chain = str(chain_id)
-        outcome: HeadOutcome = "answered" if cause is None else "failed"
-        self._series.count("lookout_head_reads_total", chain, outcome)
-        self._series.count("lookout_endpoint_reads_total", chain, endpoint, outcome)
-        self._series.durations("lookout_endpoint_read_duration_seconds", chain, endpoint).observe(took_ms / 1000)
+        outcome: AnswerOutcome = "answered" if cause is None else "failed"
+        self.count("lookout_head_reads_total", chain, outcome)
+        self.count("lookout_endpoint_reads_total", chain, endpoint, outcome)
+        self.measure("lookout_endpoint_read_duration_seconds", took_ms, chain, endpoint)
         if cause is not None:
-            self._series.count("lookout_endpoint_failures_total", chain, endpoint, cause)
-
-    def count_coverage_request(self, chain_id: int, endpoint: str, *, has_failed: bool) -> None:
-        outcome: HeadOutcome = "failed" if has_failed else "answered"
-        self._series.count("lookout_coverage_requests_total", str(chain_id), endpoint, outcome)
-
-    def measure_delay(self, by_ms: int) -> None:
-        self._series.durations("lookout_scheduler_delay_seconds").observe(max(0, by_ms) / 1000)
-
-    def count_crash(self) -> None:
-        self._series.count("lookout_probe_bugs_total")
+            self.count("lookout_endpoint_failures_total", chain, endpoint, cause)
 
     def count_own_fault(self, lacking: Lacking) -> None:
-        self._series.count("lookout_own_faults_total", lacking)
+        self.count("lookout_own_faults_total", lacking)
         if lacking != "time":  # a pause that is over; anything else lasts until it is repaired
             self._own_fault_ms = self._clock.elapsed_ms()
 
@@ -142,7 +238,7 @@ class Instruments(Collector):
         return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
 
     def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
-        self._series.count("lookout_publications_total")
+        self.count("lookout_publications_total")
         self._published = _Publication(at, self._clock.elapsed_ms(), rows, chains)
 
     def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None:
@@ -151,39 +247,33 @@ class Instruments(Collector):
 
     def stored(self, took_ms: int) -> None:
         """The last publication is in the store."""
-        self._series.durations("lookout_store_write_duration_seconds").observe(took_ms / 1000)
+        self.measure("lookout_store_write_duration_seconds", took_ms)
         self._stored = self._published
 
     def not_stored(self, took_ms: int) -> None:
-        self._series.durations("lookout_store_write_duration_seconds").observe(took_ms / 1000)
-        self._series.count("lookout_store_errors_total")
-
-    def count_alert_message(self, target: str, outcome: MessageOutcome) -> None:
-        self._series.count("lookout_alert_messages_total", target, outcome)
-
-    def count_sender_failure(self, target: str) -> None:
-        self._series.count("lookout_alert_sender_failures_total", target)
+        self.measure("lookout_store_write_duration_seconds", took_ms)
+        self.count("lookout_store_errors_total")
 
     def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None:
         """Set how many episodes were reported and go on, and how many messages wait for each target."""
         for target in waiting.keys() - self._waiting.keys():
-            for outcome in get_args(MessageOutcome):  # all are there from the first on
-                self._series.count("lookout_alert_messages_total", target, outcome, by=0)
-            self._series.count("lookout_alert_sender_failures_total", target, by=0)
-        self._gauges["lookout_alerts_firing"], self._waiting = firing, waiting
+            for outcome in get_args(MessageOutcome):
+                self.count("lookout_alert_messages_total", target, outcome, by=0)
+            self.count("lookout_alert_sender_failures_total", target, by=0)
+        self._known["lookout_alerts_firing"], self._waiting = firing, waiting
 
-    def count_ping(self, outcome: PingOutcome) -> None:
-        for each in get_args(PingOutcome):
-            self._series.count("lookout_pings_total", each, by=each == outcome)
+    def count_ping(self, outcome: AnswerOutcome) -> None:
+        for possible in get_args(AnswerOutcome):
+            self.count("lookout_pings_total", possible, by=possible == outcome)
 
     def count_reload(self, outcome: ReloadOutcome) -> None:
-        self._series.count("lookout_reloads_total", outcome)
-        self._gauges["lookout_config_last_reload_successful"] = outcome == "applied"
+        self.count("lookout_reloads_total", outcome)
+        self._known["lookout_config_last_reload_successful"] = outcome == "applied"
 
     def set_config_loaded(self, at: int, *, last_reload_successful: bool) -> None:
         """The settings in force were read then. The file may have been refused since."""
-        self._gauges["lookout_config_loaded_timestamp_seconds"] = at / 1000
-        self._gauges["lookout_config_last_reload_successful"] = last_reload_successful
+        self._known["lookout_config_loaded_timestamp_seconds"] = at / 1000
+        self._known["lookout_config_last_reload_successful"] = last_reload_successful
 
     def readiness(self, max_age_s: float | None) -> Readiness:
         """Whether this process stored a publication, and lately enough."""
@@ -195,35 +285,90 @@ class Instruments(Collector):
         return Readiness(True, "a publication was stored", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        """What is so now, made at each scrape and therefore never stale; what is not known yet has no sample."""
-        published, stored = self._published, self._stored
+        families = {name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in _GAUGES.items()}
+        for name, labels, value in self._samples():
+            families[name].add_metric(labels, value)
+        return families.values()
+
+    def _samples(self) -> Iterator[_Sample]:
+        published, stored, now = self._published, self._stored, self._clock.now()
         rows, chains = ((), {}) if published is None else (published.rows, published.chains)
-        yield from collect_rows(rows, chains, self._answers, self._clock.now())
-        yield from collect_heads(chains)
-        yield collect_uptimes(self._uptimes)
-        yield from collect_endpoints(self.board.list_entries())
-        yield from collect_coverages(self.board.list_coverages(), self._clock.now())
-        waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
-        for target, count in self._waiting.items():
-            waiting.add_metric([target], count)
-        chain_info = GaugeMetricFamily(
-            "lookout_chain_info", "1 for each chain, with its name", labels=["chain", "name", "test_network"]
-        )
+        counts = Tally(row.status for row in rows)
+        yield from (("lookout_rows", [status], counts[status]) for status in get_args(Status))
+        for row in rows:
+            yield from _sample_row(row, self._answers.get(row.check.service), chains, now)
+        for chain_id, (head, _) in chains.items():
+            yield "lookout_head_agreed", [str(chain_id)], head is not None
+            if head is not None:
+                yield "lookout_head_height", [str(chain_id)], head.height
+                yield "lookout_head_block_timestamp_seconds", [str(chain_id)], head.block_at / 1000
+        for check, uptime in self._uptimes.items():
+            for name, window in _WINDOWS.items():
+                if (share := getattr(uptime, name)) is not None:
+                    yield "lookout_row_uptime_ratio", [*_row_labels(check), window], share
+        yield from _sample_board(self.board, now)
+        yield from (("lookout_alert_queue", [target], count) for target, count in self._waiting.items())
         for chain in self._chains:
-            chain_info.add_metric([str(chain.id), chain.name, "true" if chain.test_network else "false"], 1)
-        yield from (waiting, chain_info)
-        known = self._gauges.copy()
+            yield "lookout_chain_info", [str(chain.id), chain.name, "true" if chain.test_network else "false"], 1
+        yield from ((name, [], value) for name, value in self._known.copy().items())
         if published is not None:
-            known["lookout_publication_timestamp_seconds"] = published.at / 1000
+            yield "lookout_publication_timestamp_seconds", [], published.at / 1000
         if stored is not None:
-            known["lookout_stored_publication_timestamp_seconds"] = stored.at / 1000
-            known["lookout_publication_age_seconds"] = self._age_s(stored)
-        yield from (GaugeMetricFamily(name, what, known.get(name)) for name, what in _GAUGES.items())
+            yield "lookout_stored_publication_timestamp_seconds", [], stored.at / 1000
+            yield "lookout_publication_age_seconds", [], self._age_s(stored)
 
     def _age_s(self, publication: _Publication) -> float:
         return (self._clock.elapsed_ms() - publication.made_ms) / 1000
 
 
-def _source_labels(checks: Sequence[Check]) -> tuple[str, str]:
-    """The service of a source, and its chain, if it answers for a single one."""
-    return checks[0].service, chain_label(checks[0]) if len(checks) == 1 else ""
+def chain_label(check: Check) -> str:
+    return "" if check.chain_id is None else str(check.chain_id)
+
+
+def _row_labels(check: Check) -> tuple[str, str]:
+    return check.service, chain_label(check)
+
+
+def _sample_row(
+    row: Row, answer: type[Answer] | None, chains: Mapping[int, ChainProgress], now: int
+) -> Iterator[_Sample]:
+    """The figures of a row that has expired are not known any more."""
+    labels = _row_labels(row.check)
+    yield "lookout_row_status", [*labels, row.status], 1
+    if row.expires_at is not None:
+        yield "lookout_row_expires_timestamp_seconds", labels, row.expires_at / 1000
+        if row.expires_at <= now:
+            return
+    position, head, chain_id = row.metrics.position, row.metrics.head, row.check.chain_id
+    if position is UNSET:
+        return
+    yield "lookout_row_position", labels, position
+    if head is UNSET:
+        return
+    yield "lookout_row_head", labels, head
+    lag = max(0, head - position)  # R11
+    if answer is Indexes:
+        yield "lookout_row_lag_indexes", labels, lag
+    if answer is Blocks and chain_id is not None:
+        pace = chains[chain_id].pace
+        yield "lookout_row_lag_blocks", labels, lag
+        yield "lookout_row_lag_seconds", labels, lag * pace.ms / pace.blocks / 1000
+
+
+def _sample_board(board: Board, now: int) -> Iterator[_Sample]:
+    """The RPC endpoints, and the lists that are compared with their chains."""
+    for entry in board.list_entries():
+        endpoint = str(entry.chain_id), entry.name
+        if isinstance(entry.height, int):
+            yield "lookout_endpoint_height", endpoint, entry.height
+        if isinstance(entry.lag_blocks, int):
+            yield "lookout_endpoint_lag_blocks", endpoint, entry.lag_blocks
+        if isinstance(entry.standing, str):
+            yield "lookout_endpoint_standing", [*endpoint, entry.standing], 1
+    for note in board.list_coverages():
+        gaps, labels = gaps_of(note.coverage), _row_labels(note.check)
+        waited_ms = max(0, now - oldest_unchecked_at(note.coverage, note.first_block))
+        yield "lookout_coverage_checked_blocks", labels, checked_blocks(note.coverage)
+        yield "lookout_coverage_missing", labels, gaps.missing
+        yield "lookout_coverage_extra", labels, gaps.extra
+        yield "lookout_coverage_oldest_unchecked_seconds", labels, waited_ms / 1000

@@ -2,91 +2,117 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Final
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
+from lookout.config.tables import PingTable
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger, State
 from lookout.core.own_clock import describe_clock_error
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Timeline
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
-from lookout.monitor.recorder import Recorder
-from lookout.monitor.resources import Resources
-from lookout.monitor.timeline import Timeline
+from lookout.monitor.recorder import Record, Recorder
+from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
-from lookout.state.codec import decode_sightings, decode_state, encode_sightings
-from lookout.state.coverages import decode_coverages
-from lookout.state.differ import all_pieces
-from lookout.store.protocol import LostStoreError
+from lookout.protocols.client.session import Session, open_session
+from lookout.public.about import Description
+from lookout.state.codec import decode_coverages, decode_sightings, decode_state
+from lookout.store.protocol import LostStoreError, Writer
 
-_LOOK_EVERY_S: Final = 0.5
+_CLOCK_EVERY_S: Final = 0.5
 
 log = get_logger("monitor")
 
 
-class Parts(NamedTuple):
-    """What a monitor is built of; a simulated world gives parts that report what happens, or have a bug planted."""
+def build_monitor(
+    settings: Settings,
+    stored: Mapping[str, bytes],
+    writer: Writer,
+    clock: Clock,
+    instruments: Instruments,
+    recorder: Recorder | None = None,
+    config: str = "",
+) -> "Monitor":
+    """A monitor of these settings that goes on from what is stored; StateError if that cannot be read. ``config`` is
+    the path of the configuration file, for messages."""
+    plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(config)
+    lists = settings.transaction_lists()
+    built = sources_of(settings, decode_sightings(stored))
+    ledger, alerts = resume_ledger(plan, stored), Alerts(policy, stored, clock, instruments)
+    journal = Journal(ledger, Timeline(clock), alerts, recorder, decode_coverages(stored))
+    notices = NoticeKeeper(description, plan, stored, journal)
+    seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
+    publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, clock, instruments)
+    comparers = build_comparers(lists, plan, built, journal, clock, instruments)
+    watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers)
+    return Monitor(plan, description, settings.ping, built, journal, notices, publisher, watcher, instruments)
 
-    ledger: Callable[[Plan, State | None], Ledger] = Ledger
-    timeline: Callable[[Clock], Timeline] = Timeline
-    journal: type[Journal] = Journal
-    publisher: type[Publisher] = Publisher
-    watcher: type[Watcher] = Watcher
-    alerts: type[Alerts] = Alerts
 
-
-REAL_PARTS: Final = Parts()
+def resume_ledger(
+    plan: Plan, stored: Mapping[str, bytes], make: Callable[[Plan, State | None], Ledger] = Ledger
+) -> Ledger:
+    """StateError if what is stored is no state of this plan."""
+    try:
+        return make(plan, decode_state(stored))
+    except StateError as error:
+        raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
+    except ValueError as error:
+        raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
 
 
 class Monitor:
-    """Probes, judges, publishes and stores. It continues from what is stored, and runs once."""
+    """Probes, judges, publishes and stores. It runs once."""
 
     def __init__(
         self,
-        settings: Settings,
-        stored: Mapping[str, bytes],
-        resources: Resources,
-        recorder: Recorder | None = None,
-        parts: Parts = REAL_PARTS,
+        plan: Plan,
+        description: Description,
+        ping: PingTable,
+        built: Built,
+        journal: Journal,
+        notices: NoticeKeeper,
+        publisher: Publisher,
+        watcher: Watcher,
+        instruments: Instruments,
+        open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
     ) -> None:
-        """StateError if what is stored cannot be read."""
-        plan = settings.plan()
-        self._settings = settings
-        self._resources = resources
-        ledger = _resume_ledger(plan, stored, parts.ledger)
-        self._built = resources.build_sources(settings, decode_sightings(stored))
-        alerts = parts.alerts(settings.alert_policy(resources.config), stored, resources)
-        timeline, coverages = parts.timeline(resources.clock), decode_coverages(stored)
-        self._journal = parts.journal(ledger, timeline, alerts, recorder, coverages)
-        self.notices = NoticeKeeper(settings, stored, self._journal)
-        self._publisher = parts.publisher(settings, self._journal, self.notices, self._encode_learned, resources)
-        self._comparers = build_comparers(settings, self._built, self._journal, resources)
-        self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources, self._comparers)
-        self._pinger = Pinger(settings, resources)
+        self.notices = notices
+        self.publisher = publisher
+        self._plan = plan
+        self._description = description
+        self._ping = ping
+        self._built = built
+        self._journal = journal
+        self._watcher = watcher
+        self._instruments = instruments
+        self._open_session = open_session
 
     async def run(self) -> None:
         """Run until cancelled. LostStoreError if the store is another monitor's now."""
-        plan, published_at = self._settings.plan(), self._journal.ledger.published_at
+        plan, published_at = self._plan, self._journal.ledger.published_at
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
-        chains = self._settings.description().chains
-        self._resources.instruments.describe_watched(chains, plan.own_services, self._built)
-        self._resources.instruments.count_tasks_of(asyncio.get_running_loop())
+        self._instruments.describe_watched(self._description.chains, plan.own_services, self._built)
+        self._instruments.count_tasks_of(asyncio.get_running_loop())
         self._journal.start()
-        self._set_compared_lists()
+        self._watcher.set_compared_lists()
+        pinger = Pinger(self._ping, plan.limits, self._instruments)
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with self._open_session(plan.limits.probe_timeout_ms / 1000) as session, asyncio.TaskGroup() as tasks:
                 others = (
-                    tasks.create_task(self._watcher.run(), name="watch"),
+                    tasks.create_task(self._watcher.run(session), name="watch"),
                     tasks.create_task(self._watch_clock(), name="clock"),
-                    tasks.create_task(self._pinger.run(), name="ping"),
+                    tasks.create_task(pinger.run(session), name="ping"),
                 )
                 publishing = tasks.create_task(self._publish(others), name="publish")
         finally:
@@ -96,16 +122,11 @@ class Monitor:
         if lost := publishing.result():
             raise lost
 
-    def pieces(self) -> Mapping[str, bytes]:
-        """What a monitor that goes on from here has to be given, whether or not it could be stored."""
-        kept = self._publisher.keep()
-        return {} if kept.state.history is None else all_pieces(*kept).put
-
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
         """Publish until the store is lost, which ends the others. That is no failure of the group: one that fails
         forgets whether it was cancelled meanwhile."""
         try:
-            await self._publisher.run()
+            await self.publisher.run()
         except LostStoreError as lost:
             for other in others:
                 other.cancel()
@@ -114,14 +135,14 @@ class Monitor:
 
     async def _watch_clock(self) -> None:
         """After the clock was set, ask everything again (M12). While it is wrong, the operator is to know (M17)."""
-        stepped, clock, reported_ms = self._journal.timeline.stepped, self._resources.clock, 0
+        stepped, reported_ms = self._journal.timeline.stepped, 0
         while True:
-            verdict_ms = self._watcher.own_clock.verdict_ms(clock.elapsed_ms())
+            verdict_ms = self._watcher.judge_own_clock()
             if verdict_ms is not None and verdict_ms * reported_ms <= 0 and verdict_ms != reported_ms:
                 reported_ms = verdict_ms
                 self._report_clock(verdict_ms)
             try:
-                async with asyncio.timeout(_LOOK_EVERY_S):
+                async with asyncio.timeout(_CLOCK_EVERY_S):
                     await stepped.wait()
             except TimeoutError:
                 self._journal.detect_clock_step()
@@ -132,18 +153,10 @@ class Monitor:
     def _report_clock(self, error_ms: int) -> None:
         if error_ms:
             log.error("a fault of the monitor's own", error=describe_clock_error(error_ms), lacking="clock")
-            self._resources.instruments.count_own_fault("clock")
+            self._instruments.count_own_fault("clock")
         else:
             log.info("this machine's clock is right again")
         self._journal.alerts.report_clock(self._journal.now(), error_ms)
-
-    def _set_compared_lists(self) -> None:
-        self._journal.set_compared_lists({each.comparison.check: each.comparison.subject() for each in self._comparers})
-
-    def _encode_learned(self) -> dict[str, bytes]:
-        """What the sources and the comparisons have to remember (M7, S19)."""
-        sightings = encode_sightings(self._resources.seen_by(self._built.sources))
-        return {**sightings, **self._journal.coverages.pieces()}
 
 
 Build = Callable[[Settings, Mapping[str, bytes], Recorder | None], Monitor]
@@ -153,12 +166,11 @@ class Succession:
     """Runs a monitor and, after each reload, the next one, which goes on from what the last one knew. Probes under way
     are dropped, and count as nothing."""
 
-    def __init__(
-        self, build: Build, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None
-    ) -> None:
-        """StateError if what is stored cannot be read."""
-        self.monitor = build(settings, stored, recorder)
+    def __init__(self, build: Build, settings: Settings, stored: Mapping[str, bytes], record: Record) -> None:
+        """StateError if what is stored cannot be read. The record has the recorder of these settings already."""
+        self.monitor = build(settings, stored, record.recorder)
         self._build = build
+        self._record = record
         self._next: asyncio.Future[Callable[[], Monitor]]  # while it runs
         self._has_begun = asyncio.Event()
 
@@ -181,18 +193,16 @@ class Succession:
         finally:
             self._has_begun.set()  # a reload that waits uses its settings when there is a monitor again
 
-    async def replace(self, settings: Settings, recorder: Recorder | None) -> None:
-        """Let a monitor of these settings go on. If it cannot be built, nothing changes, and the error says why."""
-        self._build(settings, self.monitor.pieces(), recorder)
+    async def replace(self, settings: Settings) -> None:
+        """Let a monitor of these settings go on. If that cannot be, nothing changes: RecordTakenError if another
+        process records to the file that they name, StateError if what is known does not fit them."""
+        recorder = await self._record.open(settings.monitor)
+        try:
+            self._build(settings, self.monitor.publisher.pieces(), recorder)
+        except BaseException:
+            self._record.drop(recorder)
+            raise
         self._has_begun.clear()
-        self._next.set_result(lambda: self._build(settings, self.monitor.pieces(), recorder))
+        self._next.set_result(lambda: self._build(settings, self.monitor.publisher.pieces(), recorder))
         await self._has_begun.wait()
-
-
-def _resume_ledger(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, State | None], Ledger]) -> Ledger:
-    try:
-        return ledger(plan, decode_state(stored))
-    except StateError as error:
-        raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
-    except ValueError as error:
-        raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
+        self._record.use(recorder)

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from lookout.base.logger import get_logger
-from lookout.config.settings import Settings
 from lookout.core.model import Check
 from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
+from lookout.core.plan import Plan
 from lookout.monitor.journal import Journal
-from lookout.state.notices import decode_notices, encode_notices
+from lookout.public.about import Description
+from lookout.state.codec import decode_notices, encode_notices
 
 STORED_WITHIN_S: Final = 10.0
 
@@ -31,7 +32,7 @@ class NoticeKeeper:
     """Declares and ends notices, and waits until that is stored. All calls but ``list_valid`` are made on the event
     loop."""
 
-    def __init__(self, settings: Settings, stored: Mapping[str, bytes], journal: Journal) -> None:
+    def __init__(self, description: Description, plan: Plan, stored: Mapping[str, bytes], journal: Journal) -> None:
         """Go on with what is stored. StateError if it cannot be read."""
         self._notices = decode_notices(stored)
         self.pieces = encode_notices(self._notices)  # all that is to be in the store
@@ -39,14 +40,16 @@ class NoticeKeeper:
         self._unstored: list[asyncio.Future[None]] = []  # who waits for what the next publication stores
         self._being_stored: list[asyncio.Future[None]] = []
         self._is_stopped = False
-        plan, description = settings.plan(), settings.description()
-        services = tuple(each.name for each in description.services)
-        self._watched = Watched(services, {each.id: each.name for each in settings.chains}, frozenset(plan.checks()))
+        self._description = description
+        self._plan = plan
 
     async def add(self, draft: NoticeDraft) -> Notice:
         """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it could not be
         stored."""
-        added = await self._change(lambda at: add_notice(self._notices, draft, at, self._watched))
+        services = tuple(service.name for service in self._description.services)
+        chains = {chain.id: chain.name for chain in self._description.chains}
+        watched = Watched(services, chains, frozenset(self._plan.checks()))
+        added = await self._change(lambda at: add_notice(self._notices, draft, at, watched))
         scope = {"services": added.services, "chains": added.chains}
         log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
         return added

@@ -1,23 +1,24 @@
-"""Says regularly that the monitor lives, so that somebody notices when it does not: a dead-man's switch.
+"""Says regularly that the monitor lives, so that its end is noticed: a dead-man's switch.
 
-Only a monitor that stores publications says so. A standby does not, nor does one whose store fails, nor one that cannot
-ask anybody because it lacks something of its own: its rows age, and it could send no other message either (M17).
+Only a monitor that stores publications pings. A standby does not, nor does one whose store fails, nor one that cannot
+ask because it lacks something of its own: its rows age, and it could send no other message either (M17).
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from lookout.base.logger import get_logger
-from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
-from lookout.monitor.resources import Resources
+from lookout.core.plan import Limits
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.watcher import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 
 TIMEOUT_S: Final = 10.0
-_LOOK_EVERY_S: Final = 1.0
+_TRY_EVERY_S: Final = 1.0
 
 log = get_logger("ping")
 
@@ -25,34 +26,34 @@ log = get_logger("ping")
 class Pinger:
     """Asks an address at an interval while publications are being stored."""
 
-    def __init__(self, settings: Settings, resources: Resources) -> None:
-        self._settings = settings
-        self._instruments = resources.instruments
-        self._open_session = resources.open_session
+    def __init__(self, ping: PingTable, limits: Limits, instruments: Instruments) -> None:
+        self._ping = ping
+        self._max_age_s = 2 * limits.heartbeat_ms / 1000
+        self._exhausted_s = EXHAUSTED_RECHECKS * limits.recheck_ms / 1000
+        self._instruments = instruments
         self._failing = False
 
-    async def run(self) -> None:
-        """Ping, until cancelled; end at once if there is nobody to ping."""
-        if not self._settings.ping.url:
+    async def run(self, session: Session) -> None:
+        """Ping, until cancelled; end at once if no address is configured."""
+        if not self._ping.url:
             return
-        async with self._open_session(TIMEOUT_S) as session:
-            while True:
-                began_s = asyncio.get_running_loop().time()
-                wait_s = await self._ping_if_alive(session)
-                await asyncio.sleep(max(0, began_s + wait_s - asyncio.get_running_loop().time()))
+        session = replace(session, timeout_s=TIMEOUT_S)
+        while True:
+            began_s = asyncio.get_running_loop().time()
+            wait_s = await self._ping_if_alive(session)
+            await asyncio.sleep(max(0, began_s + wait_s - asyncio.get_running_loop().time()))
 
     async def _ping_if_alive(self, session: Session) -> float:
         """Ping; how long to wait from the beginning of this to the next."""
-        ping, policy = self._settings.ping, self._settings.policy
-        alive = self._instruments.readiness(2 * policy.heartbeat_s)
-        if not alive.ready or self._instruments.is_exhausted(EXHAUSTED_RECHECKS * policy.recheck_s):
-            return _LOOK_EVERY_S
-        await self._ping(session, ping)
-        return ping.every_s
+        is_alive = self._instruments.readiness(self._max_age_s).ready
+        if not is_alive or self._instruments.is_exhausted(self._exhausted_s):
+            return _TRY_EVERY_S
+        await self._send(session)
+        return self._ping.every_s
 
-    async def _ping(self, session: Session, ping: PingTable) -> None:
+    async def _send(self, session: Session) -> None:
         try:
-            await session.fetch(Request("GET", ping.url))
+            await session.fetch(Request("GET", self._ping.url))
         except ProbeFailed as failure:
             if not _is_fine(failure):
                 self._instruments.count_ping("failed")
@@ -66,7 +67,7 @@ class Pinger:
             return
         except Exception:  # a bug is no reason to end the monitor
             self._instruments.count_ping("failed")
-            log.exception("the ping died of a bug; trying again at its interval")
+            log.exception("the ping crashed; trying again at its interval")
             return
         self._instruments.count_ping("answered")
         if self._failing:

@@ -10,14 +10,14 @@ from lookout.base.clock import Clock
 from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable
-from lookout.core.agreement import Agreement
 from lookout.core.causes import code_of, describe_cause, explain
 from lookout.core.heads import Reading
 from lookout.core.ledger import CheckState, Ledger
 from lookout.core.model import Blocks, Found, Indexes, Members, Observation, Peers, Row
 from lookout.core.plan import Limits
+from lookout.monitor.heads import read_heads_once
 from lookout.monitor.sources import sources_of
-from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import Endpoint, Source, observe
 
@@ -46,7 +46,7 @@ class ProbedEndpoint(Struct, frozen=True):
     is_fine: bool
     took_ms: int
     block: str = ""
-    """What it said, compared with nobody."""
+    """What it said, compared with no other."""
 
 
 class ProbedChain(Struct, frozen=True):
@@ -72,13 +72,6 @@ class _Run(NamedTuple):
     clock: Clock
 
 
-class _Answer(NamedTuple):
-    """What an endpoint said, or why it said nothing."""
-
-    found: Reading | str
-    took_ms: int
-
-
 async def probe_once(settings: Settings, clock: Clock) -> Probed:
     """Ask all of them at the same time. As after a start, a position is compared once all endpoints were heard."""
     built, plan = sources_of(settings), settings.plan()
@@ -88,12 +81,12 @@ async def probe_once(settings: Settings, clock: Clock) -> Probed:
         run = _Run(ledger, plan.limits, session, clock)
         chains: dict[int | None, asyncio.Task[ProbedChain]] = {
             chain.id: group.create_task(
-                _read_head(chain, [each for each in built.endpoints if each.chain_id == chain.id], run)
+                _read_head(chain, [endpoint for endpoint in built.endpoints if endpoint.chain_id == chain.id], run)
             )
             for chain in settings.chains
         }
         probes = [group.create_task(_probe(source, chains, run)) for source in built.sources]
-    probed = {each.row.check: each for probe in probes for each in probe.result()}
+    probed = {row.row.check: row for probe in probes for row in probe.result()}
     return Probed(
         tuple(task.result() for task in chains.values()),
         tuple(probed.get(check) or ProbedRow(ledger.newest_row(check)) for check in plan.checks()),
@@ -126,40 +119,18 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
 
 async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
     """Let the chain's endpoints agree on a head, and compare each with it."""
-    answers = await asyncio.gather(*(_read(endpoint, run) for endpoint in endpoints))
-    agreement = Agreement(len(endpoints), run.limits.head_max_age_ms)
-    heard = [
-        found if isinstance(found, str) or agreement.answered(number, found) else "future_block"
-        for number, (found, _) in enumerate(answers)
-    ]
-    agreement.end_wait()
-    now, heads = run.clock.now(), run.ledger.heads(chain.id)
-    head = agreement.agreed(now, heads)
-    if head is not None:
-        run.ledger.read_head(chain.id, head)
-    compared = []
-    standings = agreement.standings(now, heads)
-    for endpoint, (_, took_ms), found, standing in zip(endpoints, answers, heard, standings, strict=True):
-        if isinstance(found, str):
-            compared.append(ProbedEndpoint(endpoint.name, describe_cause(found), found, is_fine=False, took_ms=took_ms))
+    heads = run.ledger.heads(chain.id)
+    read = await read_heads_once(endpoints, heads, run.limits.head_max_age_ms, run.session, run.clock)
+    now, compared = run.clock.now(), []
+    for endpoint, (said, took_ms, _), standing in zip(endpoints, read.answers, read.standings, strict=True):
+        if isinstance(said, str):
+            compared.append(ProbedEndpoint(endpoint.name, describe_cause(said), said, is_fine=False, took_ms=took_ms))
         else:
-            block, is_fine = _describe_block(found, now), standing == "agrees"
-            beside_head = f"{standing}{_describe_distance(found, head)}: {block}"
+            block, is_fine = _describe_block(said, now), standing == "agrees"
+            beside_head = f"{standing}{_describe_distance(said, read.head)}: {block}"
             compared.append(ProbedEndpoint(endpoint.name, beside_head, None, is_fine, took_ms, block))
-    words = _describe_head(head, now) if head else _describe_lack([each.cause for each in compared])
-    return ProbedChain(chain.name, words, head is not None, tuple(compared))
-
-
-async def _read(endpoint: Endpoint, run: _Run) -> _Answer:
-    began_ms = run.clock.elapsed_ms()
-    found: Reading | str
-    try:
-        found = await endpoint.read(run.session, run.clock.now)
-    except ProbeFailed as failure:
-        found = failure.reason
-    except OwnFault as fault:
-        found = fault.cause
-    return _Answer(found, run.clock.elapsed_ms() - began_ms)
+    words = _describe_head(read.head, now) if read.head else _describe_lack([answer.cause for answer in compared])
+    return ProbedChain(chain.name, words, read.head is not None, tuple(compared))
 
 
 def _describe_distance(answer: Reading, head: Reading | None) -> str:

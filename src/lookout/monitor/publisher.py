@@ -1,27 +1,29 @@
 """From the ledger to what is stored: publications, and the thread that writes them."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import Final
 
 from msgspec.structs import replace
 
+from lookout.base.clock import Clock
 from lookout.base.deadline import ends_within
 from lookout.base.logger import get_logger
-from lookout.base.threads import Caller
-from lookout.config.settings import Settings
+from lookout.base.threads import Caller, DaemonThread
 from lookout.core.cadence import GATHER_MS
-from lookout.core.plan import Limits
-from lookout.documents.document import Document, DocumentName, etag
+from lookout.core.ledger import State
+from lookout.core.plan import Limits, Plan
+from lookout.documents.document import Document, DocumentName, etag, with_compressed
 from lookout.documents.reports import history_document, live_document
 from lookout.monitor.journal import Journal
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
-from lookout.monitor.publication_writer import PublicationWriter
-from lookout.monitor.resources import Resources
-from lookout.public.about import describe_note
-from lookout.state.differ import Kept
-from lookout.store.protocol import LostStoreError
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.public.about import Description, describe_note
+from lookout.state.codec import encode_sightings
+from lookout.state.differ import Differ, all_pieces
+from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
 
@@ -34,27 +36,35 @@ class Publisher:
 
     def __init__(
         self,
-        settings: Settings,
+        plan: Plan,
+        description: Description,
+        history_every_s: float,
         journal: Journal,
         notices: NoticeKeeper,
-        sources_pieces: Callable[[], dict[str, bytes]],
-        resources: Resources,
+        seen: Callable[[], Mapping[str, SeenBroadcasters]],
+        writer: Writer,
+        clock: Clock,
+        instruments: Instruments,
+        open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread,
     ) -> None:
+        """``seen`` gives what the sources have to remember (M7)."""
         self._journal = journal
         self._notices = notices
-        self._sources_pieces = sources_pieces
-        self._resources = resources
-        self._writer = PublicationWriter(resources.writer, resources.clock, resources.instruments)
+        self._seen = seen
+        self._clock = clock
+        self._instruments = instruments
+        self._open_thread = open_thread
+        self._writer = PublicationWriter(writer, clock, instruments)
         self._stored_about = b""
-        self._heartbeat_ms = _heartbeat_ms(settings.plan().limits)
-        self._write_history_every_ms = round(settings.history.write_every_s * 1000)
-        self._history_due_ms = resources.clock.elapsed_ms()
-        self._description = settings.description()
+        self._heartbeat_ms = _heartbeat_ms(plan.limits)
+        self._history_every_ms = round(history_every_s * 1000)
+        self._history_due_ms = clock.elapsed_ms()
+        self._description = description
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
         is another monitor's now."""
-        with self._resources.open_thread("store") as thread:
+        with self._open_thread("store") as thread:
             try:
                 async with self._journal.alerts.sending(self._journal.changed.set):
                     await self._publish_always(thread)
@@ -65,22 +75,26 @@ class Publisher:
                 if self._journal.changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
                     await self._publish_the_last(thread)
 
-    def keep(self) -> Kept:
-        """All that a monitor after this one goes on from (M7)."""
-        others = {**self._sources_pieces(), **self._journal.alerts.pieces(), **self._notices.pieces}
-        return Kept(self._journal.ledger.state(), others)
+    def pieces(self) -> Mapping[str, bytes]:
+        """What a monitor that goes on from here has to be given, whether or not it could be stored (M7)."""
+        state = self._journal.ledger.state()
+        return {} if state.history is None else all_pieces(state, self._encode_others()).put
+
+    def _encode_others(self) -> dict[str, bytes]:
+        """The pieces of all that is not the ledger's."""
+        journal = self._journal
+        sightings, coverages = encode_sightings(self._seen()), journal.coverages.pieces()
+        return {**sightings, **coverages, **journal.alerts.pieces(), **self._notices.pieces}
 
     async def _publish_always(self, thread: Caller) -> None:
         while True:
-            began_ms = self._resources.clock.elapsed_ms()
+            began_ms = self._clock.elapsed_ms()
             await self._publish(thread)
-            await asyncio.sleep(max(0, began_ms + GATHER_MS - self._resources.clock.elapsed_ms()) / 1000)
-            await self._wait_for_change(began_ms + self._heartbeat_ms)
-
-    async def _wait_for_change(self, until_ms: int) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0, until_ms - self._resources.clock.elapsed_ms()) / 1000):
-                await self._journal.changed.wait()
+            await asyncio.sleep(max(0, began_ms + GATHER_MS - self._clock.elapsed_ms()) / 1000)
+            with suppress(TimeoutError):
+                until_ms = began_ms + self._heartbeat_ms
+                async with asyncio.timeout(max(0, until_ms - self._clock.elapsed_ms()) / 1000):
+                    await self._journal.changed.wait()
 
     async def _publish_the_last(self, thread: Caller) -> None:
         """A disk that hangs is not waited for: the end would never come."""
@@ -91,11 +105,11 @@ class Publisher:
             log.warning("the last publication was not stored", why=str(lost))
 
     async def _publish(self, thread: Caller) -> None:
-        ledger, clock = self._journal.ledger, self._resources.clock
+        ledger, clock = self._journal.ledger, self._clock
         self._journal.changed.clear()
         at = self._journal.now()
         ledger.publish(at)
-        self._resources.instruments.published(at, ledger.published_rows, ledger.progress(at))
+        self._instruments.published(at, ledger.published_rows, ledger.progress(at))
         silenced = self._notices.find_silenced(at, (row.check for row in ledger.published_rows))
         self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
@@ -103,22 +117,23 @@ class Publisher:
         if with_history:
             view = ledger.view()
             documents["history"] = history_document(view)
-            self._resources.instruments.set_uptimes({row.check: row.uptime for row in view.rows})
-            self._history_due_ms = clock.elapsed_ms() + self._write_history_every_ms
+            self._instruments.set_uptimes({row.check: row.uptime for row in view.rows})
+            self._history_due_ms = clock.elapsed_ms() + self._history_every_ms
         about = self._describe(at)
         if with_history or about != self._stored_about:  # no note waits for the next history
             documents["about"] = Document(about, etag(about), at)
-        kept = self.keep()
         self._notices.begin_write()
         began_ms = clock.elapsed_ms()
         try:
-            is_stored = await self._writer.write(thread, documents, kept)
+            is_stored = await self._writer.write(thread, documents, ledger.state(), self._encode_others())
         except LostStoreError:
             self._journal.changed.clear()
             raise
         if is_stored:
             self._stored_about = about
-            self._journal.alerts.mark_stored(began_ms)
+            # The process may have been frozen after the store had answered, for who knows how long.
+            was_frozen = self._journal.timeline.has_stalled_since(began_ms)
+            self._journal.alerts.mark_stored(began_ms if was_frozen else clock.elapsed_ms())
             self._notices.mark_stored()
             return
         self._journal.changed.set()  # so that it is tried again soon
@@ -134,3 +149,57 @@ class Publisher:
 def _heartbeat_ms(limits: Limits) -> int:
     """A publication that is due on the second may begin a little late: generatedAt is not to show it."""
     return limits.heartbeat_ms - min(1_000, limits.heartbeat_ms // 10)
+
+
+class PublicationWriter:
+    """Writes publications, each with what changed since the last one that was stored. A store that is not as it was
+    left is written whole."""
+
+    def __init__(self, writer: Writer, clock: Clock, instruments: Instruments) -> None:
+        self.has_unwritten = False  # a write failed, or was not waited for to its end
+        self._writer = writer
+        self._clock = clock
+        self._instruments = instruments
+        self._differ = Differ()
+        self._documents: dict[DocumentName, Document] = {}  # the last of each name
+        self._is_failing = False
+
+    async def write(
+        self, thread: Caller, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
+    ) -> bool:
+        """Write a publication on this thread; whether that went well. LostStoreError if the store is another monitor's
+        now."""
+        self._documents |= documents
+        began_ms = self._clock.elapsed_ms()
+        self.has_unwritten = True
+        try:
+            await self._write(thread, documents, state, others)
+        except LostStoreError:
+            self.has_unwritten = False  # the monitor that took over knows better
+            raise
+        except StoreError as error:
+            self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)
+            if not self._is_failing:
+                log.error("not stored; trying again with every publication", error=str(error))
+            self._is_failing = True
+            return False
+        self._instruments.stored(self._clock.elapsed_ms() - began_ms)
+        if self._is_failing:
+            log.info("stored again")
+        self._is_failing = self.has_unwritten = False
+        return True
+
+    async def _write(
+        self, thread: Caller, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
+    ) -> None:
+        pieces = self._differ.find_changes(state, others)
+        if pieces.replace_all:
+            documents = self._documents
+        try:
+            await thread.call(lambda: self._writer.write(with_compressed(documents), pieces))
+        except StoreBehindError as behind:
+            log.warning("the store is not as it was left; writing everything into it", why=str(behind))
+            self._differ = Differ()
+            await self._write(thread, documents, state, others)
+        else:
+            self._differ.mark_stored()

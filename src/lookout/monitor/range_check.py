@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.config.settings import Settings
-from lookout.core.agreement import Agreement
 from lookout.core.causes import describe_cause
 from lookout.core.completeness.coverage import (
     TROUBLE_WORDS,
@@ -26,10 +25,11 @@ from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.core.heads import Heads, Pace
 from lookout.core.model import Check, Failed
 from lookout.core.plan import Limits
-from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons, rules_of
+from lookout.monitor.comparer import Asker, Budget, Comparison, build_comparisons, rules_of
 from lookout.monitor.coverages import Coverages
+from lookout.monitor.heads import read_heads_once
 from lookout.monitor.sources import sources_of
-from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.source import observe
@@ -100,10 +100,10 @@ async def check_ranges(
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
 ) -> list[CheckedRange]:
     """All of them at the same time."""
+    plan, lists = settings.plan(), settings.transaction_lists()
     comparisons = build_comparisons(
-        settings, sources_of(settings), lambda _tables, _chain_id: Budget(clock, _BETWEEN_REQUESTS_MS)
+        lists, plan, sources_of(settings), lambda _tables: Budget(clock, _BETWEEN_REQUESTS_MS)
     )
-    plan = settings.plan()
     async with open_session(settings.policy.probe_timeout_s) as session:
         endpoints = {each.chain_id: tuple(each.endpoints.values()) for each in comparisons}
         reading = (
@@ -122,22 +122,10 @@ async def check_ranges(
 async def _read_chain(
     endpoints: Sequence[EvmEndpoint], heads: Heads, limits: Limits, session: Session, clock: Clock
 ) -> _Chain:
-    agreement, pace = Agreement(len(endpoints), limits.head_max_age_ms), heads.pace()
+    pace = heads.pace()
     allowance = max(limits.allowance_blocks, limits.allowance_ms * pace.blocks // pace.ms)
-    answers = await asyncio.gather(*(each.read(session, clock.now) for each in endpoints), return_exceptions=True)
-    for number, answer in enumerate(answers):
-        if not isinstance(answer, BaseException):
-            agreement.answered(number, answer)
-        elif not isinstance(answer, ProbeFailed | OwnFault):
-            raise answer
-    agreement.end_wait()
-    now = clock.now()
-    head = agreement.agreed(now, heads)
-    if head is None:
-        return _Chain(None, pace, {}, allowance)
-    heads.read(head)
-    heights = {endpoints[number].name: height for number, height in agreement.heights(now, heads).items()}
-    return _Chain(head.height, pace, heights, allowance)
+    read = await read_heads_once(endpoints, heads, limits.head_max_age_ms, session, clock)
+    return _Chain(None if read.head is None else read.head.height, pace, read.heights, allowance)
 
 
 class _RangeCheck:

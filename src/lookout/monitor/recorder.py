@@ -1,26 +1,85 @@
 """The observation log as the monitor writes it, in at most two files."""
 
+import asyncio
 import os
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
 from errno import EEXIST, EWOULDBLOCK
 from fcntl import LOCK_EX, LOCK_NB, flock
 from io import FileIO
 from pathlib import Path
-from queue import Empty, Full, Queue
+from queue import SimpleQueue
 from stat import S_ISREG
 from threading import Thread
 from typing import Final, NamedTuple
 
 from lookout.base.logger import get_logger
+from lookout.config.tables import MonitorTable
 from lookout.state.log import Event, LineError, Started, format_event, parse_event
 
 _MOST_WAITING: Final = 10_000  # events; some minutes' worth for a hundred rows
+_OPEN_S: Final = 2.0  # how long a start or a reload waits for a disk that hangs
 _CLOSE_S: Final = 2.0
 _BEGINNING: Final = b'{"at":"'
 _LONGEST_LINE: Final = 65_536
 
 log = get_logger("monitor")
+
+
+class RecordTakenError(Exception):
+    """Another process records to the file; the text says which, in one sentence."""
+
+
+class Record:
+    """The recorder of the settings in force, from one reload to the next. Paths are relative to ``folder``."""
+
+    def __init__(self, folder: Path, file_at: Callable[[Path, int], "LogFile"] | None = None) -> None:
+        self.recorder: Recorder | None = None
+        self._folder = folder
+        self._file_at = file_at or LogFile
+
+    async def open(self, settings: MonitorTable, *, may_be_taken: bool = False) -> "Recorder | None":
+        """The recorder for these settings: the one in use, if it has that path already. RecordTakenError if another
+        process records to the file, unless it may. A disk that hangs is not waited for: that is the recorder's part."""
+        if not settings.record:
+            return None
+        path, max_bytes = self._folder / settings.record, settings.record_max_mb * 1_000_000
+        if self.recorder is not None and self.recorder.file.path == path:
+            self.recorder.file.max_bytes = max_bytes
+            return self.recorder
+        recorder = Recorder(self._file_at(path, max_bytes))
+        if not may_be_taken and await _is_taken(recorder):
+            recorder.end()
+            what = "another process records to it; give each monitor a file of its own"
+            raise RecordTakenError(f"monitor.record: {path}: {what}")
+        return recorder
+
+    def use(self, recorder: "Recorder | None") -> None:
+        """Record with this one from now on. The one before has been given its last event, and is not waited for."""
+        before, self.recorder = self.recorder, recorder
+        if before is not recorder:
+            _end(before)
+
+    def drop(self, recorder: "Recorder | None") -> None:
+        """This one is not used after all."""
+        if recorder is not self.recorder:
+            _end(recorder)
+
+    def close(self) -> None:
+        """Wait for what was recorded to be written, and let others have the file."""
+        if self.recorder is not None:
+            self.recorder.close()
+
+
+def _end(recorder: "Recorder | None") -> None:
+    if recorder is not None:
+        recorder.end()
+
+
+async def _is_taken(recorder: "Recorder") -> bool:
+    done, _ = await asyncio.wait((asyncio.wrap_future(recorder.is_taken),), timeout=_OPEN_S)
+    return any(found.result() for found in done)
 
 
 class _Noted(NamedTuple):
@@ -29,75 +88,54 @@ class _Noted(NamedTuple):
 
 
 class Recorder:
-    """Records every event, by a thread of its own: a disk that hangs, or is full, blocks nobody. What it could not
+    """Records every event, by a thread of its own: a disk that hangs, or is full, delays no probe. What it could not
     take is a gap, after which the log starts again."""
 
     def __init__(self, file: "LogFile") -> None:
-        self.path = file.path
-        self.real_path = os.path.realpath(file.path)  # resolved now: later a disk that hangs would block the caller
+        self.file = file
         self.is_taken: Future[bool] = Future()  # by another process, when the file was first opened
-        self._file = file
-        self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
+        self._waiting: SimpleQueue[_Noted | None] = SimpleQueue()
         self._is_whole = True
         self._thread = Thread(target=self._work, name="record", daemon=True)
         self._thread.start()
 
     def record(self, event: Event) -> None:
-        try:
-            self._waiting.put_nowait(_Noted(event, not self._is_whole))
-        except Full:
+        if self._waiting.qsize() >= _MOST_WAITING:
             if self._is_whole:
                 log.error("not recorded: the disk does not keep up, or hangs")
             self._is_whole = False
-        else:
-            self._is_whole = True
-
-    def apply_settings(self, path: Path, max_bytes: int) -> None:
-        """The same file may have another path from now on. Begin another one when it is larger than that."""
-        self.path = self._file.path = path
-        self.real_path = os.path.realpath(path)
-        self._file.max_bytes = max_bytes
+            return
+        self._waiting.put(_Noted(event, not self._is_whole))
+        self._is_whole = True
 
     def end(self) -> None:
         """End after what was recorded, without waiting for it."""
-        try:
-            self._waiting.put_nowait(None)
-        except Full:
-            self._discard_waiting()
+        self._waiting.put(None)
 
     def close(self) -> None:
         """Wait for what was recorded to be written, but not for a disk that hangs."""
-        try:
-            self._waiting.put(None, timeout=_CLOSE_S)
-        except Full:
-            self._discard_waiting()
+        self.end()
         self._thread.join(_CLOSE_S)
         if self._thread.is_alive():
             log.error("the end of the record was not written: the disk hangs", waited_s=_CLOSE_S)
 
-    def _discard_waiting(self) -> None:
-        """Make room for the end, should the disk come back."""
-        try:
-            while True:
-                self._waiting.get_nowait()
-        except Empty:
-            self._waiting.put(None)
-
     def _work(self) -> None:
-        self.is_taken.set_result(self._file.is_taken())
+        self.is_taken.set_result(self.file.is_taken())
         is_failing = False
         while (noted := self._waiting.get()) is not None:
             if noted.is_after_a_gap:
-                self._file.mark_gap()
+                self.file.mark_gap()
             try:
-                self._file.append(noted.event)
+                self.file.append(noted.event)
             except OSError as error:
                 if not is_failing:
-                    log.error("not recorded; trying again with every event", file=str(self.path), error=error.strerror)
+                    log.error(
+                        "not recorded; trying again with every event", file=str(self.file.path), error=error.strerror
+                    )
                 is_failing = True
             else:
                 is_failing = False
-        self._file.close()
+        self.file.close()
 
 
 class LogFile:
@@ -157,7 +195,7 @@ class LogFile:
         file = self._open_locked()
         try:
             if not _may_be_log(file):
-                raise FileExistsError(EEXIST, "is no observation log; choose another file in monitor.record")
+                raise _no_log()
             size = file.seek(0, os.SEEK_END)
             whole = _end_of_last_line(file, size)
             if whole < size:  # a crash, or a disk that was full, cut the last line off
@@ -169,7 +207,7 @@ class LogFile:
         return file
 
     def _open_locked(self) -> FileIO:
-        """The file, locked until it is closed. Two that append to one log would leave one that nobody can replay."""
+        """The file, locked until it is closed. A log that two processes append to cannot be replayed."""
         while True:
             file = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -191,6 +229,10 @@ class LogFile:
             self.mark_gap()
             self._file = self._open()
         return self._file
+
+
+def _no_log() -> OSError:
+    return FileExistsError(EEXIST, "is no observation log; choose another file in monitor.record")
 
 
 def _is_at(path: Path, file: FileIO) -> bool:
@@ -221,12 +263,10 @@ def _write(file: FileIO, line: bytes) -> None:
 
 
 def _end_of_last_line(file: FileIO, size: int) -> int:
-    end = size
-    while end > 0:
-        begin = max(0, end - 65_536)
-        file.seek(begin)
-        newline = file.read(end - begin).rfind(b"\n")
-        if newline >= 0:
-            return begin + newline + 1
-        end = begin
-    return 0
+    """0 if the file has no whole line. OSError if the last one is longer than any line of a log."""
+    begin = max(0, size - _LONGEST_LINE)
+    file.seek(begin)
+    newline = file.read(_LONGEST_LINE).rfind(b"\n")
+    if newline < 0 < begin:
+        raise _no_log()
+    return begin + newline + 1

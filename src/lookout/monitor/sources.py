@@ -26,9 +26,9 @@ def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) ->
         for source in protocol_of(table).sources(service.name, table, seen.get(service.name, NOTHING_SEEN))
     )
     endpoints = (
-        EvmEndpoint(name, chain.id, each.url, each)
+        EvmEndpoint(name, chain.id, rpc.url, rpc)
         for chain in settings.chains
-        for name, each in zip(chain.endpoint_names(), chain.rpc, strict=True)
+        for name, rpc in zip(chain.endpoint_names(), chain.rpc, strict=True)
     )
     return Built(tuple(sources), tuple(endpoints))
 
@@ -47,6 +47,6 @@ def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:
     """What the sources of one service have seen, each on chains of its own."""
     seen = tuple(parts)
     return SeenBroadcasters(
-        tuple(sighting for each in seen for sighting in each.sightings),
-        {chain_id: at for each in seen for chain_id, at in each.asked_at.items()},
+        tuple(sighting for part in seen for sighting in part.sightings),
+        {chain_id: at for part in seen for chain_id, at in part.asked_at.items()},
     )

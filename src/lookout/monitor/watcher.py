@@ -6,27 +6,29 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from random import Random, SystemRandom
 from typing import Final, NoReturn
 
+from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
-from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
 from lookout.core.causes import code_of, describe_cause
-from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Found, Members
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.monitor.board import EntryKey
 from lookout.monitor.comparer import Comparer
-from lookout.monitor.followed_chain import FollowedChain
+from lookout.monitor.heads import FollowedChain, HeadAnswer, read_endpoint
 from lookout.monitor.journal import Journal
-from lookout.monitor.resources import Resources
+from lookout.monitor.metrics import Instruments, chain_label
 from lookout.monitor.sources import Built
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed, own_fault
+from lookout.protocols.client.failure import OwnFault, own_fault
+from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source, observe
 
 EXHAUSTED_RECHECKS: Final = 2  # for so many of its waits after a fault of its own the monitor counts as exhausted
+_CHANCE: Final = SystemRandom()
 
 log = get_logger("monitor")
 
@@ -39,31 +41,43 @@ class Watcher:
         built: Built,
         journal: Journal,
         limits: Limits,
-        resources: Resources,
+        clock: Clock,
+        instruments: Instruments,
         comparers: tuple[Comparer, ...] = (),
+        chance: Random = _CHANCE,
     ) -> None:
+        self.own_clock = OwnClock()
         self._built = built
-        self._comparers = comparers
         self._journal = journal
         self._limits = limits
-        self._resources = resources
-        self.own_clock = OwnClock()
+        self._clock = clock
+        self._instruments = instruments
+        self._comparers = comparers
+        self._chance = chance
         self._woken = asyncio.Event()
         self._chains: dict[int, FollowedChain] = {}
-        self._failing: set[tuple[int, str]] = set()  # endpoints, by chain and name
+        self._failing: set[EntryKey] = set()  # endpoints
         self._exhausted = False  # the monitor lacks something of its own (M17)
 
-    async def run(self) -> None:
+    async def run(self, session: Session) -> None:
         """Ask, until cancelled."""
-        async with self._resources.open_session(self._limits.probe_timeout_ms / 1000) as opened:
-            self._session = replace(opened, hear_date=self._hear_date)
-            while True:
-                self._woken.clear()
-                await self._ask_until_woken()
+        self._session = replace(session, hear_date=self._hear_date)
+        while True:
+            self._woken.clear()
+            await self._ask_until_woken()
+
+    def set_compared_lists(self) -> None:
+        """The journal keeps what is known of the lists that are compared, and of no others."""
+        comparisons = (comparer.comparison for comparer in self._comparers)
+        self._journal.set_compared_lists({comparison.check: comparison.subject() for comparison in comparisons})
+
+    def judge_own_clock(self) -> int | None:
+        """By how much this machine's clock is wrong, 0 if it is right; None while too little is known (M17)."""
+        return self.own_clock.verdict_ms(self._clock.elapsed_ms())
 
     def wake(self) -> None:
-        """Ask everything again at once, spread over the jitter: the clock was set (M12). An answer that is awaited, or
-        waits for a head, is of before."""
+        """Ask everything again at once, spread over the jitter: the clock was set (M12). Answers under way are
+        dropped."""
         self.own_clock.forget()
         self._woken.set()
 
@@ -71,16 +85,20 @@ class Watcher:
         by_chain: dict[int, list[Endpoint]] = defaultdict(list)
         for endpoint in self._built.endpoints:
             by_chain[endpoint.chain_id].append(endpoint)
+        board = self._instruments.board
         for chain_id, endpoints in by_chain.items():
-            agreement = Agreement(len(endpoints), self._limits.head_max_age_ms)
-            chain = self._chains[chain_id] = FollowedChain(endpoints, agreement, self._journal, self._resources)
+            chain = FollowedChain(endpoints, self._limits.head_max_age_ms, self._journal, self._clock, board)
             chain.wait_for_all(self._limits.probe_timeout_ms)
-        numbered = (each for endpoints in by_chain.values() for each in enumerate(endpoints))
+            self._chains[chain_id] = chain
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     *(group.create_task(self._watch(source)) for source in self._built.sources),
-                    *(group.create_task(self._follow(endpoint, number)) for number, endpoint in numbered),
+                    *(
+                        group.create_task(self._follow(endpoint, number))
+                        for endpoints in by_chain.values()
+                        for number, endpoint in enumerate(endpoints)
+                    ),
                     *(group.create_task(self._compare(comparer)) for comparer in self._comparers),
                 ]
                 await self._woken.wait()
@@ -91,28 +109,53 @@ class Watcher:
                 chain.end()
 
     async def _watch(self, source: Source) -> NoReturn:
-        await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 1000)
-        await self._keep_asking(_source_key(source), partial(self._probe, source))
+        await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
+        await self._keep_asking(EntryKey("source", source.name), partial(self._probe, source))
+
+    async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
+        await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 2000)
+        key = EntryKey("endpoint", endpoint.name, endpoint.chain_id)
+        await self._keep_asking(key, partial(self._read, endpoint, number, key))
+
+    async def _compare(self, comparer: Comparer) -> NoReturn:
+        async def look() -> int:
+            return await comparer.look(self._session, self._chains[comparer.comparison.chain_id].heights())
+
+        comparer.note_progress()
+        await self._keep_asking(EntryKey("coverage", comparer.name), look)
 
     async def _probe(self, source: Source) -> int:
         """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
-        clock = self._resources.clock
-        began_ms = clock.elapsed_ms()
-        found = await observe(source, self._session, clock.now)
+        began_ms = self._clock.elapsed_ms()
+        found = await observe(source, self._session, self._clock.now)
         self._check_for_own_fault(began_ms, found.values())
-        took_ms = clock.elapsed_ms() - began_ms
-        self._resources.instruments.count_probe(source.checks, took_ms, found)
+        took_ms = self._clock.elapsed_ms() - began_ms
+        self._instruments.count_probe(source.checks, took_ms, found)
         for check, what in found.items():
             if isinstance(what, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
                 await self._chains[check.chain_id].has_head.wait()
         rows = [self._journal.observe(check, what) for check, what in found.items()]
+        causes = self._journal.causes
         for row in rows:
-            if row.has_failed and (cause := self._journal.causes.get(row.check)):
-                self._resources.instruments.count_probe_failure(row.check, code_of(cause))
-        self._resources.instruments.board.note_source(source.name, clock.now(), took_ms, rows, self._journal.causes)
+            if row.has_failed and (cause := causes.get(row.check)):
+                labels = row.check.service, chain_label(row.check), code_of(cause)
+                self._instruments.count("lookout_probe_failures_total", *labels)
+        self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
-        return wait_ms(failures, self._resources.chance.random(), self._limits)
+        return wait_ms(failures, self._chance.random(), self._limits)
+
+    async def _read(self, endpoint: Endpoint, number: int, key: EntryKey) -> int:
+        """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
+        chain_id, began_ms = endpoint.chain_id, self._clock.elapsed_ms()
+        answer = await read_endpoint(endpoint, self._session, self._clock)
+        self._check_for_own_fault(began_ms)
+        said = self._chains[chain_id].enter(number, answer)
+        if (head := self._journal.ledger.heads(chain_id).newest_of_run) is not None:
+            # What endpoints agree on: a block of one alone may be a lie.
+            self.own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
+        self._note_reading(key, chain_id, answer._replace(said=said))
+        return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
 
     def _check_for_own_fault(self, began_ms: int, found: Iterable[Found] = ()) -> None:
         """OwnFault if nothing was observed: the event loop stood still meanwhile, or announcements were compared with a
@@ -124,67 +167,31 @@ class Watcher:
 
     def _hear_date(self, host: str, date: str) -> None:
         """An answer came, with this `Date` header."""
-        clock = self._resources.clock
-        with suppress(ValueError):  # it has none, or one that says nothing
-            self.own_clock.hear(host, clock.now() - parse_http_date(date), clock.elapsed_ms())
+        with suppress(ValueError):  # the header is missing, or no date
+            self.own_clock.hear(host, self._clock.now() - parse_http_date(date), self._clock.elapsed_ms())
 
-    async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
-        await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 2000)
-        await self._keep_asking(_endpoint_key(endpoint), partial(self._read, endpoint, number))
-
-    async def _read(self, endpoint: Endpoint, number: int) -> int:
-        """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
-        chain, clock = self._chains[endpoint.chain_id], self._resources.clock
-        began_ms = clock.elapsed_ms()
-        read: Reading | ProbeFailed
-        try:
-            read = await endpoint.read(self._session, clock.now)
-        except ProbeFailed as failure:
-            read = failure
-        self._check_for_own_fault(began_ms)
-        outcome: Reading | str  # the answer, or the cause of a failure
-        if isinstance(read, ProbeFailed):
-            outcome = read.reason
-            chain.failed(number, is_wrong_chain=isinstance(read, WrongChainFailed))
-        else:
-            outcome = read if chain.answered(number, read) else "future_block"
-        chain.agree()
-        if (head := self._journal.ledger.heads(endpoint.chain_id).newest_of_run) is not None:
-            # What endpoints agree on: a block of one alone may be a lie.
-            self.own_clock.hear(f"chain {endpoint.chain_id}", head.at - head.block_at, clock.elapsed_ms())
-        self._note_reading(endpoint, outcome, clock.elapsed_ms() - began_ms)
-        return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
-
-    async def _compare(self, comparer: Comparer) -> NoReturn:
-        async def look() -> int:
-            return await comparer.look(self._session, self._chains[comparer.comparison.chain_id].heights())
-
-        comparer.note_progress()
-        await self._keep_asking(_coverage_key(comparer), look)
-
-    def _note_reading(self, endpoint: Endpoint, outcome: Reading | str, took_ms: int) -> None:
+    def _note_reading(self, key: EntryKey, chain_id: int, answer: HeadAnswer) -> None:
         """Show a reading to the operator. It is logged where an endpoint begins to fail and where it answers again; in
         between at debug."""
-        name, chain_id, at = endpoint.name, endpoint.chain_id, self._resources.clock.now()
-        instruments = self._resources.instruments
-        cause = outcome if isinstance(outcome, str) else None
-        instruments.count_reading(chain_id, name, took_ms, None if cause is None else code_of(cause))
+        at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
+        cause = answer.said if isinstance(answer.said, str) else None
+        self._instruments.count_reading(chain_id, key.name, answer.took_ms, None if cause is None else code_of(cause))
         head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
-        instruments.board.note_reading(_endpoint_key(endpoint), at, took_ms, outcome, head)
-        was_failing = (chain_id, name) in self._failing
+        self._instruments.board.note_reading(key, at, answer.took_ms, answer.said, head)
+        was_failing = key in self._failing
         if cause is not None:
-            self._failing.add((chain_id, name))
+            self._failing.add(key)
             report = log.debug if was_failing else log.warning
-            report("an endpoint fails", endpoint=name, chain=chain_id, cause=cause, why=describe_cause(cause))
+            report("an endpoint fails", **about, cause=cause, why=describe_cause(cause))
         elif was_failing:
-            self._failing.discard((chain_id, name))
-            log.info("the endpoint answers again", endpoint=name, chain=chain_id)
+            self._failing.discard(key)
+            log.info("the endpoint answers again", **about)
 
     async def _keep_asking(self, key: EntryKey, ask: Callable[[], Awaitable[int]]) -> NoReturn:
         """Ask again and again, after as long as ``ask`` returns. A bug in one source is logged with its traceback and
         stops no other (M11). A fault of our own is no observation: nothing is judged by it, and nothing that was found
         before is lost (M17)."""
-        clock, instruments = self._resources.clock, self._resources.instruments
+        clock, instruments = self._clock, self._instruments
         while True:
             began_ms = clock.elapsed_ms()
             try:
@@ -194,39 +201,28 @@ class Watcher:
                 if fault := own_fault(error):
                     self._note_own_fault(fault)
                 else:
-                    instruments.count_crash()
-                    log.exception("a probe died of a bug", source=key.name)
+                    instruments.count("lookout_probe_bugs_total")
+                    log.exception("a probe crashed", source=key.name)
                 cause = None if fault is None else fault.cause
                 instruments.board.note_own_failure(key, clock.now(), clock.elapsed_ms() - began_ms, cause)
                 next_ms = self._limits.recheck_ms
             due_ms = clock.elapsed_ms() + next_ms
             await asyncio.sleep(next_ms / 1000)
-            instruments.measure_delay(clock.elapsed_ms() - due_ms)
+            instruments.measure("lookout_scheduler_delay_seconds", clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
-        """Logged once for all that cannot be asked, and counted for each. A moment without time is no lack."""
+        """Logged once for all that cannot be asked, and counted for each. A moment in which the process stood still is
+        over already."""
         if fault.lacking == "time":
             log.warning("a probe was left out: the monitor stood still meanwhile")
         elif not self._exhausted:
             log.error("a fault of the monitor's own; rows age until it ends", error=str(fault), lacking=fault.lacking)
             self._exhausted = True
-        self._resources.instruments.count_own_fault(fault.lacking)
+        self._instruments.count_own_fault(fault.lacking)
 
     def _note_end_of_own_faults(self) -> None:
-        """Over once everybody was asked again without one: some may be asked on connections that are open already."""
+        """Over once everything was asked again without one."""
         within_s = EXHAUSTED_RECHECKS * self._limits.recheck_ms / 1000
-        if self._exhausted and not self._resources.instruments.is_exhausted(within_s):
+        if self._exhausted and not self._instruments.is_exhausted(within_s):
             log.info("the monitor's own fault is over")
             self._exhausted = False
-
-
-def _source_key(source: Source) -> EntryKey:
-    return EntryKey("source", source.name)
-
-
-def _endpoint_key(endpoint: Endpoint) -> EntryKey:
-    return EntryKey("endpoint", endpoint.name, endpoint.chain_id)
-
-
-def _coverage_key(comparer: Comparer) -> EntryKey:
-    return EntryKey("coverage", comparer.name)

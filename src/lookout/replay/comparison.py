@@ -1,4 +1,4 @@
-"""Two histories of the same days, told under different settings: which buckets and which uptimes differ."""
+"""Two histories of the same days, under different settings: which buckets and which uptimes differ."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def check_comparable(one: Plan, other: Plan) -> None:
 
 
 def compare(was: HistoryView, would_be: HistoryView) -> HistoryComparison:
-    """What another configuration, of comparable buckets, would have told of the same log."""
+    """What another configuration, of comparable buckets, would have made of the same log."""
     since_at, last_at = max(was.from_at, would_be.from_at), min(was.to_at, would_be.to_at)
     before = {row.check: row for row in was.rows}
     after = {row.check: row for row in would_be.rows}

@@ -1,6 +1,7 @@
 """A recorded observation log run through the rules: the same events, the same documents."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import BinaryIO, Final
 
 from lookout.base.instants import format_instant
@@ -124,42 +125,18 @@ class Replay:
 
 
 def read_log(log: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | BadLine]]:
-    """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning. Of a
-    pipe that is still open, what it has so far is read at once."""
-    number, rest = 1, b""
-    read: Callable[[int], bytes] = getattr(log, "read1", log.read)  # read would wait until it has that much
-    while block := read(LONGEST_LINE):
-        lines = (rest + block).split(b"\n")
-        if len(lines[0]) > LONGEST_LINE:  # the others are parts of a block, which is no longer than that
+    """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
+    for number, line in enumerate(iter(partial(log.readline, LONGEST_LINE + 2), b""), 1):
+        if len(line.rstrip(b"\n")) > LONGEST_LINE:
             raise LogError(f"line {number}: longer than {LONGEST_LINE} bytes")
-        rest = lines.pop()
-        yield from _parse_lines(lines, number)
-        number += len(lines)
-    if rest:
         try:
-            event = parse_line(rest)
-        except NotJsonError:
-            warnings.append(f"line {number}: cut off in the middle, left out")
+            event = parse_line(line)
         except LineError as error:
-            raise LogError(f"line {number}: {error}") from None
+            if not isinstance(error, NotJsonError) or line.endswith(b"\n"):
+                raise LogError(f"line {number}: {error}") from None
+            warnings.append(f"line {number}: cut off in the middle, left out")
         else:
             yield number, event
-
-
-def _parse_lines(lines: Iterable[bytes], number: int) -> Iterator[tuple[int, Event | BadLine]]:
-    """These lines' events with their numbers. All are parsed before the first is given out: what parses and what
-    judges, in turns for every line, would push each other out of the processor's cache."""
-    events: list[Event | BadLine] = []
-    failure: LogError | None = None
-    for line in lines:
-        try:
-            events.append(parse_line(line))
-        except LineError as error:
-            failure = LogError(f"line {number + len(events)}: {error}")
-            break
-    yield from enumerate(events, number)
-    if failure is not None:
-        raise failure
 
 
 def run_log(events: Iterable[tuple[int, Event | BadLine]], *replays: Replay, until_at: int | None = None) -> None:

@@ -3,58 +3,70 @@
 A day of a check's ended buckets is a piece of its own, and so are its tally, its memory with its row, and five minutes
 of a chain's heads: the hour may come to hundreds of heads, and a new one changes but the last part. So storing costs as
 much as what changed.
+
+A seal covers all pieces. No store notices by itself that a disk changed a byte or lost a piece, and either could be a
+green bucket that nobody saw. The seal is the exclusive or of the pieces' hashes, so keeping it up costs as much as what
+changed. It shows accidents, not forgery: whoever may write to the store can make a seal.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
+from hashlib import blake2b
+from operator import xor
 from typing import Final, Literal, get_args
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lookout.base.instants import END_AT
+from lookout.alerts.outbox import Queued
 from lookout.base.pieces import StateError
-from lookout.core.buckets import CHARACTERS, NO_DATA
+from lookout.core.completeness.coverage import Coverage
+from lookout.core.episodes import AlertState, Instant, Lasted
 from lookout.core.heads import Reading, of_the_hour
-from lookout.core.history import DAY_MS, HistoryProgress, HistoryState
+from lookout.core.history import HistoryProgress, HistoryState
 from lookout.core.ledger import CheckState, State
-from lookout.core.model import LARGEST_METRIC, Check
+from lookout.core.model import Check
+from lookout.core.notices import Notices
 from lookout.core.strip import Tally
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.state.seal import seal_of
 
 PART_MS: Final = 300_000
 PROGRESS: Final = "progress"
 PieceKind = Literal["check", "tally", "heads", "day"]
 _SOURCE: Final = "source/"  # and a service
-_STATUSES: Final = frozenset((*CHARACTERS.values(), NO_DATA))
-_INSTANTS: Final = range(END_AT)
-_SHIFTED_INSTANTS: Final = range(-END_AT, END_AT)  # a clock that is set back to 1970 takes them along
-_COUNTS: Final = range(LARGEST_METRIC + 1)
+_COVERAGE: Final = "coverage/"  # and a check
+_ALERTS: Final = "alerts"
+_MESSAGE: Final = "alerts/"  # and a message's number
+_NOTICES: Final = "notices"
 
 
 # A field of another name would be a seal that is damaged, and taken for one that was never made.
 class _Progress(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     last_answer_at: int | None
     history: HistoryProgress = field(name="reached")
-    seal: str | None = None  # over all pieces, this one being without it; an earlier version made none
+    seal: str | None = None  # over all pieces, this one being without it; 0.1.0 made none
 
 
 def name_piece(kind: PieceKind, *parts: Check | int) -> str:
     return "/".join((kind, *(str(part) if isinstance(part, int) else _id(part) for part in parts)))
 
 
-def encode_value(value: CheckState | Tally | tuple[Reading, ...] | None) -> bytes | None:
-    """None for what is not there any more."""
-    return None if value is None else msgspec.json.encode(value)
-
-
 def encode_progress(state: State, seal: str | None = None) -> bytes:
     if state.history is None:
         raise ValueError("there is no state to store before the first publication")
     return msgspec.json.encode(_Progress(state.last_answer_at, state.history.progress, seal))
+
+
+def hash_piece(name: str, piece: bytes) -> int:
+    return int.from_bytes(blake2b(b"%b\0%b" % (name.encode(), piece), digest_size=8).digest())
+
+
+def format_seal(hashes: int) -> str:
+    """The seal of pieces whose hashes have this exclusive or."""
+    return f"{hashes:016x}"
 
 
 def split_heads(readings: Iterable[Reading]) -> dict[int, tuple[Reading, ...]]:
@@ -65,47 +77,31 @@ def split_heads(readings: Iterable[Reading]) -> dict[int, tuple[Reading, ...]]:
     return {part: tuple(kept) for part, kept in parts.items()}
 
 
-def encode_sightings(seen: Mapping[str, SeenBroadcasters]) -> dict[str, bytes]:
-    return {_SOURCE + service: msgspec.json.encode(each) for service, each in seen.items()}
-
-
 def decode_state(pieces: Mapping[str, bytes]) -> State | None:
-    """The state that stored pieces make, None if there are none; pieces of other kinds are somebody else's. StateError
-    if they are not what was stored, or make no state."""
+    """The ledger's state in stored pieces, None if there is none; pieces of other kinds are skipped. StateError if the
+    pieces are not what was stored, or make no state."""
     if PROGRESS not in pieces:
         if any(map(is_ledgers, pieces)):
             raise StateError(f"the stored piece {PROGRESS} is missing")
         return None
-    with naming(PROGRESS):
+    with _naming(PROGRESS):
         progress = msgspec.json.decode(pieces[PROGRESS], type=_Progress)
-        _check_progress(progress)
-    unsealed = msgspec.json.encode(replace(progress, seal=None))
-    if progress.seal not in (None, seal_of({**pieces, PROGRESS: unsealed})):
-        raise StateError("the stored pieces are not what was stored")
-    bucket_ms = progress.history.bucket_ms
+    _check_seal(pieces, progress)
     checks: list[CheckState] = []
     tallies: list[Tally] = []
     heads: dict[int, dict[int, tuple[Reading, ...]]] = defaultdict(dict)
     days: dict[str, dict[int, str]] = defaultdict(dict)
     for name, piece in pieces.items():
-        with naming(name):
+        with _naming(name):
             match name.split("/", 2):
                 case ["check", *_]:
                     checks.append(msgspec.json.decode(piece, type=CheckState))
-                    _check_judgement(checks[-1])
                 case ["tally", *_]:
                     tallies.append(msgspec.json.decode(piece, type=Tally))
-                    _check_tally(tallies[-1])
-                case ["heads", chain_id, *part]:  # without a part: the hour in one, as it once was stored
-                    readings = msgspec.json.decode(piece, type=tuple[Reading, ...])
-                    heads[int(chain_id)][int(*part)] = readings
-                    _check_all(
-                        _SHIFTED_INSTANTS, *(at for reading in readings for at in (reading.at, reading.block_at))
-                    )
-                    _check_all(_COUNTS, *(reading.height for reading in readings))
+                case ["heads", chain_id, *part]:  # without a part: the hour in one, as 0.1.0 stored it
+                    heads[int(chain_id)][int(*part)] = msgspec.json.decode(piece, type=tuple[Reading, ...])
                 case ["day", day, check]:
                     days[check][int(day)] = piece.decode("ascii")
-                    _check_day(int(day), days[check][int(day)], bucket_ms)
     history = HistoryState(
         progress.history,
         {tally.check: tally for tally in tallies},
@@ -118,23 +114,112 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     return State(progress.last_answer_at, {entry.row.check: entry for entry in checks}, hours, history)
 
 
-def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]:
-    """The broadcasters that were seen, by service. StateError if they cannot be read."""
-    seen = {}
-    for name, piece in pieces.items():
-        if name.startswith(_SOURCE):
-            with naming(name):
-                seen[name.removeprefix(_SOURCE)] = msgspec.json.decode(piece, type=SeenBroadcasters)
-    return seen
-
-
 def is_ledgers(name: str) -> bool:
     """Whether a piece of this name holds a part of the ledger's state."""
     return name == PROGRESS or name.partition("/")[0] in get_args(PieceKind)
 
 
+def encode_sightings(seen: Mapping[str, SeenBroadcasters]) -> dict[str, bytes]:
+    return {_SOURCE + service: msgspec.json.encode(sightings) for service, sightings in seen.items()}
+
+
+def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]:
+    """The broadcasters that were seen, by service. StateError if they cannot be read."""
+    seen = {}
+    for name, piece in pieces.items():
+        if name.startswith(_SOURCE):
+            with _naming(name):
+                seen[name.removeprefix(_SOURCE)] = msgspec.json.decode(piece, type=SeenBroadcasters)
+    return seen
+
+
+def name_coverage(check: Check) -> str:
+    return f"{_COVERAGE}{check.service}/{check.chain_id}"
+
+
+def encode_coverage(coverage: Coverage) -> bytes:
+    return msgspec.json.encode(coverage)
+
+
+def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
+    """How far the comparison of each indexer's list has come (S19). StateError if it cannot be read."""
+    coverages = {}
+    for name, piece in pieces.items():
+        if name.startswith(_COVERAGE):
+            with _naming(name):
+                service, chain_id = name.removeprefix(_COVERAGE).split("/")
+                coverages[Check(service, int(chain_id))] = msgspec.json.decode(piece, type=Coverage)
+    return coverages
+
+
+class StoredAlerts(Struct, frozen=True):
+    """What alerts have to remember over a restart or a takeover."""
+
+    state: AlertState = AlertState()
+    next_number: int = 0
+    messages: dict[int, Queued] = field(default_factory=dict)  # by their numbers, the oldest first
+    restored_at: int | None = None  # when the backup was made that this is, until the messages say so
+
+
+class _AlertPiece(Struct, frozen=True, omit_defaults=True):
+    state: AlertState
+    next_id: Lasted
+    restored_at: Instant | None = None
+
+
+def encode_alerts(alerts: StoredAlerts) -> dict[str, bytes]:
+    """All pieces. A quiet night makes the same ones, or none, each time: the time matters only to what is under way."""
+    state = alerts.state if alerts.state.episodes or alerts.state.gathered or alerts.messages else AlertState()
+    piece = _AlertPiece(state, alerts.next_number, alerts.restored_at)
+    if piece == _AlertPiece(AlertState(), 0):
+        return {}
+    messages = {f"{_MESSAGE}{number}": msgspec.json.encode(queued) for number, queued in alerts.messages.items()}
+    return {_ALERTS: msgspec.json.encode(piece), **messages}
+
+
+def decode_alerts(pieces: Mapping[str, bytes]) -> StoredAlerts:
+    """StateError if the pieces of alerts cannot be read."""
+    kept, messages = _AlertPiece(AlertState(), 0), dict[int, Queued]()
+    for name, piece in select_alerts(pieces).items():
+        with _naming(name):
+            if name == _ALERTS:
+                kept = msgspec.json.decode(piece, type=_AlertPiece)
+            else:
+                messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=Queued)
+    return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())), kept.restored_at)
+
+
+def select_alerts(pieces: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those of the stored pieces that are about alerts."""
+    return {name: piece for name, piece in pieces.items() if name == _ALERTS or name.startswith(_MESSAGE)}
+
+
+def mark_restored(pieces: Mapping[str, bytes], at: int) -> dict[str, bytes]:
+    """The pieces of a backup of this instant, with a mark by which the monitor finds that it was restored: it does not
+    know which alerts were sent since then, and says so."""
+    return {**pieces, **encode_alerts(replace(decode_alerts(pieces), restored_at=at))}
+
+
+def encode_notices(notices: Notices) -> dict[str, bytes]:
+    """All notes and silences in one piece; no piece, if there never was a notice."""
+    return {} if notices == Notices() else {_NOTICES: msgspec.json.encode(notices)}
+
+
+def decode_notices(pieces: Mapping[str, bytes]) -> Notices:
+    """StateError if the piece of notices cannot be read."""
+    with _naming(_NOTICES):
+        return msgspec.json.decode(pieces[_NOTICES], type=Notices) if _NOTICES in pieces else Notices()
+
+
+def skip_used_numbers(pieces: Mapping[str, bytes], stored: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The notices of a backup, for a store that has these: an id that it gave since is not given again."""
+    restored = decode_notices(pieces)
+    number = max(restored.next_number, decode_notices(stored).next_number)
+    return {**pieces, **encode_notices(replace(restored, next_number=number))}
+
+
 @contextmanager
-def naming(name: str) -> Iterator[None]:
+def _naming(name: str) -> Iterator[None]:
     """What goes wrong inside is a StateError about the piece of this name."""
     try:
         yield
@@ -142,57 +227,11 @@ def naming(name: str) -> Iterator[None]:
         raise StateError(f"the stored piece {name} cannot be read: {error}") from None
 
 
-# A damaged disk may leave what is of the right type and still no state: going on with it would end later, in a bug.
-def _check_progress(progress: _Progress) -> None:
-    reached = progress.history
-    _check_all(_INSTANTS, reached.published_at)
-    _check_all(range(1, DAY_MS + 1), reached.bucket_ms)
-    _check_all(range(END_AT // reached.bucket_ms), reached.first, reached.newest)
-    _check_all(_INSTANTS, reached.watched_ms)  # longer than a bucket, where the clock was set back in it
-    _check_all(_SHIFTED_INSTANTS, progress.last_answer_at)
-
-
-def _check_judgement(entry: CheckState) -> None:
-    memory, row = entry.memory, entry.row
-    _check_all(_INSTANTS, row.observed_at, row.last_success_at, row.expires_at, memory.last_success_at)
-    _check_all(_SHIFTED_INSTANTS, memory.trailing_since_at, *(at for at, _ in memory.heads_seen))
-    _check_all(
-        _COUNTS,
-        memory.failures,
-        memory.far_behind,
-        memory.gaps.missing,
-        memory.gaps.extra,
-        *(head for _, head in memory.heads_seen),
-    )
-
-
-def _check_tally(tally: Tally) -> None:
-    _check_all(_STATUSES, tally.counted)
-    _check_all(_INSTANTS, tally.since_ms)
-    for lasted_ms in (tally.lasted_ms, *tally.later.values()):
-        _check_all(_STATUSES, *lasted_ms)
-        _check_all(_INSTANTS, *lasted_ms.values())
-
-
-def _check_day(day: int, characters: str, bucket_ms: int) -> None:
-    _check_all(range(END_AT // DAY_MS), day)
-    _check_all(range(DAY_MS // bucket_ms + 1), len(characters))
-    _check_all(_STATUSES, *characters)
-
-
-def check_instants(*values: int | None) -> None:
-    _check_all(_INSTANTS, *values)
-
-
-def check_counts(*values: int | None) -> None:
-    _check_all(_COUNTS, *values)
-
-
-def _check_all(allowed: Container[object], *values: object) -> None:
-    """ValueError if one of the values that are there is none of these."""
-    for value in values:
-        if value is not None and value not in allowed:
-            raise ValueError(f"{str(value)[:40]} cannot be")
+def _check_seal(pieces: Mapping[str, bytes], progress: _Progress) -> None:
+    unsealed = {**pieces, PROGRESS: msgspec.json.encode(replace(progress, seal=None))}
+    hashes = reduce(xor, (hash_piece(name, piece) for name, piece in unsealed.items()))
+    if progress.seal not in (None, format_seal(hashes)):
+        raise StateError("the stored pieces are not what was stored")
 
 
 def _id(check: Check) -> str:

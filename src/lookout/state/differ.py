@@ -1,90 +1,98 @@
 """What has to be written when the state changed: the two are compared, and what differs is encoded."""
 
 from collections.abc import Hashable, Iterator, Mapping
+from functools import reduce
+from operator import xor
 from typing import Final, NamedTuple, TypeVar
 
-from msgspec.structs import replace
+import msgspec
 
 from lookout.base.pieces import Pieces
 from lookout.core.heads import PACE_WINDOW_MS, Reading
 from lookout.core.history import HistoryState
 from lookout.core.ledger import State
-from lookout.state.codec import PROGRESS, encode_progress, encode_value, name_piece, split_heads
-from lookout.state.seal import Seal
+from lookout.state.codec import PROGRESS, encode_progress, format_seal, hash_piece, name_piece, split_heads
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class Kept(NamedTuple):
-    """All that a monitor keeps: its ledger's state, and the pieces of its alerts, notices, sources and comparisons."""
+class _Stored(NamedTuple):
+    """What the store holds: a ledger's state, the pieces of others, and the exclusive or of the hashes of all pieces
+    but the progress."""
 
     state: State
-    others: Mapping[str, bytes] = {}
+    others: Mapping[str, bytes]
+    sum: int
 
 
-_NOTHING: Final = Kept(State(None, {}, {}, None))
+_NOTHING: Final = _Stored(State(None, {}, {}, None), {}, 0)
 
 
-class Backlog:
-    """What has to be written so that the store holds what the monitor keeps.
+class Differ:
+    """Finds the pieces by which the store gets from the state that it holds to the next one.
 
-    A write that failed may have been done all the same, if only its answer was lost. So its pieces are written again
-    with the next, even those that are by now as they were before it.
+    If the answer of a write is lost, the store may hold a later state than was marked as stored. It notices by itself
+    (StoreBehindError), and has to be written whole: by another differ, whose first pieces replace all.
     """
 
     def __init__(self) -> None:
-        self._last: Kept | None = None
-        self._unwritten = Pieces({})
-        self._seal = Seal()
+        self._stored: _Stored | None = None
+        self._next = _NOTHING
+        self._hashes: dict[str, int] = {}  # of the stored pieces
+        self._next_hashes: dict[str, int | None] = {}  # of those that were found last; None for what is gone
 
-    @property
-    def is_empty(self) -> bool:
-        return not self._unwritten.put
+    def find_changes(self, state: State, others: Mapping[str, bytes] = {}) -> Pieces:
+        """The pieces to write now, under their seal. ``others`` are those of alerts, notices, sources and
+        comparisons."""
+        before = self._stored or _NOTHING
+        changes = {**dict(_differences(before.others, others)), **_changes_of_state(before.state, state)}
+        self._next_hashes = {
+            name: None if piece is None else hash_piece(name, piece) for name, piece in changes.items()
+        }
+        changed = (self._hashes.get(name, 0) ^ (number or 0) for name, number in self._next_hashes.items())
+        self._next = _Stored(state, others, reduce(xor, changed, before.sum))
+        seal = format_seal(self._next.sum ^ hash_piece(PROGRESS, encode_progress(state)))
+        return Pieces(
+            {name: piece for name, piece in changes.items() if piece is not None}
+            | {PROGRESS: encode_progress(state, seal)},
+            tuple(name for name, piece in changes.items() if piece is None),
+            replace_all=self._stored is None,
+        )
 
-    def add(self, now: Kept) -> Pieces:
-        """The pieces to write now, under their seal; they are in the backlog until it is cleared. The first replace
-        all that is stored."""
-        pieces = self._unwritten.then(changed_pieces(self._last, now))
-        seal = self._seal.over(_with_progress(pieces, now.state))
-        self._last, self._unwritten = now, _with_progress(pieces, now.state, seal)
-        return self._unwritten
-
-    def clear(self) -> None:
-        """All of it was written, or somebody else has to."""
-        self._unwritten = Pieces({})
+    def mark_stored(self) -> None:
+        """The pieces that were found last are written."""
+        self._stored = self._next
+        for name, number in self._next_hashes.items():
+            if number is None:
+                self._hashes.pop(name, None)
+            else:
+                self._hashes[name] = number
 
 
 def all_pieces(state: State, others: Mapping[str, bytes] = {}) -> Pieces:
     """The whole of it, under its seal."""
-    return Backlog().add(Kept(state, others))
+    return Differ().find_changes(state, others)
 
 
-def changed_pieces(before: Kept | None, now: Kept) -> Pieces:
-    """What to write where ``before`` is stored, but for the progress, which always changes. What is the very same
-    value costs next to nothing."""
-    was, new = (before or _NOTHING).state, now.state
-    pieces = dict(_differences((before or _NOTHING).others, now.others))
-    for check, entry in _differences(was.checks, new.checks):
-        pieces[name_piece("check", check)] = encode_value(entry)
-    for chain_id, readings in _differences(was.heads, new.heads):
-        for part, kept in _changed_parts(was.heads.get(chain_id, ()), readings or ()):
-            pieces[name_piece("heads", chain_id, part)] = encode_value(kept)
-    pieces |= _changed_history(was.history, new.history)
-    put = {name: piece for name, piece in pieces.items() if piece is not None}
-    return Pieces(put, tuple(name for name, piece in pieces.items() if piece is None), replace_all=before is None)
-
-
-def _with_progress(pieces: Pieces, state: State, seal: str | None = None) -> Pieces:
-    return replace(pieces, put={**pieces.put, PROGRESS: encode_progress(state, seal)})
-
-
-def _changed_history(was: HistoryState | None, new: HistoryState | None) -> dict[str, bytes | None]:
+def _changes_of_state(was: State, now: State) -> dict[str, bytes | None]:
+    """All pieces of a state that differ, but for the progress, which always does; None for what is gone. What is the
+    very same value costs next to nothing."""
     pieces: dict[str, bytes | None] = {}
-    for check, tally in _differences(was.tallies if was else {}, new.tallies if new else {}):
-        pieces[name_piece("tally", check)] = encode_value(tally)
+    for check, entry in _differences(was.checks, now.checks):
+        pieces[name_piece("check", check)] = _encode(entry)
+    for chain_id, readings in _differences(was.heads, now.heads):
+        for part, kept in _changed_parts(was.heads.get(chain_id, ()), readings or ()):
+            pieces[name_piece("heads", chain_id, part)] = _encode(kept)
+    return {**pieces, **_changes_of_history(was.history, now.history)}
+
+
+def _changes_of_history(was: HistoryState | None, now: HistoryState | None) -> dict[str, bytes | None]:
+    pieces: dict[str, bytes | None] = {}
+    for check, tally in _differences(was.tallies if was else {}, now.tallies if now else {}):
+        pieces[name_piece("tally", check)] = _encode(tally)
     days_before = was.days if was else {}
-    for check, days in _differences(days_before, new.days if new else {}):
+    for check, days in _differences(days_before, now.days if now else {}):
         for day, characters in _differences(days_before.get(check, {}), days or {}):
             pieces[name_piece("day", day, check)] = None if characters is None else characters.encode()
     return pieces
@@ -98,7 +106,7 @@ def _changed_parts(
     then all are written."""
     parts_before, parts = split_heads(was), split_heads(now)
     has_gone_on = bool(was and now) and now[-1].at >= was[-1].at
-    left = split_heads(each for each in was if each.at >= now[-1].at - PACE_WINDOW_MS) if has_gone_on else {}
+    left = split_heads(head for head in was if head.at >= now[-1].at - PACE_WINDOW_MS) if has_gone_on else {}
     for part, readings in parts.items():
         if left.get(part) != readings:
             yield part, readings
@@ -116,3 +124,7 @@ def _differences(was: Mapping[_Key, _Value], now: Mapping[_Key, _Value]) -> Iter
     for key in was:
         if key not in now:
             yield key, None
+
+
+def _encode(value: object) -> bytes | None:
+    return None if value is None else msgspec.json.encode(value)

@@ -2,7 +2,7 @@
 
 import json
 from functools import lru_cache
-from typing import Any, Final, Literal, NoReturn, assert_never
+from typing import Any, Final, Literal, assert_never
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -108,11 +108,13 @@ _DECODER: Final = msgspec.json.Decoder(_Line)
 def parse_line(line: bytes) -> Event | BadLine:
     """Read one line; LineError if it is not exactly as the format has it, and cannot be left to its chain either."""
     try:
-        if not line.isascii():
-            line.decode()  # also in the fields that are passed over
         fields = _DECODER.decode(line)
-    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
-        raise _refusal(line, error) from None
+    except msgspec.ValidationError as error:
+        raise LineError(f"not a line of the log: {error}") from None
+    except (UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise NotJsonError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise LineError("nested too deeply") from None
     try:
         at = parse_instant(fields.at)
     except ValueError as error:
@@ -202,35 +204,6 @@ def outcome_of(found: Found) -> Outcome:
             return "answered"
 
 
-def _refusal(line: bytes, error: Exception) -> LineError:
-    """Why a line could not be decoded."""
-    if isinstance(error, msgspec.ValidationError):
-        try:
-            msgspec.json.decode(line)
-        except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as deeper:
-            error = deeper
-    if isinstance(error, RecursionError):
-        return LineError("nested too deeply")
-    if isinstance(error, UnicodeDecodeError):
-        return NotJsonError(f"not valid UTF-8: {error.reason} at byte {error.start}")
-    if isinstance(error, msgspec.ValidationError) or _is_json(line):
-        return LineError(f"not a line of the log: {error}")
-    return NotJsonError(f"not JSON: {error}")
-
-
-def _is_json(line: bytes) -> bool:
-    """Whether the text is whole, if not all of it can be understood: 1e999 is JSON, and so is a lone surrogate."""
-    try:
-        json.loads(line, parse_constant=_not_a_number)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _not_a_number(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON's")
-
-
 def _found(service: Service | None, fields: _Line) -> Found:
     """What a line has of a service; of one of the operator's own, which is None here, what its fields are of."""
     outcome = fields.outcome
@@ -245,14 +218,14 @@ def _found(service: Service | None, fields: _Line) -> Found:
     if outcome != "missing-list":
         raise _wrong("outcome", outcome, "answered, nothing, missing-list or failed")
     if service is not None and not service.has_required_list:
-        others = " and ".join(each.name for each in SERVICES if each.has_required_list)
+        others = " and ".join(other.name for other in SERVICES if other.has_required_list)
         raise LineError(f"outcome missing-list is for {others} alone, not for {service.name}")
     return MissingList()
 
 
 def _gaps(service: Service | None, fields: _Line) -> Gaps:
     if service is None or not service.has_list:
-        having = " and ".join(each.name for each in SERVICES if each.has_list)
+        having = " and ".join(other.name for other in SERVICES if other.has_list)
         raise LineError(f"a line of kind coverage is for {having} alone, not for {fields.service}")
     return Gaps(_count("missing", fields.missing), _count("extra", fields.extra))
 

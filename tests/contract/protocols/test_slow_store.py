@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
-from lookout.monitor.monitor import Monitor, Parts
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.source import StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
@@ -23,7 +22,7 @@ from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.listener import ONE, probes
 from tests.contract.protocols.upstreams import Asked, Reply, answering
 from tests.contract.protocols.waku_store import Store, query_of
-from tests.unit.running_monitor import KeptInMemory, given_settings, some_resources
+from tests.unit.running_monitor import KeptInMemory, given, given_settings
 from tests.wait import until_async
 
 LIMIT = 200  # more than there are
@@ -79,8 +78,7 @@ async def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> 
     async with answering(store, after_s=hang) as (url, asked):
         sources = [StoreBroadcasters("broadcasters", BroadcastersTable(url, (each,))) for each in (1, 137)]
         settings = given_settings(plan, sources)
-        resources = some_resources(KeptInMemory(), clock)
-        monitor = Monitor(settings, {}, resources, parts=Parts(ledger=lambda _plan, _state: ledger))
+        monitor = given(KeptInMemory(), clock, ledger=lambda _plan, _state: ledger).build(settings, {})
         task = asyncio.create_task(monitor.run())
         wanted = dict(zip(checks, ("current", "unknown"), strict=True))
         await until_async(lambda: len(asked) == 2 and statuses() == wanted, "the row of chain 1", 30)

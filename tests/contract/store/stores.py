@@ -14,11 +14,11 @@ from lookout.core.history import HistoryProgress, HistoryState
 from lookout.core.ledger import State
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.publication_writer import PublicationWriter
+from lookout.monitor.publisher import PublicationWriter
 from lookout.state.codec import PROGRESS
-from lookout.state.differ import Kept
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.stores import PassingWriter
+from tests.unit.kept_pieces import apply_pieces
 from tests.unit.running_monitor import InLine
 
 LIVE = Document(b'{"live":1}', '"0123456789abcdef"', 1_793_880_000_001)
@@ -71,9 +71,8 @@ class MonitorsWriter(PassingWriter):
         return without_progress(super().load())
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        self._known = Pieces(self._known).then(pieces).put
-        kept = Kept(EMPTY, self._known)
-        if not asyncio.run(self._publications.write(InLine(), documents, kept)):
+        self._known = apply_pieces(self._known, pieces)
+        if not asyncio.run(self._publications.write(InLine(), documents, EMPTY, self._known)):
             raise self._attempts.failed
 
 

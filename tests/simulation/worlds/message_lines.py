@@ -22,7 +22,7 @@ _HEADINGS: Final = {
 }
 _HEADING: Final = re.compile(r"(\w[^:(]*?)(?: \(.*\))?:")
 _LINE: Final = re.compile(r"- (\S+?)(?: on (?:chain )?(\d+))?: .*?(?:since|from) (\S+Z)( to \S+Z)?")
-_MORE: Final = re.compile(r"  \S.*|Each .*|Next: .*\.|RPC endpoints:|")  # of what is above it
+_MORE: Final = re.compile(r"  \S.*|Next: .*\.|RPC endpoints:|What users .*|To .*|")  # of what is above it
 
 
 class About(NamedTuple):
@@ -46,22 +46,9 @@ def due_messages(news: Sequence[News], targets: Sequence[str]) -> Iterator[tuple
             for each in mine
             if each.kind in ("ended", "left") or (each.rule, each.check, each.since_at) not in over
         ]
-        lines = {
-            About(each.kind, each.check, format_second(each.since_at)): _outcome(each)
-            for each in listed
-            if _outcome(each) != "judged" or not _has_later(each, listed)
-        }
+        lines = {About(each.kind, each.check, format_second(each.since_at)): _outcome(each) for each in listed}
         if lines:
             yield target, lines
-
-
-def _has_later(judged: News, listed: Sequence[News]) -> bool:
-    """Whether the message has later news of a check than that it can be judged again, or other news of that instant."""
-
-    def place(news: News) -> tuple[int, bool, int]:
-        return news.at, _outcome(news) != "judged", news.since_at
-
-    return any(each.check == judged.check and place(each) > place(judged) for each in listed)
 
 
 def _outcome(news: News) -> str:

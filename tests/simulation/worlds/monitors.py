@@ -1,25 +1,22 @@
 """The real monitor, on virtual time: everything of it but sockets and threads."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
 from lookout.config.settings import Settings
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal
+from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.monitor import Monitor, Succession
-from lookout.monitor.monitor import Parts as MonitorParts
 from lookout.monitor.publisher import Publisher
-from lookout.monitor.resources import Resources
-from lookout.monitor.timeline import Timeline
-from lookout.monitor.watcher import Watcher
+from lookout.monitor.recorder import Record
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.client.session import Session
-from lookout.protocols.source import Source
 from lookout.server.poller import Poller
 from lookout.state.codec import decode_sightings
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
@@ -32,6 +29,7 @@ from tests.simulation.worlds.settings import build_settings
 from tests.simulation.worlds.stores import Store, messages_in
 from tests.simulation.worlds.targets import open_sender, sending_thread
 from tests.simulation.worlds.upstreams import upstreams_of
+from tests.wiring import Wiring
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 _CLOSE_S: Final = 2.0
@@ -47,7 +45,6 @@ class Parts(NamedTuple):
     journal: type[Journal] = Journal
     publisher: type[Publisher] = Publisher
     ledger: type[ObservedLedger] = ObservedLedger
-    watcher: type[Watcher] = Watcher
     alerts: type[Alerts] = Alerts
     writer: Callable[[Writer], Writer] = lambda writer: writer
     poller: type[Poller] = Poller
@@ -157,7 +154,8 @@ class Machine:
             scene.waiting = messages_in(stored)
             scene.emit(Resumed(life, stored))
             succession = Succession(
-                lambda settings, known, _: self._a_monitor(writer, life, settings, known), life.settings, stored, None
+                lambda settings, known, _: self._a_monitor(writer, life, settings, known),
+                *(life.settings, stored, Record(Path())),
             )
             reloading = asyncio.create_task(self._accept_reloads(life, succession))
             await succession.run()
@@ -169,22 +167,25 @@ class Machine:
     def _a_monitor(self, writer: Writer, life: Life, settings: Settings, stored: Mapping[str, bytes]) -> Monitor:
         """The real one, of which a world sees through its ledger, its instruments, its senders and its threads."""
         scene, parts = self._scene, self._parts
-        resources = Resources(
+        wiring = Wiring(
             parts.writer(writer),
             life.clock,
-            scene.chance(f"watcher {life.serial}"),
             ObservedInstruments(scene, life),
             build_sources=lambda settings, _: upstreams_of(scene, life, settings.plan()),
-            seen_by=_Sightings(life, stored),
-            open_session=lambda _: nullcontext(_NO_SESSION),
+            seen=_Sightings(life, stored),
+            chance=scene.chance(f"watcher {life.serial}"),
+            session=_NO_SESSION,
             open_thread=lambda name: (
                 nullcontext(VirtualThread(scene, life)) if name == "store" else sending_thread(scene, life, name)
             ),
             open_sender=partial(open_sender, scene, life),
+            ledger=partial(parts.ledger, scene=scene, life=life),
+            timeline=parts.timeline,
+            journal=parts.journal,
+            publisher=parts.publisher,
+            alerts=parts.alerts,
         )
-        ledger = partial(parts.ledger, scene=scene, life=life)
-        real_parts = MonitorParts(ledger, parts.timeline, parts.journal, parts.publisher, parts.watcher, parts.alerts)
-        return Monitor(settings, stored, resources, parts=real_parts)
+        return wiring.build(settings, stored)
 
     async def _accept_reloads(self, life: Life, succession: Succession) -> None:
         scene = self._scene
@@ -192,7 +193,7 @@ class Machine:
             await life.reload.wait()
             life.reload.clear()
             life.next_settings, life.stopping = build_settings(scene), True
-            await succession.replace(life.next_settings, None)
+            await succession.replace(life.next_settings)
             scene.note(f"{life.name} uses other settings")
 
     async def _close(self, writer: Writer, life: Life) -> None:
@@ -211,7 +212,7 @@ class _Sightings:
         self._times = 3 * decode_sightings(stored).get("broadcasters", NOTHING_SEEN).asked_at.get(0, 0)
         life.sightings = stored.get(SIGHTINGS, b"")
 
-    def __call__(self, _sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
+    def __call__(self) -> dict[str, SeenBroadcasters]:
         self._times += 1
         seen = SeenBroadcasters((), {0: self._times // 3})
         self._life.sightings = msgspec.json.encode(seen)

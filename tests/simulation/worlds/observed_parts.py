@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
@@ -112,25 +112,19 @@ class ObservedInstruments(Instruments):
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None: ...
 
-    def count_probe_failure(self, check: Check, cause: str) -> None: ...
-
     def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None: ...
 
-    def measure_delay(self, by_ms: int) -> None: ...
-
     def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None: ...
-
-    def count_alert_message(self, target: str, outcome: Literal["sent", "retried", "given-up", "dropped"]) -> None: ...
-
-    def count_sender_failure(self, target: str) -> None: ...
 
     def count_own_fault(self, lacking: Lacking) -> None: ...
 
     def is_exhausted(self, within_s: float) -> bool:  # noqa: ARG002
         return False
 
-    def count_crash(self) -> None:
-        self._scene.bugs_counted += 1
+    def count(self, name: str, *_labels: str, by: int = 1) -> None:
+        self._scene.bugs_counted += by if name == "lookout_probe_bugs_total" else 0
+
+    def measure(self, name: str, took_ms: int, *labels: str) -> None: ...
 
     def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None: ...
 

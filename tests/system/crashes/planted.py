@@ -6,9 +6,10 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from lookout.base.pieces import Pieces
+from lookout.core.ledger import State
 from lookout.documents.document import Document, DocumentName
 from lookout.state.codec import PROGRESS, encode_progress
-from lookout.state.differ import Backlog, Kept
+from lookout.state.differ import Differ
 from lookout.store.protocol import StoreError
 from tests.stores import PassingWriter
 
@@ -45,9 +46,9 @@ class Silent(PassingWriter):
             self._real.write(documents, pieces)
 
 
-class Unsealed(Backlog):
+class Unsealed(Differ):
     """Puts no seal on what is stored."""
 
-    def add(self, now: Kept) -> Pieces:
-        pieces = super().add(now)
-        return replace(pieces, put={**pieces.put, PROGRESS: encode_progress(now.state)})
+    def find_changes(self, state: State, others: Mapping[str, bytes] = {}) -> Pieces:
+        pieces = super().find_changes(state, others)
+        return replace(pieces, put={**pieces.put, PROGRESS: encode_progress(state)})

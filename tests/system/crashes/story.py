@@ -15,7 +15,7 @@ from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, O
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
 from lookout.state.codec import decode_state
-from lookout.state.differ import Backlog, Kept
+from lookout.state.differ import Differ
 from tests.builders import DAY, MINUTE, NOON, SECOND, a_plan
 
 PLAN: Final = a_plan(chains=(1, 137), span=HistoryTable(retention_days=1).span())
@@ -60,7 +60,7 @@ class MonitorLife:
 
     def __init__(self, pieces: Mapping[str, bytes]) -> None:
         self._ledger = Ledger(PLAN, decode_state(pieces))
-        self._backlog = Backlog()
+        self._differ = Differ()
         self._history_is_due = True
 
     def start(self, at: int) -> None:
@@ -77,15 +77,15 @@ class MonitorLife:
         documents: dict[DocumentName, Document] = {"live": live_document(self._ledger.report())}
         if self._history_is_due:
             documents["history"] = history_document(self._ledger.view())
-        return Publication(documents, self._backlog.add(Kept(self._ledger.state())))
+        return Publication(documents, self._differ.find_changes(self._ledger.state()))
 
     def write_whole(self) -> None:
         """The next publication is everything."""
-        self._backlog = Backlog()
+        self._differ = Differ()
         self._history_is_due = True
 
     def stored(self) -> None:
-        self._backlog.clear()
+        self._differ.mark_stored()
         self._history_is_due = False
 
 

@@ -25,7 +25,7 @@ from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable
 from lookout.replay.replay import Replay
-from lookout.state.differ import Backlog, Kept
+from lookout.state.differ import Differ
 from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
 from tests.campaign.part import Outcome
@@ -73,7 +73,7 @@ class _Storing:
         self._writer = writer
         self._stored_at = self._sampled_at = NOON
         self._history_at = 0
-        self._backlog = Backlog()
+        self._differ = Differ()
 
     def published(self, ledger: Ledger) -> None:
         at = ledger.published_at
@@ -84,8 +84,8 @@ class _Storing:
         if at >= self._history_at + DAY:
             self._history_at = at
             documents["history"] = history_document(ledger.view())
-        self._writer.write(documents, self._backlog.add(Kept(ledger.state())))
-        self._backlog.clear()
+        self._writer.write(documents, self._differ.find_changes(ledger.state()))
+        self._differ.mark_stored()
         if at >= self._sampled_at + _SAMPLE_EVERY:
             self._sampled_at = at
             gc.collect()

@@ -1,0 +1,98 @@
+"""A monitor put together for tests: as ``build_monitor`` does it, but for what a test replaces."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from lookout.alerts.sender import Sender, open_sender
+from lookout.base.clock import Clock
+from lookout.base.threads import Caller, DaemonThread
+from lookout.config.settings import Settings
+from lookout.core.completeness.tasks import Rules
+from lookout.core.ledger import Ledger
+from lookout.monitor.alerts import Alerts
+from lookout.monitor.comparer import build_comparers, rules_of
+from lookout.monitor.journal import Journal, Timeline
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import Monitor, Succession, resume_ledger
+from lookout.monitor.notice_keeper import NoticeKeeper
+from lookout.monitor.publisher import Publisher
+from lookout.monitor.recorder import Record, Recorder
+from lookout.monitor.sources import Built, seen_by, sources_of
+from lookout.monitor.watcher import Watcher
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.lists import CompleteTable
+from lookout.state.codec import decode_coverages, decode_sightings
+from lookout.store.protocol import Writer
+
+Build = Callable[[Settings, Mapping[str, SeenBroadcasters]], Built]
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What the monitors of one process are made of."""
+
+    writer: Writer
+    clock: Clock
+    instruments: Instruments
+    build_sources: Build = sources_of
+    seen: Callable[[], Mapping[str, SeenBroadcasters]] | None = None
+    chance: Random | None = None
+    session: Session | None = None
+    open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread
+    open_sender: Callable[[str], Sender] = open_sender
+    rules_of: Callable[[CompleteTable], Rules] = rules_of
+    ledger: Callable[..., Ledger] = Ledger
+    timeline: type[Timeline] = Timeline
+    journal: type[Journal] = Journal
+    publisher: type[Publisher] = Publisher
+    alerts: type[Alerts] = Alerts
+
+    def build(self, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None = None) -> Monitor:
+        plan, description = settings.plan(), settings.description()
+        clock, instruments = self.clock, self.instruments
+        built = self.build_sources(settings, decode_sightings(stored))
+        alerts = self.alerts(settings.alert_policy(), stored, clock, instruments, self.open_thread, self.open_sender)
+        ledger = resume_ledger(plan, stored, self.ledger)
+        journal = self.journal(ledger, self.timeline(clock), alerts, recorder, decode_coverages(stored))
+        notices = NoticeKeeper(description, plan, stored, journal)
+        seen = self.seen or partial(seen_by, built.sources)
+        publisher = self.publisher(
+            plan,
+            description,
+            settings.history.write_every_s,
+            *(journal, notices, seen, self.writer, clock, instruments, self.open_thread),
+        )
+        lists = settings.transaction_lists()
+        comparers = build_comparers(lists, plan, built, journal, clock, instruments, self.rules_of)
+        watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, self.chance or Random(1))
+        opened: Any = open_session if self.session is None else lambda _: nullcontext(self.session)
+        ping = settings.ping
+        return Monitor(plan, description, ping, built, journal, notices, publisher, watcher, instruments, opened)
+
+    def succeed(self, settings: Settings, stored: Mapping[str, bytes] = {}, record: Any = None) -> Succession:
+        """The monitors of one process. A record that is no real one takes what is recorded under all settings."""
+        kept = record if isinstance(record, Record) else _Kept(record)
+        return Succession(self.build, settings, stored, kept)
+
+
+class _Kept(Record):
+    """A record whose recorder is never another."""
+
+    def __init__(self, recorder: Any) -> None:
+        super().__init__(Path())
+        self.recorder = recorder
+
+    async def open(self, *_: object, **__: object) -> Recorder | None:
+        return self.recorder
+
+
+def wire(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None, **more: Any) -> Wiring:
+    return Wiring(writer, clock, Instruments(registry or CollectorRegistry(), clock), **more)
