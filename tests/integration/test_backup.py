@@ -28,10 +28,10 @@ from lookout.state.codec import decode_state
 from lookout.state.coverages import decode_coverages, encode_coverage
 from lookout.state.differ import all_pieces
 from lookout.state.notices import decode_notices, encode_notices
+from lookout.store import sqlite
 from lookout.store.backup import read_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError
-from lookout.store.sqlite import writer as sqlite
 from tests.builders import NOON
 from tests.commands import LOOKOUT, a_command, lookout
 from tests.integration.fast import a_world

@@ -20,7 +20,7 @@ from lookout.monitor.alerts import Alerts
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
 from lookout.store.backup import read_file
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.integration.planted import a_fresh_ledger
 from tests.unit.running_monitor import KeptInMemory, some_resources

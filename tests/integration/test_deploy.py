@@ -20,7 +20,7 @@ from lookout.documents.reports import documents_of
 from lookout.edge.varnish import parameters
 from lookout.state.differ import all_pieces
 from lookout.store.backup import read_file
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.builders import NOON
 from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish

@@ -10,21 +10,21 @@ from functools import partial
 import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.alerts.event import AlertEvent, Cause
 from lookout.alerts.messages import Message
 from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError, Sender
+from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.pieces import StateError
-from lookout.base.threads import Caller, DaemonThread
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Metrics, Row, Status
 from lookout.monitor.alerts import Alerts
 from lookout.state.alerts import mark_restored
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.logs import capture_logs
 from tests.unit.running_monitor import KeptInMemory, some_resources
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async

@@ -9,7 +9,6 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
@@ -25,6 +24,7 @@ from lookout.monitor.publisher import Publisher
 from lookout.monitor.timeline import Timeline
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NO_ALERTS, PPOI, a_plan
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, KeptInMemory, given_settings, lived, running, some_resources
 
 EVERY_SECOND = HistoryTable(write_every_s=1)

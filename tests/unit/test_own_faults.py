@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
@@ -17,6 +16,7 @@ from lookout.protocols.client.failure import LACKING, OwnFault
 from lookout.state.log import HeadRead
 from tests.builders import INDEXER, LAUNCH, MESSAGING, NOON, a_plan
 from tests.contract.protocols.upstreams import answering
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, Kept, Read, Record, lived, running, some_resources
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from lookout.app.record import Record, RecordTakenError
 from lookout.config.tables import MonitorTable
@@ -16,6 +15,7 @@ from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import read_log
 from lookout.state.log import BadLine, Event, Started, Stopped, format_event
 from tests.builders import NOON
+from tests.logs import capture_logs
 from tests.wait import until
 
 

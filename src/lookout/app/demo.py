@@ -11,9 +11,9 @@ import aiohttp
 from msgspec.structs import replace
 
 from lookout.app.monitor_and_server import monitor_and_serve
-from lookout.app.sockets import a_free_port
 from lookout.base.clock import SystemClock
 from lookout.base.host_port import host_and_port
+from lookout.base.sockets import a_free_port
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.history import DAY_MS
@@ -27,7 +27,7 @@ from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
 from lookout.documents.routes import paths
 from lookout.state.differ import all_pieces
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 
 _LOOK_EVERY_S: Final = 0.1
 _MINUTE_MS: Final = 60_000

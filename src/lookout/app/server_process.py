@@ -7,14 +7,13 @@ can remove neither for certain.
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import msgspec
 
 from lookout.base.environment import pick_ordinary
-from lookout.base.memory import nameless_file
 from lookout.config.server_settings import ServerSettings
 from lookout.store.kinds import kind_of
 
@@ -24,14 +23,14 @@ BESIDE_MONITOR: Final = """\
 import gc, signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 gc.disable()
-from lookout.app.server_main import serve_beside_monitor
+from lookout.app.server import serve_beside_monitor
 serve_beside_monitor()
 """
 _ALONE: Final = """\
 try:
     import gc
     gc.disable()
-    from lookout.app.server_main import serve_alone
+    from lookout.app.server import serve_alone
     serve_alone()
 except KeyboardInterrupt:
     raise SystemExit(130) from None
@@ -53,12 +52,16 @@ def small_environment(settings: ServerSettings, environment: Mapping[str, str] =
     return kept
 
 
-def become_server(settings: ServerSettings, folder: Path) -> NoReturn:
-    """Replace this process by a server, which keeps its id."""
-    file = nameless_file()
-    with os.fdopen(file, "wb", closefd=False) as written:
-        written.write(msgspec.json.encode(settings))
-    os.lseek(file, 0, os.SEEK_SET)
-    os.set_inheritable(file, True)
-    program = command_line(_ALONE, str(folder), str(file))
-    os.execve(program[0], program, small_environment(settings))  # noqa: S606  our own program
+def become_server(read: Callable[[], ServerSettings], folder: Path) -> None:
+    """Replace this process by a server, which keeps its id and imports its modules while a child reads the settings.
+    Returns in that child: whatever else it has read ends with it."""
+    received, sent = os.pipe()
+    if os.fork() == 0:
+        os.close(received)
+        settings = read()
+        with os.fdopen(sent, "wb") as pipe:
+            pipe.write(msgspec.json.encode((settings, small_environment(settings))))
+        return
+    os.set_inheritable(received, True)
+    program = command_line(_ALONE, str(folder), str(received))
+    os.execve(program[0], program, pick_ordinary(os.environ))  # noqa: S606  our own program

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
-from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import StoreBusyError, StoreError, StoreUnreachableError, Writer

@@ -107,7 +107,7 @@ class _Commands(click.Group):
 def main(env_files: tuple[Path, ...]) -> None:
     """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
     _keep_standard_files()
-    import_module("lookout.base.memory").hide_memory()
+    import_module("lookout.base.environment").hide_memory()
     if env_files:
         import_module("lookout.cli.environment").set_variables(env_files)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lookout.base.admin_port import CONFIG_HEADER
 from lookout.base.host_port import host_and_port
-from lookout.base.unix_socket import can_be_asked, is_unix, path_of, resolve
+from lookout.base.sockets import can_be_asked, is_unix, path_of, resolve
 from lookout.cli.arguments import NOT_FINE, fail
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings

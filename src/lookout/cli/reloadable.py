@@ -8,9 +8,9 @@ from lookout.app.log import configure_log
 from lookout.app.process import block_sighup, run_until_stopped
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloader, log_warnings
-from lookout.app.sockets import ListenError
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import StateError
+from lookout.base.sockets import ListenError
 from lookout.cli.arguments import fail, settings_of
 from lookout.config.file import read_sending_config
 from lookout.config.settings import Settings

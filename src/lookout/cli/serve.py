@@ -13,4 +13,4 @@ from lookout.config.file import read_server_config
 @config_option
 def serve(config: Path) -> None:
     """Answer with what the monitor stored, until stopped."""
-    become_server(settings_of(config, read_server_config), config.absolute().parent)
+    become_server(lambda: settings_of(config, read_server_config), config.absolute().parent)

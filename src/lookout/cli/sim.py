@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from lookout.app.process import run_until_stopped
-from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.host_port import format_host_port, host_and_port
+from lookout.base.sockets import ListenError, bind_briefly
 from lookout.cli.arguments import fail, listen_option
 from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
 from lookout.demo.sim.front import UpstreamFront

@@ -13,8 +13,8 @@ from lookout.alerts.deployment import Deployment
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
+from lookout.base.sockets import can_be_asked
 from lookout.base.text import shorten
-from lookout.base.unix_socket import can_be_asked
 from lookout.base.url import fingerprint_url
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.own_services import OwnService, type_of_own_services

@@ -15,8 +15,8 @@ from lookout.alerts.messages import Message, write_clock, write_message, write_r
 from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError
+from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
-from lookout.base.threads import Caller
 from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.resources import Resources

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from lookout.base.clock import Clock
+from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
-from lookout.base.threads import Caller
 from lookout.documents.document import Document, DocumentName, with_compressed
 from lookout.monitor.metrics import Instruments
 from lookout.state.differ import Backlog, Kept

@@ -7,9 +7,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lookout.base.deadline import ends_within
+from lookout.base.concurrency import Caller, ends_within
 from lookout.base.logger import get_logger
-from lookout.base.threads import Caller
 from lookout.config.settings import Settings
 from lookout.core.cadence import GATHER_MS
 from lookout.core.plan import Limits

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lookout.alerts.outbox import FIRST_WAIT_MS
 from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
-from lookout.base.threads import Caller, DaemonThread
+from lookout.base.concurrency import Caller, DaemonThread
 from lookout.config.settings import Settings
 from lookout.core.completeness.tasks import Rules
 from lookout.monitor.comparison import rules_of

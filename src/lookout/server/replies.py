@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from lookout.documents.cors import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
 from lookout.documents.document import Document, compress, etag
 from lookout.public.feeds.files import JSON, FeedFiles, File
+from lookout.server.request import Wire
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
@@ -22,6 +24,7 @@ HISTORY_RETRY_S: Final = 30  # A12
 # A picture or a feed that is opened by itself runs nothing and loads nothing.
 _SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
 _VARY: Final = ("vary", "Accept-Encoding")
+_LARGE: Final = 65_536
 
 
 @dataclass(slots=True)
@@ -32,19 +35,21 @@ class Reply:
     headers: Headers
     body: bytes
     _date: bytes = field(default=b"", compare=False, repr=False)
-    _encoded: dict[tuple[bool, bool], bytes] = field(default_factory=dict, compare=False, repr=False)
+    _encoded: dict[tuple[bool, bool], Wire] = field(default_factory=dict, compare=False, repr=False)
 
-    def encode(self, date: bytes, *, with_body: bool, keeps_open: bool) -> bytes:
-        """As it is sent, with this line for its date: made once for each."""
+    def encode(self, date: bytes, *, with_body: bool, keeps_open: bool) -> Wire:
+        """As it is sent, with this line for its date: made once for each. A large body is not copied with every new
+        date: all slow readers share it."""
         if date is not self._date:
             self._date = date
             self._encoded.clear()
         found = self._encoded.get((with_body, keeps_open))
         if found is None:
-            head = f"HTTP/1.1 {self.http_code} {HTTPStatus(self.http_code).phrase}\r\n".encode()
+            first = f"HTTP/1.1 {self.http_code} {HTTPStatus(self.http_code).phrase}\r\n".encode()
             lines = "".join(f"{name}: {text}\r\n" for name, text in self.headers).encode()
             last = b"\r\n" if keeps_open else b"connection: close\r\n\r\n"
-            found = b"".join((head, date, lines, last, self.body if with_body else b""))
+            head, body = b"".join((first, date, lines, last)), self.body if with_body else b""
+            found = (head, body) if len(body) > _LARGE else (head + body,)
             self._encoded[with_body, keeps_open] = found
         return found
 
@@ -76,6 +81,18 @@ class TimedReplies(NamedTuple):
 
 
 NO_TIMED_REPLIES: Final = TimedReplies({}, lambda _: None, None)
+
+# What is made of both documents' bytes, at an instant, so long after the live report arrived.
+Feeds = Callable[[bytes | None, bytes | None, int, int], TimedReplies]
+
+
+class Site(NamedTuple):
+    """What is served: the two endpoints' paths, replies that never change, and what time makes untrue, made after each
+    publication and whenever that is over."""
+
+    paths: tuple[str, str]
+    others: Mapping[str, Resource] = MappingProxyType({})
+    feeds: Feeds = lambda *_: NO_TIMED_REPLIES
 
 
 class ReplyTable(Mapping[str, Resource]):

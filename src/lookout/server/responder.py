@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from lookout.base.clock import Clock
-from lookout.server.callers import Callers, Peer
 from lookout.server.connection import KEPT_HEADS, Connection
 from lookout.server.poller import Poller
 from lookout.server.replies import NO_HOST, NOT_FOUND, REFUSALS, Form, Reply, Resource, too_many_requests
-from lookout.server.request import Request
+from lookout.server.request import Callers, Peer, Request, Wire
 from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts, OwnLimiter
 
 _OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
@@ -57,7 +56,7 @@ class _Ready(NamedTuple):
     resources: Mapping[str, Resource]
     route: str
     http_code: int
-    wire: bytes
+    wire: Wire
 
 
 class Responder:
@@ -72,11 +71,10 @@ class Responder:
         self._counts = counts
         self._clock = clock
         self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
-        self._store_errors = 0
         self._date = b""
         self._ready: dict[Request, _Ready] = {}  # of this second, for heads that are kept as long
 
-    def answer(self, request: Request, connection: Connection) -> bytes:
+    def answer(self, request: Request, connection: Connection) -> Wire:
         refusal = None if self._limiter is None else self._find_refusal(self._limiter, request, connection.peer)
         if refusal is None:
             ready = self._ready.get(request)
@@ -87,7 +85,7 @@ class Responder:
         self._counts.count(ready.route, ready.http_code)
         return ready.wire
 
-    def refuse(self, http_code: int) -> bytes:
+    def refuse(self, http_code: int) -> Wire:
         return REFUSALS[http_code].encode(self._date, with_body=True, keeps_open=False)
 
     def note_closed(self, reason: Closed) -> None:
@@ -135,16 +133,3 @@ class Responder:
         if path not in self.poller.resources:
             return None
         return path if path.startswith(_FILES) else _OWN
-
-    def look(self) -> None:
-        """Follow the store; it may keep this waiting."""
-        self.poller.look()
-        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)
-
-    def check_time(self) -> None:
-        """Notice a store that keeps the other look waiting, and show the other processes that this one is there."""
-        self.poller.check_time()
-        errors = self.poller.store_errors  # read once: the other look may be adding to it
-        self._counts.count_store_errors(errors - self._store_errors)
-        self._store_errors = errors
-        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)

@@ -3,15 +3,13 @@
 import mmap
 import os
 import secrets
+import tempfile
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
-from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+from fcntl import LOCK_EX, LOCK_UN, lockf
 from hashlib import blake2b
 from multiprocessing.reduction import DupFd
 from typing import Final, Literal, NamedTuple, Protocol, get_args
-
-from lookout.base.memory import nameless_file
 
 _NUMBER_BYTES: Final = 8
 _FORMAT: Final = "q"
@@ -33,7 +31,7 @@ _CELL: Final = {(route, code): r * len(CODES) + c for r, route in enumerate(ROUT
 _SEEN_MS, _GENERATED_AT, _STORE_ERRORS, _OPEN = range(len(_CELL), len(_CELL) + 4)
 _CLOSED: Final = {reason: _OPEN + 1 + number for number, reason in enumerate(CLOSED)}
 _CELLS: Final = len(_CELL) + 4 + len(_CLOSED)
-# A process that has not been seen for so long is none any more; what it counted still counts.
+# A process that has not been seen for so long is gone; what it counted still counts.
 _GONE_MS: Final = 5_000
 
 
@@ -42,14 +40,12 @@ class SharedBytes:
 
     def __init__(self, size: int, file: int | None = None) -> None:
         if file is None:
-            file = nameless_file()
+            file = _nameless_file()
             os.ftruncate(file, size)
         self._file = file
         self.size = size
-        mapped = mmap.mmap(file, size)
-        self.view = memoryview(mapped)
-        # With the last view of it: a process that has one also keeps the places that were taken.
-        weakref.finalize(mapped, os.close, file).atexit = False
+        self.view = memoryview(mmap.mmap(file, size))
+        weakref.finalize(self, os.close, file).atexit = False
 
     def lock(self, place: int) -> None:
         """Keep other processes, not threads, from this place until ``unlock``. A process that dies lets go of it."""
@@ -58,16 +54,16 @@ class SharedBytes:
     def unlock(self, place: int) -> None:
         lockf(self._file, LOCK_UN, 1, place)
 
-    def take_place(self, places: int) -> int:
-        """Hold the first of so many places that no other process holds, until this one ends."""
-        for place in range(places):
-            with suppress(OSError):
-                lockf(self._file, LOCK_EX | LOCK_NB, 1, place)
-                return place
-        raise RuntimeError("there are more processes than places in their shared memory")
-
     def __reduce__(self) -> tuple[Callable[..., "SharedBytes"], tuple[object, ...]]:
         return _received, (DupFd(self._file), self.size)
+
+
+def _nameless_file() -> int:
+    """Memory, where the system can make a file of it."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("lookout")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 class _SentFile(Protocol):
@@ -188,15 +184,14 @@ class Counts:
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
-        self._rows = 2 * processes  # while one is being replaced there are two
-        self._memory = SharedBytes(self._rows * _CELLS * _NUMBER_BYTES)
+        self._memory = SharedBytes(processes * _CELLS * _NUMBER_BYTES)
 
-    def attach(self) -> "OwnCounts":
-        """A row for this process, for as long as it lives."""
-        return OwnCounts(self._row(self._memory.take_place(self._rows)))
+    def attach(self, process: int = 0) -> "OwnCounts":
+        """The row of a process; the one that replaces it counts on in the same row."""
+        return OwnCounts(self._row(process))
 
     def summarize(self, now_ms: int) -> Totals:
-        rows = [self._row(number) for number in range(self._rows)]
+        rows = [self._row(process) for process in range(self.processes)]
         present = [row for row in rows if row[_SEEN_MS] and now_ms - row[_SEEN_MS] < _GONE_MS]
         return Totals(
             {key: sum(row[cell] for row in rows) for key, cell in _CELL.items()},
@@ -206,8 +201,8 @@ class Counts:
             {reason: sum(row[cell] for row in rows) for reason, cell in _CLOSED.items()},
         )
 
-    def _row(self, number: int) -> memoryview:
-        begin = number * _CELLS * _NUMBER_BYTES
+    def _row(self, process: int) -> memoryview:
+        begin = process * _CELLS * _NUMBER_BYTES
         return self._memory.view[begin : begin + _CELLS * _NUMBER_BYTES].cast(_FORMAT)
 
 

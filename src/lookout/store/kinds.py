@@ -14,13 +14,13 @@ def _path(url: str, folder: Path) -> Path:
 
 
 def _write_sqlite(url: str, folder: Path) -> Writer:
-    from lookout.store.sqlite.writer import open_writer
+    from lookout.store.sqlite import open_writer
 
     return open_writer(_path(url, folder))
 
 
 def _read_sqlite(url: str, folder: Path, _key: str) -> Reader:
-    from lookout.store.sqlite.writer import SqliteReader
+    from lookout.store.sqlite import SqliteReader
 
     return SqliteReader(_path(url, folder))
 
@@ -45,19 +45,19 @@ SQLITE: Final = StoreKind(
 
 
 def _write_postgres(url: str, _folder: Path) -> Writer:
-    from lookout.store.postgres.writer import open_writer
+    from lookout.store.postgres import open_writer
 
     return open_writer(url)
 
 
 def _read_postgres(url: str, _folder: Path, key: str) -> Reader:
-    from lookout.store.postgres.reader import PostgresReader
+    from lookout.store.postgres import PostgresReader
 
     return PostgresReader(url, key)
 
 
 def _snapshot_postgres(url: str, _folder: Path) -> Snapshot:
-    from lookout.store.postgres.reader import read_database
+    from lookout.store.postgres import read_database
 
     return read_database(url)
 

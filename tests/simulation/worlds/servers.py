@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.routes import paths
 from lookout.server.poller import Poller
-from lookout.server.site import Site
+from lookout.server.replies import Site
 from lookout.store.protocol import Reader, StoreError
 from lookout_reader.feed import Answer, NoAnswer
 from lookout_reader.poller import poll_async
@@ -107,7 +107,7 @@ class Server:
                 reader.hangs_in = NAMES[hang.size]
                 await self._look_and_hang(poller, reader, hang.at_ms + hang.lasts_ms)
             else:
-                poller.look()
+                poller.poll()
             if poller.resources is not served:
                 served = poller.resources
                 self._emit_served(poller)
@@ -134,7 +134,7 @@ class Server:
     @staticmethod
     def _look(poller: Poller, done: threading.Event) -> None:
         try:
-            poller.look()
+            poller.poll()
         finally:
             done.set()
 

@@ -20,7 +20,7 @@ from lookout.demo.sim.world import drawn_world
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
 from lookout.state.differ import Backlog, Kept
-from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
+from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
 from tests.campaign.part import Outcome
 from tests.simulation.rehearsed import plan_of

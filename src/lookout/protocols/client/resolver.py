@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from lookout.base.threads import DaemonThread
+from lookout.base.concurrency import DaemonThread
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import OwnFault
 

@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from lookout.base.certificates import trust_only
-from lookout.base.threads import DaemonThread
+from lookout.base.concurrency import DaemonThread
 from lookout.protocols.client.connector import Connector
 from lookout.protocols.client.diagnosis import explain_error, explain_refusal
 from lookout.protocols.client.exhaustion import own_fault
