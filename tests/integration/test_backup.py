@@ -29,9 +29,9 @@ from lookout.state.coverages import decode_coverages, encode_coverage
 from lookout.state.differ import all_pieces
 from lookout.state.notices import decode_notices, encode_notices
 from lookout.store import sqlite
-from lookout.store.backup import read_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError
+from lookout.store.sqlite import read_snapshot
 from tests.builders import NOON
 from tests.commands import LOOKOUT, a_command, lookout
 from tests.integration.fast import a_world
@@ -68,7 +68,7 @@ class Place:
         pieces = all_pieces(ledger.state(), {f"other/{name}": piece for name, piece in more.items()})
         with closing(sqlite.open_writer(self.file)) as writer:
             writer.write(documents_of(ledger), pieces)
-        return read_file(self.file)
+        return read_snapshot(self.file)
 
     def back_up(self, name: str = "out.db") -> Path:
         back_up(self.settings, self.folder, self.folder / name)
@@ -153,7 +153,7 @@ async def goes_on(folder: Path, before: str) -> bool:
 async def backup_of(folder: Path) -> Snapshot:
     out = folder / f"backup{time.monotonic_ns()}.db"
     await asyncio.to_thread(back_up, read_config(folder / "lookout.toml"), folder, out)
-    return read_file(out)
+    return read_snapshot(out)
 
 
 def characters(snapshot: Snapshot) -> str:
@@ -172,10 +172,10 @@ def test_ids_of_notes_that_were_given_since_the_backup_are_not_given_again(place
     backup = place.back_up()
     numbers(7)
     place.restore(backup, force=True)
-    assert decode_notices(read_file(place.file).pieces) == Notices(7)
+    assert decode_notices(read_snapshot(place.file).pieces) == Notices(7)
     numbers(2)
     place.restore(backup, force=True)
-    assert decode_notices(read_file(place.file).pieces) == Notices(3)
+    assert decode_notices(read_snapshot(place.file).pieces) == Notices(3)
 
 
 @pytest.mark.clause("S19")
@@ -192,7 +192,7 @@ def test_how_far_a_comparison_came_is_backed_up_and_a_damaged_one_is_refused(pla
     with pytest.raises(StoreError, match="is damaged: the stored piece coverage/indexer/1 cannot be read"):
         place.back_up("damaged.db")
     place.restore(backup, force=True)
-    assert [*decode_coverages(read_file(place.file).pieces).values()] == [coverage]
+    assert [*decode_coverages(read_snapshot(place.file).pieces).values()] == [coverage]
 
 
 def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(place: Place, held: Snapshot) -> None:
@@ -204,7 +204,7 @@ def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(place: Place, he
         f" a report of 2026-11-05T12:00:00.000Z; {out.stat().st_size:,} bytes\n"
     )
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    assert read_file(out) == held
+    assert read_snapshot(out) == held
     files = {"lookout.toml", "lookout.db", "lookout.db-lock", "lookout.db-shm", "lookout.db-wal", "out.db"}
     assert {path.name for path in place.folder.iterdir()} == files
 
@@ -217,7 +217,7 @@ def test_a_store_comes_back_as_it_was_from_a_database_and_into_one(
     there.restore(one)
     two = there.back_up()
     back.restore(two)
-    assert [read_file(path) for path in (one, two, back.file, back.back_up())] == [held] * 4
+    assert [read_snapshot(path) for path in (one, two, back.file, back.back_up())] == [held] * 4
 
 
 def test_a_backup_of_a_database_is_of_one_moment_whatever_is_written_meanwhile(
@@ -234,7 +234,7 @@ def test_a_backup_of_a_database_is_of_one_moment_whatever_is_written_meanwhile(
         writing.execute("UPDATE lookout.documents SET generated_at = generated_at + 1")
         writing.execute("DELETE FROM lookout.pieces WHERE name LIKE 'day/%'")
         writing.commit()
-        assert read_file(out.result(TIME_S)) == held
+        assert read_snapshot(out.result(TIME_S)) == held
 
 
 @pytest.mark.usefixtures("held")
@@ -263,7 +263,7 @@ def test_what_is_stored_is_replaced_only_by_force(place: Place, held: Snapshot, 
         other.restore(place.file, force=True)
         until(reader.changed, "the reader notices", TIME_S)
         assert reader.read("live") == held.documents["live"]
-    assert (read_file(first), read_file(other.back_up("2.db"))) == (now, held)
+    assert (read_snapshot(first), read_snapshot(other.back_up("2.db"))) == (now, held)
 
 
 def execute(path: Path, *statements: str) -> None:
@@ -369,7 +369,7 @@ def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(
     assert str(refused.value).startswith(f"{backup}: ")
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
-    assert read_file(place.file) == held
+    assert read_snapshot(place.file) == held
 
 
 def test_a_refusal_is_a_sentence_and_exit_code_2(place: Place) -> None:
@@ -397,7 +397,7 @@ def test_a_backup_overwrites_nothing(out: str, why: str, place: Place, held: Sna
         place.back_up(out)
     assert sorted(folder.iterdir()) == before
     assert (folder / "there.db").read_bytes() == b"precious"
-    assert read_file(place.file) == held
+    assert read_snapshot(place.file) == held
 
 
 def test_a_store_without_a_publication_is_not_backed_up(place: Place, server: Postgres, tmp_path: Path) -> None:
@@ -423,7 +423,7 @@ def test_a_full_disk_leaves_no_half_backup_and_no_half_restored_store(place: Pla
     assert done.returncode == 2
     assert done.stderr.startswith("lookout: ")
     assert "Traceback" not in done.stderr
-    assert read_file(place.file) == held
+    assert read_snapshot(place.file) == held
 
 
 @pytest.mark.long
@@ -446,7 +446,7 @@ def test_a_backup_that_is_ended_leaves_no_half_file(place: Place) -> None:
             if process.returncode != 0:
                 assert sorted(folder.iterdir()) == before
                 break
-            assert read_file(out) == held
+            assert read_snapshot(out) == held
             out.unlink()
         else:
             pytest.fail("no attempt was ended in time")
@@ -462,4 +462,4 @@ def test_what_else_is_in_a_backup_is_not_looked_at(place: Place, held: Snapshot,
     )
     another = Place(tmp_path / "another")
     another.restore(place.file)
-    assert read_file(another.file) == held
+    assert read_snapshot(another.file) == held

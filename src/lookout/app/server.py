@@ -6,9 +6,10 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, closing
 from functools import partial
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -31,7 +32,6 @@ from lookout.base.host_port import format_host_port
 from lookout.base.logger import get_logger
 from lookout.base.sockets import ListenError, listen_for, resolve
 from lookout.config.server_settings import ServerSettings
-from lookout.config.tables import AdminTable
 from lookout.public.page import html
 from lookout.server.connection import STALLED_S, HttpServer, Limits
 from lookout.server.poller import Follower, Poller
@@ -121,16 +121,12 @@ def serve(
 async def _serve(work: Work, admins: socket.socket | None, admin_address: str) -> None:
     address, workers = format_host_port(*work.listener.getsockname()[:2]), work.settings.server.workers
     async with _answering(work) if workers == 1 else _working(work):
-        open_server_port = await asyncio.to_thread(_load_admin_port)  # the first answers do not wait for it
+        await asyncio.to_thread(import_module, "lookout.app.admin")  # the first answers do not wait for its imports
+        from lookout.app.admin import open_server_port
+
         async with open_server_port(admins, admin_address, work.settings.admin, work.counts):
             log.info("serving", address=address, workers=workers)
             await asyncio.Event().wait()
-
-
-def _load_admin_port() -> Callable[[socket.socket | None, str, AdminTable, Counts], AbstractAsyncContextManager[None]]:
-    from lookout.app.admin import open_server_port
-
-    return open_server_port
 
 
 @asynccontextmanager

@@ -9,13 +9,12 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from lookout.base.environment import pick_ordinary
-from lookout.config.server_settings import ServerSettings
-from lookout.store.kinds import kind_of
+
+if TYPE_CHECKING:
+    from lookout.config.server_settings import ServerSettings
 
 # A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it
 # before it reads anything, and so do those that it starts.
@@ -43,8 +42,10 @@ def command_line(program: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-P", "-c", program, *arguments)
 
 
-def small_environment(settings: ServerSettings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def small_environment(settings: "ServerSettings", environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What a server needs of an environment in which a monitor's secrets may be."""
+    from lookout.store.kinds import kind_of
+
     for_store = re.compile(kind_of(settings.store_url).variables)
     kept = pick_ordinary(environment) | {name: environment[name] for name in environment if for_store.fullmatch(name)}
     if not settings.reads_as_writer:  # its password, if it has one, is in its own address
@@ -52,15 +53,17 @@ def small_environment(settings: ServerSettings, environment: Mapping[str, str] =
     return kept
 
 
-def become_server(read: Callable[[], ServerSettings], folder: Path) -> None:
+def become_server(read: "Callable[[], ServerSettings]", folder: Path) -> None:
     """Replace this process by a server, which keeps its id and imports its modules while a child reads the settings.
     Returns in that child: whatever else it has read ends with it."""
     received, sent = os.pipe()
     if os.fork() == 0:
         os.close(received)
         settings = read()
+        from msgspec.json import encode  # like all that reading takes, not before the server starts
+
         with os.fdopen(sent, "wb") as pipe:
-            pipe.write(msgspec.json.encode((settings, small_environment(settings))))
+            pipe.write(encode((settings, small_environment(settings))))
         return
     os.set_inheritable(received, True)
     program = command_line(_ALONE, str(folder), str(received))

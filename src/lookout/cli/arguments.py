@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 import click
-import msgspec
 from click.core import ParameterSource
 
-from lookout.app.process import WRONG_USE
-from lookout.base.setting_types import is_host_port
-from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
-from lookout.config.server_settings import ServerSettings
-from lookout.config.settings import SEGMENT, Settings
+from lookout.config import CONFIG_VARIABLE, DEFAULT_CONFIG
+
+if TYPE_CHECKING:
+    from lookout.config.server_settings import ServerSettings
+    from lookout.config.settings import Settings
 
 NOT_FINE: Final = 1
+WRONG_USE: Final = 2
 
 C = TypeVar("C", bound=Callable[..., object] | click.Command)
-S = TypeVar("S", Settings, ServerSettings)
+S = TypeVar("S", "Settings", "ServerSettings")
 
 
 def _find_config(context: click.Context, option: click.Parameter, config: Path) -> Path:
@@ -52,6 +52,8 @@ config_option = click.option(
 
 def settings_of(config: Path, read: Callable[[Path], S]) -> S:
     """The settings in a file, or the end of the command with everything that is wrong with it."""
+    from lookout.config.file import ConfigError  # reading takes many modules, and a server starts meanwhile
+
     try:
         return read(config)
     except ConfigError as error:
@@ -60,6 +62,10 @@ def settings_of(config: Path, read: Callable[[Path], S]) -> S:
 
 def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:
     """A protocol's name as a configuration may have it, or the end of the command."""
+    import msgspec
+
+    from lookout.config.settings import SEGMENT, Settings
+
     try:
         msgspec.convert({"protocol": protocol}, Settings)
     except msgspec.ValidationError:
@@ -79,6 +85,8 @@ protocol_option = click.option(
 
 def _check_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
     """An address to listen on, or the end of the command."""
+    from lookout.base.setting_types import is_host_port
+
     if not is_host_port(address):
         fail(f"--listen: {address!r} is not HOST:PORT")
     return address

@@ -19,7 +19,8 @@ from lookout.cli.option_draft import OptionError, build_draft
 from lookout.cli.probe import show_probed
 from lookout.cli.template import read_template
 from lookout.cli.trial import probe_draft
-from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
+from lookout.config import CONFIG_VARIABLE, DEFAULT_CONFIG
+from lookout.config.file import ConfigError
 from lookout.store.kinds import ADDRESS_FORM
 
 _STANDARD_OUTPUT: Final = Path("-")

@@ -1,16 +1,25 @@
 """``lookout serve``."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lookout.app.server_process import become_server
 from lookout.cli.arguments import config_option, settings_of
-from lookout.config.file import read_server_config
+
+if TYPE_CHECKING:
+    from lookout.config.server_settings import ServerSettings
 
 
 @click.command()
 @config_option
 def serve(config: Path) -> None:
     """Answer with what the monitor stored, until stopped."""
-    become_server(lambda: settings_of(config, read_server_config), config.absolute().parent)
+
+    def read() -> "ServerSettings":
+        from lookout.config.file import read_server_config
+
+        return settings_of(config, read_server_config)
+
+    become_server(read, config.absolute().parent)

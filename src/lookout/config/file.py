@@ -18,8 +18,6 @@ from lookout.config.table_reader import TableReader
 from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind
 
-CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # of the environment: names the file where nothing else does
-DEFAULT_CONFIG: Final = "lookout.toml"
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _USED_BY_SERVERS: Final = re.compile(
     r"protocol|(server|log|page)\..+|admin\.(server|hosts)|chains\[\d+\]\.(id|name|test_network)|services\[\d+\]\.(name|title)|store\.read_url"

@@ -164,24 +164,6 @@ class HttpServer:
 class Connection(asyncio.Protocol):
     """Requests of one connection, answered in their order."""
 
-    __slots__ = (
-        "_body",
-        "_discarded",
-        "_heard_at",
-        "_is_busy",
-        "_is_ended",
-        "_is_full",
-        "_is_last",
-        "_moved_at",
-        "_searched",
-        "_server",
-        "_taken",
-        "_transport",
-        "_unread",
-        "_written",
-        "peer",
-    )
-
     def __init__(self, server: HttpServer, caller: Caller) -> None:
         self.peer = Peer(caller)
         self._server = server

@@ -1,4 +1,4 @@
-"""A whole store in one file, which is a SQLite store itself: a backup of either kind of store restores into either."""
+"""A backup: a whole store in one file, which is a SQLite store itself, whichever kind of store it was made of."""
 
 import os
 import secrets
@@ -6,42 +6,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from lookout.store.protocol import Snapshot, StoreError, refuse_newer
-from lookout.store.sqlite import (
-    APPLICATION_ID,
-    BUSY_S,
-    SCHEMA_VERSION,
-    bring_up_to_date,
-    check_whole,
-    put_documents,
-    put_pieces,
-    read_all,
-    store_errors,
-)
-
-
-def read_file(path: Path) -> Snapshot:
-    """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
-    date on the way. StoreError if it is neither, or damaged, or of a newer version."""
-    with store_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
-        if not path.is_file():
-            raise StoreError(f"{path}: there is no such file")
-        # In memory, so that the file is left as it is, and held for as long as copying it takes.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as file:
-            try:
-                file.backup(copy)
-            except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                    raise _not_ours(path) from None
-                raise
-        (application_id,) = copy.execute("PRAGMA application_id").fetchone()
-        (version,) = copy.execute("PRAGMA user_version").fetchone()
-        if application_id != APPLICATION_ID or version < 1:
-            raise _not_ours(path)
-        refuse_newer(path, version, SCHEMA_VERSION)
-        check_whole(copy, path)
-        bring_up_to_date(copy, version)
-        return read_all(copy)
+from lookout.store.protocol import Snapshot, StoreError
+from lookout.store.sqlite import bring_up_to_date, put_documents, put_pieces, store_errors
 
 
 def write_file(snapshot: Snapshot, path: Path) -> int:
@@ -63,10 +29,6 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
         finally:
             beside.unlink(missing_ok=True)
     return len(body)
-
-
-def _not_ours(path: Path) -> StoreError:
-    return StoreError(f"{path}: is neither a backup nor a store of Lookout")
 
 
 def _as_file(snapshot: Snapshot) -> bytes:

@@ -446,7 +446,11 @@ class PostgresReader:
         return rows
 
 
-def read_database(url: str) -> Snapshot:
+def open_reader(url: str, key: str) -> PostgresReader:
+    return PostgresReader(url, key)
+
+
+def read_snapshot(url: str) -> Snapshot:
     """All of one moment, also from a replica and while it is written to: nobody waits for it. StoreError if there is no
     store, or one of a newer version."""
     address = DatabaseAddress.of(url)

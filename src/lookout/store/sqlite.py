@@ -10,9 +10,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from stat import S_ISLNK, S_ISREG
 from typing import Final
 
 from lookout.base.pieces import Pieces
@@ -27,8 +26,8 @@ from lookout.store.protocol import (
     refuse_newer,
 )
 
-APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
-BUSY_S: Final = 5.0
+_APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
+_BUSY_S: Final = 5.0
 _REMEDY: Final = "; use another copy of it, or move it away to begin a new store"
 # A log ahead that grows until the disk is full leaves the file no room to take it in. Both are small, therefore, and
 # still larger than most publications.
@@ -45,7 +44,7 @@ STEPS: Final = (
         name TEXT PRIMARY KEY, body BLOB NOT NULL, etag TEXT NOT NULL, generated_at INTEGER NOT NULL
     ) STRICT;
     CREATE TABLE pieces (name TEXT PRIMARY KEY, piece BLOB NOT NULL) STRICT, WITHOUT ROWID;
-    PRAGMA application_id = {APPLICATION_ID};
+    PRAGMA application_id = {_APPLICATION_ID};
     """,
     """
     CREATE TABLE writer (epoch INTEGER NOT NULL, writes INTEGER NOT NULL) STRICT;
@@ -87,7 +86,7 @@ class SqliteWriter:
         with store_errors(self._path), self._used() as connection, _transaction(connection):
             if _position(connection) != self._at:
                 raise LostStoreError(f"{self._path}: another store was put in its place")
-            return read_all(connection).pieces
+            return _read_all(connection).pieces
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with store_errors(self._path), self._used() as connection:
@@ -202,7 +201,7 @@ class SqliteReader:
             return None
         if self._connection is None or self._opened != there:
             self.close()
-            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False)
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S, check_same_thread=False)
             try:
                 if _version_of(connection, self._path) == 0:
                     connection.close()
@@ -215,7 +214,28 @@ class SqliteReader:
         return self._connection
 
 
-def read_all(connection: sqlite3.Connection) -> Snapshot:
+def open_reader(path: Path, _key: str) -> SqliteReader:
+    return SqliteReader(path)
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
+    date on the way. StoreError if it is neither, or damaged, or of a newer version."""
+    with store_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        if not path.is_file():
+            raise StoreError(f"{path}: there is no such file")
+        # In memory, so that the file is left as it is, and held for as long as copying it takes.
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:
+            file.backup(copy)
+        version = _version_of(copy, path)
+        if version == 0:
+            raise StoreError(f"{path}: is neither a backup nor a store of Lookout")
+        _check_whole(copy, path)
+        bring_up_to_date(copy, version)
+        return _read_all(copy)
+
+
+def _read_all(connection: sqlite3.Connection) -> Snapshot:
     documents = {name: Document(*row) for name, *row in connection.execute("SELECT * FROM documents")}
     return Snapshot(documents, dict(connection.execute("SELECT name, piece FROM pieces")))
 
@@ -239,7 +259,7 @@ def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequen
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
 
 
-def check_whole(connection: sqlite3.Connection, path: Path) -> None:
+def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     """StoreError if anything in the file is broken: going on would build on it, or stumble over it later."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
@@ -292,10 +312,10 @@ def _prepare(path: Path) -> sqlite3.Connection:
         _remove_beside(path, _identities(path))
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     # One thread at a time uses it; which one, the monitor decides.
-    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         version = _version_of(connection, path)
-        check_whole(connection, path)
+        _check_whole(connection, path)
         _keep_a_log_ahead(connection, path)
         bring_up_to_date(connection, version)
         # A write may have failed since the log ahead, which only a write that succeeds makes smaller, left no room.
@@ -326,7 +346,7 @@ def _version_of(connection: sqlite3.Connection, path: Path) -> int:
         (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     finally:
         connection.rollback()
-    if application_id != APPLICATION_ID and (application_id or version or tables):
+    if application_id != _APPLICATION_ID and (application_id or version or tables):
         raise StoreError(f"{path}: a database of another program; choose another file in store.url, or move it away")
     refuse_newer(path, version, SCHEMA_VERSION)
     return int(version)
@@ -338,8 +358,6 @@ def _identity(path: Path) -> FileIdentity:
         found = path.lstat()
     except FileNotFoundError:
         return None
-    if not S_ISREG(found.st_mode) and not S_ISLNK(found.st_mode):  # opening a pipe would wait for its other end
-        raise StoreError(f"{path}: is not a file")
     return found.st_dev, found.st_ino
 
 
