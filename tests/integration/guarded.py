@@ -36,7 +36,7 @@ def a_guarded_server(
     with meanwhile(folder, sys.executable, "-c", PROGRAM, str(stalled_s), str(files)) as process:
         running = RawServer(port, process, folder, admin_port=admin_port)
         wait_until_it_answers(Server(running.host, port), process, folder)
-        until(lambda: '"serving"' in said(folder), "the admin port is open, too")
+        until(lambda: '"admin port"' in said(folder), "the admin port is open, too")
         yield running
 
 

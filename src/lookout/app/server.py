@@ -121,11 +121,11 @@ def serve(
 async def _serve(work: Work, admins: socket.socket | None, admin_address: str) -> None:
     address, workers = format_host_port(*work.listener.getsockname()[:2]), work.settings.server.workers
     async with _answering(work) if workers == 1 else _working(work):
+        log.info("serving", address=address, workers=workers)
         await asyncio.to_thread(import_module, "lookout.app.admin")  # the first answers do not wait for its imports
         from lookout.app.admin import open_server_port
 
         async with open_server_port(admins, admin_address, work.settings.admin, work.counts):
-            log.info("serving", address=address, workers=workers)
             await asyncio.Event().wait()
 
 
