@@ -26,7 +26,6 @@ KEPT_HEADS: Final = 1_024
 _LINGER_S: Final = 1.0  # and up to a second more, until the next tick
 _MOST_DISCARDED: Final = 65_536
 _STOP_S: Final = 5.0
-_NO_FILES_S: Final = 0.2
 _FULL: Final = 262_144  # bytes of answers that wait to be sent, all of which are shared with other connections
 _RESET: Final = Struct("=ii").pack(1, 0)
 # What a connection may have on its way, so that many that are not served or do not read take little of the kernel; and
@@ -74,7 +73,6 @@ class HttpServer:
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._of_network: Counter[bytes] = Counter()
         self._all_closed = asyncio.Event()
-        self._retry: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -82,14 +80,11 @@ class HttpServer:
             self._listener.setsockopt(socket.SOL_SOCKET, buffer, size)
         self._listener.setblocking(False)
         self._tick()
-        self._begin_to_accept()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Answers that were begun have some seconds more."""
         self._loop.remove_reader(self._listener)
-        if self._retry is not None:
-            self._retry.cancel()
         self._listener.close()
         self._all_closed.clear()
         for connection in tuple(self._open):
@@ -117,18 +112,14 @@ class HttpServer:
         if not self._open:
             self._all_closed.set()
 
-    def _begin_to_accept(self) -> None:
-        self._loop.add_reader(self._listener, self._accept)
-
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             try:
                 accepted, address = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError:  # no file is left; asking again at once would take all of a processor
+            except OSError:  # no file is left; asking again before the next tick would take all of a processor
                 self._loop.remove_reader(self._listener)
-                self._retry = self._loop.call_later(_NO_FILES_S, self._begin_to_accept)
                 return
             caller = self._callers.look_up(address[0] if address else "")
             if self._admits(caller):
@@ -153,6 +144,8 @@ class HttpServer:
     def _tick(self) -> None:
         """What is done every second."""
         self.now = time.monotonic()
+        if self._listener.fileno() >= 0:  # also after there was no file left
+            self._loop.add_reader(self._listener, self._accept)
         self.heads.clear()
         for connection in tuple(self._open):
             if connection.is_stalled(self.now, self._limits.stalled_s):

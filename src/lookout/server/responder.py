@@ -9,7 +9,7 @@ from lookout.server.connection import KEPT_HEADS, Connection
 from lookout.server.poller import Poller
 from lookout.server.replies import NO_HOST, NOT_FOUND, REFUSALS, Form, Reply, Resource, too_many_requests
 from lookout.server.request import Callers, Peer, Request, Wire
-from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts, OwnLimiter
+from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts
 
 _OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
 _FILES: Final = "/assets/"  # the page's files alone count each by itself: a single view asks for all of them
@@ -67,7 +67,7 @@ class Responder:
     ) -> None:
         self.poller = poller
         self._callers = callers
-        self._limiter = None if limiter is None else limiter.attach()
+        self._limiter = limiter
         self._counts = counts
         self._clock = clock
         self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
@@ -110,7 +110,7 @@ class Responder:
         wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
         return _Ready(resources, self._route.get(request.path, "other"), reply.http_code, wire)
 
-    def _find_refusal(self, limiter: OwnLimiter, request: Request, peer: Peer) -> Reply | None:
+    def _find_refusal(self, limiter: Limiter, request: Request, peer: Peer) -> Reply | None:
         """What a caller that asks too often gets, None if it does not."""
         counted = request.path if request.path in self._route else self._group(request.path)
         if counted is None:
@@ -118,7 +118,7 @@ class Responder:
         banned_ms = limiter.count_request(self._locate(limiter, counted, request, peer), self._clock.elapsed_ms())
         return too_many_requests(-(-banned_ms // 1000)) if banned_ms else None
 
-    def _locate(self, limiter: OwnLimiter, path: str, request: Request, peer: Peer) -> CallerOnPath:
+    def _locate(self, limiter: Limiter, path: str, request: Request, peer: Peer) -> CallerOnPath:
         caller = peer.caller
         forwarded = request.join("x-forwarded-for") if caller.is_trusted else None
         if forwarded is not None:
