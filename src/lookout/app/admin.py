@@ -44,47 +44,38 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 log = get_logger("admin")
 
 
-def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[None]:
+def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[str]:
     """Answer on the monitor's admin port meanwhile. A path is relative to ``folder``. ListenError if it cannot be
     listened on."""
     address = resolve(settings.monitor, folder)
-    return open_admin_port(listen_for("admin.monitor", address) if address else None, address, settings.hosts, routes)
+    return answer_on(listen_for("admin.monitor", address) if address else None, address, routes, settings.hosts)
 
 
 def open_server_port(
     listener: socket.socket | None, address: str, settings: AdminTable, counts: Counts
-) -> AbstractAsyncContextManager[None]:
+) -> AbstractAsyncContextManager[str]:
     """Answer on the server's admin port meanwhile."""
     registry = process_registry()
     instruments = ServerInstruments(registry, counts, SystemClock())
-    return open_admin_port(listener, address, settings.hosts, AdminRoutes(registry, instruments.readiness))
-
-
-@asynccontextmanager
-async def open_admin_port(
-    listener: socket.socket | None, address: str, hosts: Iterable[str], routes: AdminRoutes
-) -> AsyncIterator[None]:
-    """Answer there meanwhile, unless there is no such port."""
-    if listener is None:
-        yield
-        return
-    async with answer_on(listener, address, routes, hosts) as bound:
-        log.info("admin port", address=bound)
-        yield
+    return answer_on(listener, address, AdminRoutes(registry, instruments.readiness), settings.hosts)
 
 
 @asynccontextmanager
 async def answer_on(
-    listener: socket.socket, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()
+    listener: socket.socket | None, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()
 ) -> AsyncIterator[str]:
-    """Answer there meanwhile. Gives the address with its port. ``hosts`` are the names that the port may be asked by,
-    besides its own."""
+    """Answer there meanwhile, unless there is no such port; gives the address with its port. The port may be asked by
+    its own names and by ``hosts``."""
+    if listener is None:
+        yield ""
+        return
     if is_unix(address):  # no page in a browser gets there
         names, bound = None, address
     else:
         names = frozenset(host.lower() for host in (*hosts, host_and_port(address)[0], socket.gethostname()))
         bound = format_host_port(*listener.getsockname()[:2])
     async with HttpServer(listener, _AdminPort(routes, names), _LIMITS, Callers(())):
+        log.info("admin port", address=bound)
         try:
             yield bound
         finally:

@@ -69,11 +69,11 @@ def serve_beside_monitor() -> NoReturn:
 
 
 def serve_alone() -> NoReturn:
-    """Serve as ``lookout serve``. The second argument is the pipe into which a child writes the settings; what is wrong
-    with them the child has said."""
+    """Serve as ``lookout serve``. The second argument is the pipe into which a child, the third, writes the settings;
+    what is wrong with them the child has said."""
     with os.fdopen(int(sys.argv[2]), "rb") as pipe:
         received = pipe.read()
-    _, status = os.wait()
+    _, status = os.waitpid(int(sys.argv[3]), 0)
     if not received:
         raise SystemExit(os.waitstatus_to_exitcode(status))
     settings, environment = msgspec.json.decode(received, type=tuple[ServerSettings, dict[str, str]])

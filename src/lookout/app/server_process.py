@@ -57,7 +57,8 @@ def become_server(read: "Callable[[], ServerSettings]", folder: Path) -> None:
     """Replace this process by a server, which keeps its id and imports its modules while a child reads the settings.
     Returns in that child: whatever else it has read ends with it."""
     received, sent = os.pipe()
-    if os.fork() == 0:
+    reading = os.fork()
+    if reading == 0:
         os.close(received)
         settings = read()
         from msgspec.json import encode  # like all that reading takes, not before the server starts
@@ -66,5 +67,5 @@ def become_server(read: "Callable[[], ServerSettings]", folder: Path) -> None:
             pipe.write(encode((settings, small_environment(settings))))
         return
     os.set_inheritable(received, True)
-    program = command_line(_ALONE, str(folder), str(received))
+    program = command_line(_ALONE, str(folder), str(received), str(reading))
     os.execve(program[0], program, pick_ordinary(os.environ))  # noqa: S606  our own program

@@ -260,7 +260,7 @@ class Connection(asyncio.Protocol):
         """Send what was begun, and close. An answer that is being made ends the connection itself."""
         if self._is_last or (self._is_busy and self._body is None):
             return
-        if self._transport is None:
+        if self._transport is None or self._transport.is_closing():
             self._is_last = True
         else:
             self._end()
@@ -291,7 +291,7 @@ class Connection(asyncio.Protocol):
                 return
             if request is None:
                 if self._is_ended:
-                    self.finish()
+                    self._end()
                 else:
                     self._transport.resume_reading()
                 return

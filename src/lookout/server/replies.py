@@ -159,16 +159,9 @@ NO_LIVE: Final = _missing("the liveness report", LIVE_RETRY_S)
 NO_HISTORY: Final = _missing("the liveness history", HISTORY_RETRY_S)
 
 
-class _Content(NamedTuple):
-    """A body as it is sent, and its ETag."""
-
-    body: bytes
-    etag: str
-
-
 def endpoint(document: Document, caching: str, packed: Document | None = None) -> Resource:
     """The replies of an endpoint while this is its document, ``packed`` the same as gzip."""
-    forms = [_Content(form.body, form.etag) for form in (document, packed) if form is not None]
+    forms = [(form.body, form.etag) for form in (document, packed) if form is not None]
     return _found(JSON, forms, (("cache-control", caching), *CORS))
 
 
@@ -178,23 +171,22 @@ def convenience_resource(
     """A route of the operator's own: a convenience, no part of the API."""
     packed = compress(body)
     bodies = (body, packed) if len(packed) < len(body) else (body,)
-    forms = [_Content(form, etag(form)) for form in bodies]
-    return _found(content_type, forms, (("cache-control", caching), *CORS, *headers))
+    return _found(content_type, [(form, etag(form)) for form in bodies], (("cache-control", caching), *CORS, *headers))
 
 
-def _found(content_type: str, forms: Sequence[_Content], headers: Headers) -> Resource:
-    """What is there, plain and, if there are two forms of it, as gzip. ``x-lookout-etags`` is for a cache in front,
-    which can then answer If-None-Match for either form, whichever of them it has."""
-    headers = (*headers, ("x-lookout-etags", ", ".join(form.etag for form in forms)))
+def _found(content_type: str, forms: Sequence[tuple[bytes, str]], headers: Headers) -> Resource:
+    """What is there, in one or two forms, each a body and its ETag. ``x-lookout-etags`` is for a cache in front, which
+    can then answer If-None-Match for either form, whichever of them it has."""
+    headers = (*headers, ("x-lookout-etags", ", ".join(tag for _, tag in forms)))
     kind = ("content-type", content_type)
     plain, *packed = forms
-    gzip = _form((kind, ("content-encoding", "gzip")), packed[0], headers) if packed else None
-    return Resource(_form((kind,), plain, headers), PREFLIGHT, NOT_ALLOWED, gzip)
+    gzip = _form((kind, ("content-encoding", "gzip")), *packed[0], headers) if packed else None
+    return Resource(_form((kind,), *plain, headers), PREFLIGHT, NOT_ALLOWED, gzip)
 
 
-def _form(kind: Headers, content: _Content, headers: Headers) -> Form:
-    validators: Headers = (("etag", content.etag), _VARY, *headers)
-    return Form(make_reply(200, (*kind, *validators), content.body), content.etag, make_reply(304, validators))
+def _form(kind: Headers, body: bytes, tag: str, headers: Headers) -> Form:
+    validators: Headers = (("etag", tag), _VARY, *headers)
+    return Form(make_reply(200, (*kind, *validators), body), tag, make_reply(304, validators))
 
 
 def make_timed_replies(made: FeedFiles) -> TimedReplies:

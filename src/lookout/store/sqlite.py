@@ -71,15 +71,14 @@ class SqliteWriter:
 
     def open(self) -> None:
         """Become the writer; StoreBusyError if another one is."""
-        with store_errors(self._path):
-            self._lock = _take_lock(self._path)
-            try:
-                with self._used() as connection, _transaction(connection):
-                    self._at = _position(connection).begin_epoch()
-                    _put_position(connection, self._at)
-            except BaseException:
-                self.close()
-                raise
+        self._lock = _take_lock(self._path)
+        try:
+            with store_errors(self._path), self._used() as connection, _transaction(connection):
+                self._at = _position(connection).begin_epoch()
+                _put_position(connection, self._at)
+        except BaseException:
+            self.close()
+            raise
 
     def load(self) -> dict[str, bytes]:
         """LostStoreError if the file was replaced since it was opened or written to."""
