@@ -127,7 +127,7 @@ def test_a_store_is_lost_and_another_one_begun_when_its_file(
     [
         pytest.param(another_programs, "of another program; .* or move it away", id="another program's database"),
         pytest.param(no_database, "is damaged .* or move it away to begin a new store", id="no database"),
-        pytest.param(a_folder, "is not a file", id="a folder"),
+        pytest.param(a_folder, "unable to open database file", id="a folder"),
     ],
 )
 def test_what_is_not_a_store_is_left_alone_in_its_place(
