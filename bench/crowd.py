@@ -16,7 +16,7 @@ from bench.figures import Figure
 from bench.processes import a_folder, children, cpu_by_process
 from bench.serve import GZIP, HISTORY, LIVE, a_server, fill_a_store, first_answer
 from lookout.app.process import allow_many_connections, run
-from lookout.app.sockets import a_free_port
+from lookout.base.sockets import a_free_port
 
 READERS = 10_000
 ORIGINS = 50

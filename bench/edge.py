@@ -23,7 +23,7 @@ from bench.serve import (
     first_answer,
     measure_rates,
 )
-from lookout.app.sockets import a_free_port
+from lookout.base.sockets import a_free_port
 from tests.integration.edged import VARNISHD, VSTHROTTLE
 
 QUESTIONS = (

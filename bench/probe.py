@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.figures import Figure
 from bench.processes import a_folder, an_upstream, cpu_s, program
 from lookout.app.process import run
-from lookout.app.sockets import a_free_port
+from lookout.base.sockets import a_free_port
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
 

@@ -13,7 +13,7 @@ from bench.databases import a_postgres
 from bench.figures import Figure, percentile, spread
 from bench.processes import a_folder, a_process, an_upstream
 from bench.watch import MONITOR, Delays, a_config, from_server, observe
-from lookout.app.sockets import a_free_port
+from lookout.base.sockets import a_free_port
 from tests.leases import NotHereError
 
 CHAINS = 5

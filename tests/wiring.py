@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
-from lookout.base.threads import Caller, DaemonThread
+from lookout.base.concurrency import Caller, DaemonThread
 from lookout.config.settings import Settings
 from lookout.core.completeness.tasks import Rules
 from lookout.core.ledger import Ledger

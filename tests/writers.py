@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from lookout.store.postgres.writer import open_writer
+from lookout.store.postgres import open_writer
 from tests.postgres import Postgres
 
 _RECORD: Final = """

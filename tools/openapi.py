@@ -13,7 +13,6 @@ from lookout.public.badges import Shield
 from lookout.public.feeds import BADGE, FEED, JSON, STATUS, SUMMARY
 from lookout.public.page.assets import EMBED_PATH
 from lookout.public.summary import StatusReport, Summary
-from lookout.server.own_routes import build_embed_route
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -32,6 +31,7 @@ from lookout.server.replies import (
     make_timed_replies,
     too_many_requests,
 )
+from lookout.server.site import build_embed_route
 from tools.examples import build_feeds_example, build_history_example, build_live_example
 
 Json = dict[str, Any]

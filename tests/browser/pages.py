@@ -15,7 +15,7 @@ from lookout.base.instants import format_instant, format_second, parse_instant
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.public.about import PATH
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.builders import DAY, MINUTE, SECOND
 from tests.integration.served import LIVE, Server
 from tests.stores import once_free

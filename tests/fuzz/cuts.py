@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final
 
-from lookout.server.callers import Callers
 from lookout.server.connection import Connection, HttpServer, Limits
+from lookout.server.request import Callers
 from lookout.server.responder import Responder
 from lookout.server.shared import Counts
 from tests.fuzz.fuzzer import Judge, Kind, Verdict, read_kept
@@ -111,8 +111,9 @@ def _judging() -> Iterator[Judge]:
     clock, store = SetClock(), FakeReader()
     store.publish("live", b"live")
     store.publish("history", b"history")
-    responder = Responder(a_poller(store, clock), Callers(()), None, Counts(1).attach(), clock)
-    responder.look()
+    poller = a_poller(store, clock)
+    poller.poll()
+    responder = Responder(poller, Callers(()), None, Counts(1).attach(), clock)
     with asyncio.Runner() as runner, socket.socket() as nobody:
         server = HttpServer(nobody, responder, Limits(1), Callers(()))
         yield Judge(lambda cases: [runner.run(_judge(server, case)) for case in cases])

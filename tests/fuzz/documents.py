@@ -18,9 +18,9 @@ from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag, paths
 from lookout.documents.reports import history_document, live_document
 from lookout.server.poller import Poller
+from lookout.server.replies import Site
 from lookout.server.responder import respond
-from lookout.server.site import Site
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.fuzz.fuzzer import Judge, Kind, Verdict, catch_errors, judge_in_a_folder
 from tests.integration.served import a_ledger
 from tests.simulation.silence import without_logs
@@ -51,19 +51,19 @@ def judge_case(folder: Path, case: bytes) -> Verdict:
     path.write_bytes(good_store())
     with closing(SqliteReader(path)) as reader, closing(SqliteReader(path)) as late:
         poller = _poller(reader)
-        poller.look()
+        poller.poll()
         if "flips" in rows:
             return _judge_flips(poller, path, rows["flips"])
         _put(path, stored)
-        poller.look()
+        poller.poll()
         started = _poller(late)
-        started.look()
+        started.poll()
         problem = _problem(poller, started, stored, good)
         _put(path, {name: (each.body, each.etag, each.generated_at) for name, each in good.items()})
-        poller.look()
+        poller.poll()
         if not problem and (_body(poller, _LIVE), _body(poller, _HISTORY)) != (good["live"].body, good["history"].body):
             problem = "the good documents were not taken over again"
-        return Verdict(f"{started.generated_at is None} {poller.store_errors} {sorted(stored)}", problem)
+        return Verdict(f"{started.state.generated_at is None} {poller.state.store_errors} {sorted(stored)}", problem)
 
 
 def _problem(
@@ -72,7 +72,7 @@ def _problem(
     stored: dict[str, tuple[Any, ...]],
     good: Mapping[DocumentName, Document],
 ) -> str:
-    is_reported = poller.store_errors > 0 and started.store_errors > 0
+    is_reported = poller.state.store_errors > 0 and started.state.store_errors > 0
     for name, path in zip(good, (_LIVE, _HISTORY), strict=True):
         damaged = name in stored and not is_good(*stored[name])
         served, late = respond(poller.resources, "GET", path, None), respond(started.resources, "GET", path, None)
@@ -134,10 +134,10 @@ def _judge_flips(poller: Poller, path: Path, flips: list[int]) -> Verdict:
         damaged[bit // 8 % len(damaged)] ^= 1 << bit % 8
     path.unlink()
     path.write_bytes(damaged)
-    poller.look()
+    poller.poll()
     with closing(SqliteReader(path)) as reader:
         started = _poller(reader)
-        started.look()
+        started.poll()
         found = [_body(server, each) for server in (poller, started) for each in (_LIVE, _HISTORY)]
         codes = [respond(started.resources, "GET", each, None).http_code for each in (_LIVE, _HISTORY)]
     good = _good_documents()

@@ -15,8 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from lookout.app.sockets import a_free_port
 from lookout.base.instants import parse_instant
+from lookout.base.sockets import a_free_port
 from tests.commands import a_command
 from tests.fuzz.fuzzer import Judge, Kind, Verdict
 from tests.integration.exhausted import Closing, dripping, leaving, limit

@@ -13,8 +13,8 @@ from queue import Queue
 import uvloop
 
 from lookout.app.admin import answer_on
-from lookout.app.sockets import open_listener
 from lookout.base.admin_port import AdminRoutes, Readiness
+from lookout.base.sockets import open_listener
 from tests.commands import said
 from tests.wait import until_async
 

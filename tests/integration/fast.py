@@ -23,7 +23,7 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
 from lookout.protocols.lists import CompleteTable
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.stores import once_free
 from tests.wait import until_async
 from tests.wiring import Wiring

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.commands import meanwhile
+from tests.commands import meanwhile, said
 from tests.integration.raw import RawServer
 from tests.integration.served import Server, a_free_port, wait_until_it_answers, write_config
+from tests.wait import until
 
 PROGRAM: Final = """\
 import resource, signal, sys
@@ -35,6 +36,7 @@ def a_guarded_server(
     with meanwhile(folder, sys.executable, "-c", PROGRAM, str(stalled_s), str(files)) as process:
         running = RawServer(port, process, folder, admin_port=admin_port)
         wait_until_it_answers(Server(running.host, port), process, folder)
+        until(lambda: '"admin port"' in said(folder), "the admin port is open, too")
         yield running
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.builders import NOON
 from tests.commands import a_command, said
 from tests.integration.metrics import Samples, samples_in

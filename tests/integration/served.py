@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from lookout.app.sockets import a_free_port as a_free_port
 from lookout.base.pieces import Pieces
+from lookout.base.sockets import a_free_port as a_free_port
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Failed, Members, Observation, Peers
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
 from lookout.state.log import Started
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.commands import a_command, said
 from tests.stores import once_free

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.app.sockets import ListenError
 from lookout.base.admin_port import AdminReply, AdminRoutes, json_reply
+from lookout.base.sockets import ListenError
 from lookout.base.url import host_and_port
 from tests.commands import a_command, lookout, said
 from tests.integration.admin import always, ask, open_port, received

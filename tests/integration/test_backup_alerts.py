@@ -21,8 +21,7 @@ from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
-from lookout.store.backup import read_file
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer, read_snapshot
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.integration.planted import a_fresh_ledger
 from tests.unit.server.fakes import SetClock
@@ -116,7 +115,7 @@ def test_a_restored_older_backup_leaves_no_alert_without_its_end(
     first.publish(NOON + HOUR, *after)
     harm(folder)
     restore(settings, folder, folder / "out.db", force=True)
-    assert decode_state(read_file(folder / "lookout.db").pieces) is not None  # under a seal that holds
+    assert decode_state(read_snapshot(folder / "lookout.db").pieces) is not None  # under a seal that holds
     assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == expected
     assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
 
@@ -167,4 +166,4 @@ def test_where_nobody_is_alerted_a_restored_store_is_what_the_backup_is(tmp_path
     back_up(settings, folder, folder / "out.db")
     gone(folder)
     restore(settings, folder, folder / "out.db", force=False)
-    assert read_file(folder / "lookout.db") == read_file(folder / "out.db")
+    assert read_snapshot(folder / "lookout.db") == read_snapshot(folder / "out.db")

@@ -22,7 +22,7 @@ from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable, ServerTable
 from lookout.state.codec import decode_state
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.commands import LOOKOUT, a_command, living, lookout
 from tests.integration.fast import World, a_world
 from tests.integration.served import HISTORY, LIVE, a_free_port
@@ -89,7 +89,7 @@ async def wait_for_end(process: "subprocess.Popen[bytes]", within_s: float) -> i
 
 def servers_of(process: "subprocess.Popen[bytes]") -> list[int]:
     """The processes that ``run`` started to serve."""
-    return [pid for pid, command in living(process.pid).items() if "lookout.app.server_main" in command]
+    return [pid for pid, command in living(process.pid).items() if "lookout.app.server import" in command]
 
 
 async def test_run_serves_every_row_also_with_a_configuration_from_a_pipe_in_a_folder_of_strangers(

@@ -127,6 +127,19 @@ def test_who_reads_slowly_but_reads_gets_all_of_it(impatient: RawServer) -> None
 
 
 @pytest.mark.clause("A16")
+def test_empty_lines_begin_no_request_and_keep_no_connection_open(impatient: RawServer) -> None:
+    with impatient.connect() as idle:
+        began = time.monotonic()
+        with suppress(ConnectionError):
+            while is_open(idle) and time.monotonic() - began < 10 * STALLED_S:
+                idle.setblocking(True)
+                for part in (b"\r", b"\n"):
+                    idle.sendall(part)
+                    time.sleep(STALLED_S / 5)
+        assert time.monotonic() - began < 2 * STALLED_S + 2
+
+
+@pytest.mark.clause("A16")
 def test_who_closes_the_writing_half_is_answered(impatient: RawServer) -> None:
     for asked in (1, 40):
         with impatient.connect() as half:

@@ -19,8 +19,7 @@ from lookout.cli import main
 from lookout.documents.reports import documents_of
 from lookout.edge.varnish import parameters
 from lookout.state.differ import all_pieces
-from lookout.store.backup import read_file
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer, read_snapshot
 from tests.builders import NOON
 from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish
@@ -234,7 +233,7 @@ def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_p
     assert (ran.returncode, ran.stderr) == (0, "")
     made = [path for path in backups.iterdir() if path not in (*old, *mine, ahead)]
     assert len(made) == 1
-    assert read_file(made[0]).documents["live"].generated_at == NOON
+    assert read_snapshot(made[0]).documents["live"].generated_at == NOON
     assert sorted(path for path in backups.iterdir() if path not in mine) == [*old[-(int(keep) - 1) :], *made]
     assert all(path.exists() for path in mine)
 

@@ -10,9 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from lookout.app.sockets import is_conflict
 from tests.commands import LOOKOUT, lookout, lookout_here
-from tests.integration.served import a_free_port, has_ipv6
+from tests.integration.served import a_free_port
 
 TIME_S: Final = 60
 
@@ -154,23 +153,6 @@ def test_run_refuses_one_address_for_two_ports_before_it_starts(
     ran = lookout(tmp_path, "run", "-c", "lookout.toml")
     assert (ran.returncode, ran.stderr) == (2, f"lookout: {complaint}: lookout run listens on both\n")
     assert [path.name for path in tmp_path.iterdir()] == ["lookout.toml"]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param("127.0.0.1", "localhost", id="a name and its address"),
-        pytest.param("127.0.0.1", "0.0.0.0", id="an address and all of them"),  # noqa: S104
-        pytest.param("[::]", "127.0.0.1", id="all of both families and an IPv4 address"),
-        pytest.param("127.0.0.1", "[::]", id="an IPv4 address and all of both families"),
-        pytest.param("LOCALHOST", "localhost", id="a name in two cases"),
-    ],
-)
-def test_one_address_is_known_however_it_is_written(one: str, other: str) -> None:
-    if "[::]" in (one, other) and not has_ipv6():
-        pytest.skip("this machine has no IPv6")
-    port = a_free_port()
-    assert is_conflict(f"{one}:{port}", f"{other}:{port}")
 
 
 def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:

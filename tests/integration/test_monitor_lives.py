@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 
 from lookout.app.log import configure_log
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
+from lookout.base.logger import get_logger, set_sink
 from lookout.config.file import read_config
 from lookout.config.tables import LogTable
 from lookout.core.ledger import Ledger, State
@@ -29,7 +29,7 @@ from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import INDEXER, MESSAGING, NOON, a_plan
 from tests.commands import SAID, TIME_S, a_command, lookout, meanwhile, said
 from tests.integration.fast import World, a_config, a_world, watched
@@ -176,14 +176,15 @@ async def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monito
 
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_a_traceback_shows_no_local_variables(form: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    before = set_sink(lambda _: None)
     configure_log(LogTable(format=form))
     planted = "zebra-in-the-" + "cellar"
     try:
         _ = len(planted) / 0
     except ZeroDivisionError:
-        structlog.get_logger().exception("a bug")
+        get_logger("test").exception("a bug")
     finally:
-        structlog.reset_defaults()
+        set_sink(before)
     output = capfd.readouterr().err
     assert "ZeroDivisionError" in output
     assert planted not in output

@@ -20,7 +20,7 @@ from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import open_session
 from lookout.state.log import Started
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import NOON
 from tests.commands import LOOKOUT, a_command, lookout
 from tests.integration.authority import Authority
@@ -124,7 +124,7 @@ def test_a_link_that_somebody_put_beside_the_store_leads_nowhere(
 
 def test_a_link_in_the_place_of_the_lock_is_told_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "lookout.db-lock").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(StoreError, match=r"lookout\.db-lock: is a link; remove it"):
+    with pytest.raises(StoreError, match=r"lookout\.db-lock: Too many levels of symbolic links"):
         open_writer(tmp_path / "lookout.db")
     assert not (tmp_path / "nowhere").exists()
 

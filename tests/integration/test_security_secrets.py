@@ -157,7 +157,7 @@ async def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret
         shown += all_stored(tmp_path)
     assert "an endpoint fails" in said(tmp_path)  # the log of every detail was on
     assert "Traceback" not in said(tmp_path)
-    assert "lookout.app.server_main" in shown
+    assert "lookout.app.server import" in shown
     assert "not_understood" in (tmp_path / "seen.jsonl").read_text()
     check_silent(shown)
     for place in (*VARIABLES.values(), f"{CANARY}-written"):  # all but the unused one, and names in Basic

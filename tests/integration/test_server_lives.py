@@ -205,6 +205,17 @@ def test_the_end_waits_for_answers_that_were_begun_but_not_for_ever(tmp_path: Pa
     assert end == [("requests that were not finished were cut off", "info"), ("stopped", "info")]
 
 
+def test_the_end_resets_no_connection_whose_requests_were_not_all_read(tmp_path: Path) -> None:
+    store(tmp_path, live=b'{"live":1}', history=LARGE)
+    with a_raw_server(tmp_path) as server, server.connect() as pipelining:
+        pipelining.sendall(a_request("GET", HISTORY, close=False) * 400)
+        assert pipelining.recv(10) == b"HTTP/1.1 2"
+        server.process.send_signal(signal.SIGTERM)
+        answers = b"".join(iter(lambda: pipelining.recv(65_536), b""))  # a reset would be an error
+        assert answers.endswith(LARGE)
+        assert server.process.wait(STOP_WITHIN_S) == 0
+
+
 def test_workers_whose_parent_was_killed_end_although_somebody_is_connected(tmp_path: Path) -> None:
     with (
         a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server,

@@ -7,7 +7,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from lookout.app.monitor import writer_of
 from lookout.base.pieces import Pieces
@@ -16,11 +15,12 @@ from lookout.core.ledger import State
 from lookout.documents.document import Document
 from lookout.state.codec import decode_state
 from lookout.store.protocol import StoreError, Writer
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.commands import TIME_S, a_command, said
 from tests.integration.fast import a_config, a_world
 from tests.integration.small_disks import a_small_disk, fill
 from tests.leases import or_skipped
+from tests.logs import capture_logs
 from tests.wait import until_async
 
 CANNOT_BE_USED = "the store cannot be used; trying again every second"

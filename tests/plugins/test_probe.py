@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from structlog.testing import capture_logs
 
 from lookout.core.model import Blocks, Check, Failed, Found, Members, Nothing
 from lookout.protocols.api import AccessTable, KindTable, ProbeFailed, Protocol, Request
@@ -16,6 +15,7 @@ from lookout.protocols.plugins import PluginProtocol, load_protocol, make_reques
 from lookout.protocols.source import observe
 from tests.builders import NOON
 from tests.contract.protocols.upstreams import answering
+from tests.logs import capture_logs
 from tests.plugins.packages import install
 
 SECRET: Final = "hunter2-hunter2"  # noqa: S105  what must not show

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from lookout.alerts.event import AlertPolicy
 from lookout.alerts.outbox import Attempt
+from lookout.base.concurrency import Caller
 from lookout.base.pieces import Pieces
-from lookout.base.threads import Caller
 from lookout.core.heads import Reading
 from lookout.core.history import HistoryView
 from lookout.core.ledger import State
@@ -20,8 +20,7 @@ from lookout.documents.document import Document, DocumentName, PlainName
 from lookout.monitor.alerts import NO_CAUSES, Alerts
 from lookout.monitor.journal import Journal, Step, Timeline
 from lookout.monitor.publisher import Publisher
-from lookout.server.forms import Forms
-from lookout.server.mirror import Mirror, MirrorEvent, Read, ReadFailed
+from lookout.server.mirror import Forms, Mirror, MirrorEvent, Read, ReadFailed
 from lookout.server.poller import Poller
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.simulation.worlds.observed_parts import ObservedLedger

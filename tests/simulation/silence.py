@@ -3,19 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import structlog
+from lookout.base.logger import set_sink
 
 
 @contextmanager
 def without_logs() -> Iterator[None]:
     """The log would be most of what a simulated world costs, and hide what the campaign prints."""
-    before = structlog.get_config()
-    structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
+    before = set_sink(lambda _: None)
     try:
         yield
     finally:
-        structlog.configure(**before)
-
-
-def _drop(_logger: object, _method: str, _event: object) -> str:
-    raise structlog.DropEvent
+        set_sink(before)

@@ -6,7 +6,7 @@ from pathlib import Path
 from lookout.app.demo import build_demo_store
 from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
 from lookout.demo.sim.world import launch_world
-from lookout.store.sqlite.writer import SqliteReader
+from lookout.store.sqlite import SqliteReader
 from tests.builders import NOON
 
 

@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.base.pieces import Pieces
-from lookout.store.postgres import writer as postgres
+from lookout.store import postgres
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.system.crashes import monitor_points, postgres_points, sqlite_points, torn
 from tests.system.crashes.kinds import Attempt, LeftOut, try_points
 from tests.system.crashes.planted import InTwoTransactions, Unsealed

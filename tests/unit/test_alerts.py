@@ -10,14 +10,13 @@ from functools import partial
 import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.alerts.event import AlertEvent, AlertPolicy, Cause
 from lookout.alerts.messages import Message
 from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.sender import NotAcceptedError, Sender
+from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.pieces import StateError
-from lookout.base.threads import Caller, DaemonThread
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Metrics, Row, Status
@@ -25,6 +24,7 @@ from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.state.codec import mark_restored
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.logs import capture_logs
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 

@@ -6,7 +6,6 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from lookout.core.causes import describe_cause
 from lookout.core.completeness.coverage import gaps_of
@@ -21,6 +20,7 @@ from lookout.state.codec import decode_coverages
 from lookout.state.log import Compared
 from tests.builders import NOON
 from tests.compared import a_compared_config
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Record
 from tests.unit.simulated_upstreams import BASE, Life, Stored, live, settings_of
 

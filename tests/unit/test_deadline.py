@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lookout.base.deadline import ends_within
+from lookout.base.concurrency import ends_within
 
 
 async def test_work_that_ends_in_time_has_ended_and_what_it_raises_is_raised() -> None:

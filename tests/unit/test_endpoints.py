@@ -5,7 +5,6 @@ from typing import Final
 import pytest
 from msgspec import UNSET
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.core.model import Blocks, Check, Found, Peers
 from lookout.monitor.board import Board, Entry
@@ -13,6 +12,7 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from tests.builders import INDEXER, MESSAGING, a_plan
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, Happening, Read, lived, reloading
 from tests.unit.server.fakes import SetClock
 

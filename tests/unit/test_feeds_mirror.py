@@ -37,7 +37,7 @@ class Followed:
     def tick(self, *, wall: bool = True) -> None:
         self.clock.elapsed += TICK
         self.clock.wall += TICK if wall else 0
-        self.poller.look()
+        self.poller.poll()
         self.poller.check_time()
 
     def pass_by(self, duration_ms: int) -> None:
@@ -90,7 +90,7 @@ def test_a_note_begins_and_ends_by_the_clock_though_nothing_is_published_any_mor
 def test_the_first_report_is_there_as_soon_as_it_was_looked_at() -> None:
     followed = Followed()
     followed.store.put("live", a_report(*all_current()))
-    followed.poller.look()
+    followed.poller.poll()
     assert followed.message() == "current"
 
 
@@ -209,10 +209,10 @@ def test_after_a_bug_nothing_is_known_and_no_document_is_kept_back() -> None:
 
     poller = a_poller(store, clock, feeds=feeds)
     store.put("live", a_report(*all_current()))
-    poller.look()
+    poller.poll()
     assert b"unknown" not in respond(poller.resources, "GET", "/badge.svg", None).body
     store.put("live", b"live 2")
-    poller.look()
+    poller.poll()
     with pytest.raises(RuntimeError, match="a bug"):
         poller.check_time()
     assert respond(poller.resources, "GET", poller.site.paths[0], None).body == b"live 2"

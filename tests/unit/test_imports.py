@@ -10,13 +10,12 @@ import pytest
     ("module", "unneeded"),
     [
         pytest.param("lookout_reader", "urllib.request", id="the reader's rules need no network"),
-        pytest.param("lookout.app.server_main", "lookout_reader.poller", id="a server polls nobody"),
+        pytest.param("lookout.app.server", "lookout_reader.poller", id="a server polls nobody"),
         pytest.param("lookout.cli.commands", "aiohttp", id="who judges a configuration asks nobody"),
         pytest.param("lookout.cli.commands", "asyncio", id="a server reads its configuration without an event loop"),
-        pytest.param("lookout.cli.commands", "structlog", id="and without a log"),
-        pytest.param("lookout.app.server_main", "cryptography", id="a server checks no signatures"),
-        pytest.param("lookout.app.server_main", "rich", id="a server draws nothing"),
-        pytest.param("lookout.app.server_main", "prometheus_client", id="the first answer waits for no metrics"),
+        pytest.param("lookout.app.server", "cryptography", id="a server checks no signatures"),
+        pytest.param("lookout.app.server", "rich", id="a server draws nothing"),
+        pytest.param("lookout.app.server", "prometheus_client", id="the first answer waits for no metrics"),
         pytest.param("lookout.app.monitor", "rich", id="nor does a monitor"),
     ],
 )

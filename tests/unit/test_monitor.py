@@ -10,7 +10,6 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
@@ -27,6 +26,7 @@ from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publisher import Publisher
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NO_ALERTS, PPOI, a_plan
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, InLine, KeptInMemory, lived, running
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async

@@ -17,7 +17,6 @@ from lookout.documents.document import paths, with_compressed
 from lookout.documents.reports import build_schemas
 from lookout.public.feeds import make_feed_files
 from lookout.public.page.assets import encode_badge
-from lookout.server.own_routes import build_description_routes, build_embed_route
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -31,6 +30,7 @@ from lookout.server.replies import (
     too_many_requests,
 )
 from lookout.server.responder import respond
+from lookout.server.site import build_description_routes, build_embed_route
 from tests.descriptions import a_description
 from tools.examples import build_feeds_example, build_history_example, build_live_example
 from tools.openapi import describe_api

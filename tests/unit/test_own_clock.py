@@ -5,7 +5,6 @@ from email.utils import formatdate
 from typing import cast
 
 import pytest
-from structlog.testing import capture_logs
 
 from lookout.core.heads import Reading
 from lookout.core.model import Failed, Members, Peers
@@ -14,6 +13,7 @@ from lookout.monitor.monitor import Succession
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from tests.builders import BROADCASTERS, DAY, HOUR, MESSAGING, MINUTE, SECOND, a_plan
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, FastClock, FastLoop, Read, Record, lived, setting
 from tests.unit.test_own_faults import last_row, observed
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.config.tables import PingTable
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
@@ -18,6 +17,7 @@ from lookout.protocols.client.session import open_session
 from lookout.state.log import HeadRead
 from tests.builders import INDEXER, LAUNCH, MESSAGING, NOON, a_plan
 from tests.contract.protocols.upstreams import answering
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, Read, Record, lived, running
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.app.front import build_site
 from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
 from lookout.public.about import Description, ServiceDescription
@@ -17,6 +16,7 @@ from lookout.public.feeds import FEED
 from lookout.public.page import html
 from lookout.public.page.assets import LANGUAGES, load_assets, read_catalogue
 from lookout.server.poller import Poller
+from lookout.server.site import build_site
 from lookout_reader.words import NOTES
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 from tests.descriptions import LAUNCH, a_description
@@ -228,7 +228,7 @@ def test_after_the_monitor_died_no_row_is_well_though_the_store_stays_as_it_is()
     def ask_after(passed_ms: int) -> str:
         clock.elapsed += passed_ms
         clock.wall += passed_ms
-        poller.look()
+        poller.poll()
         poller.check_time()
         return poller.resources["/"].plain.found.body.decode()
 

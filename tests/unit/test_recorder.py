@@ -8,13 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from lookout.config.tables import MonitorTable
 from lookout.monitor.recorder import LogFile, Record, Recorder, RecordTakenError
 from lookout.replay.replay import read_log
 from lookout.state.log import BadLine, Event, Started, Stopped, format_event
 from tests.builders import NOON
+from tests.logs import capture_logs
 from tests.wait import until
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness
@@ -47,6 +46,7 @@ from lookout.protocols.tables import KindTable, SourceTable
 from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import NOON
 from tests.integration.admin import open_port
+from tests.logs import capture_logs
 
 CHAINS = (
     ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),

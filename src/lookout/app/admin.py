@@ -3,36 +3,36 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import disable_created_metrics
+from prometheus_client import CollectorRegistry, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-from lookout.app.sockets import listen_for
 from lookout.base.admin_port import (
     CHANGE_HEADER,
     CONFIG_HEADER,
     RELOAD_HEADER,
     AdminReply,
     AdminRoutes,
+    Readiness,
     answer_request,
     error_reply,
     may_be_asked_by,
     process_registry,
     refuse_method,
 )
-from lookout.base.clock import SystemClock
+from lookout.base.clock import Clock, SystemClock
+from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
-from lookout.base.threads import DaemonThread
-from lookout.base.unix_socket import is_unix, path_of, resolve
+from lookout.base.sockets import is_unix, listen_for, path_of, resolve
 from lookout.base.url import format_host_port, host_and_port
 from lookout.config.tables import AdminTable
-from lookout.server.callers import Callers
 from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.metrics import ServerInstruments
-from lookout.server.request import Request
+from lookout.server.request import Callers, Request, Wire
 from lookout.server.shared import Closed, Counts
 
 _LIMITS: Final = Limits(connections=16, stalled_s=5.0)
@@ -44,47 +44,38 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 log = get_logger("admin")
 
 
-def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[None]:
+def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[str]:
     """Answer on the monitor's admin port meanwhile. A path is relative to ``folder``. ListenError if it cannot be
     listened on."""
     address = resolve(settings.monitor, folder)
-    return open_admin_port(listen_for("admin.monitor", address) if address else None, address, settings.hosts, routes)
+    return answer_on(listen_for("admin.monitor", address) if address else None, address, routes, settings.hosts)
 
 
 def open_server_port(
     listener: socket.socket | None, address: str, settings: AdminTable, counts: Counts
-) -> AbstractAsyncContextManager[None]:
+) -> AbstractAsyncContextManager[str]:
     """Answer on the server's admin port meanwhile."""
     registry = process_registry()
     instruments = ServerInstruments(registry, counts, SystemClock())
-    return open_admin_port(listener, address, settings.hosts, AdminRoutes(registry, instruments.readiness))
-
-
-@asynccontextmanager
-async def open_admin_port(
-    listener: socket.socket | None, address: str, hosts: Iterable[str], routes: AdminRoutes
-) -> AsyncIterator[None]:
-    """Answer there meanwhile, unless there is no such port."""
-    if listener is None:
-        yield
-        return
-    async with answer_on(listener, address, routes, hosts) as bound:
-        log.info("admin port", address=bound)
-        yield
+    return answer_on(listener, address, AdminRoutes(registry, instruments.readiness), settings.hosts)
 
 
 @asynccontextmanager
 async def answer_on(
-    listener: socket.socket, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()
+    listener: socket.socket | None, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()
 ) -> AsyncIterator[str]:
-    """Answer there meanwhile. Gives the address with its port. ``hosts`` are the names that the port may be asked by,
-    besides its own."""
+    """Answer there meanwhile, unless there is no such port; gives the address with its port. The port may be asked by
+    its own names and by ``hosts``."""
+    if listener is None:
+        yield ""
+        return
     if is_unix(address):  # no page in a browser gets there
         names, bound = None, address
     else:
         names = frozenset(host.lower() for host in (*hosts, host_and_port(address)[0], socket.gethostname()))
         bound = format_host_port(*listener.getsockname()[:2])
     async with HttpServer(listener, _AdminPort(routes, names), _LIMITS, Callers(())):
+        log.info("admin port", address=bound)
         try:
             yield bound
         finally:
@@ -93,7 +84,7 @@ async def answer_on(
 
 
 class _AdminPort:
-    """Answers each request in a thread of its own: nothing of it holds up the event loop."""
+    """Answers each request in a thread of its own, so that it does not hold up the event loop."""
 
     def __init__(self, routes: AdminRoutes, hosts: frozenset[str] | None) -> None:
         self._routes = routes
@@ -105,20 +96,20 @@ class _AdminPort:
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
 
-    def refuse(self, http_code: int) -> bytes:
+    def refuse(self, http_code: int) -> Wire:
         return _encode(error_reply(HTTPStatus(http_code), HTTPStatus(http_code).phrase))
 
     def note_closed(self, reason: Closed) -> None:
-        """Nobody counts them."""
+        """The admin port does not count them."""
 
     def begin_second(self, date: bytes, connections: int) -> None:
-        """Nor is it told when."""
+        """Its answers have no date."""
 
     async def _answer(self, request: Request, connection: Connection) -> None:
         try:
             reply = await self._reply(request, connection)
         except Exception:
-            log.exception("an answer died of a bug")
+            log.exception("making an answer crashed")
             connection.abort()
         else:
             connection.reply(_encode(reply, with_body=request.method != "HEAD"))
@@ -147,11 +138,7 @@ class _AdminPort:
 
 
 async def _in_a_thread(make: Callable[[], AdminReply]) -> AdminReply:
-    with ExitStack() as opened:
-        try:
-            thread = opened.enter_context(DaemonThread("admin"))
-        except (RuntimeError, MemoryError):
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the system gives no thread")
+    with DaemonThread("admin") as thread:
         return await thread.call(make)
 
 
@@ -166,7 +153,7 @@ async def _read_body(request: Request, connection: Connection) -> bytes | AdminR
     return body if len(body) == int(length) else error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
 
 
-def _encode(reply: AdminReply, *, with_body: bool = True) -> bytes:
+def _encode(reply: AdminReply, *, with_body: bool = True) -> Wire:
     lines = (
         f"HTTP/1.1 {reply.http_code:d} {HTTPStatus(reply.http_code).phrase}",
         f"Content-Type: {reply.content_type}",
@@ -176,4 +163,52 @@ def _encode(reply: AdminReply, *, with_body: bool = True) -> bytes:
         "Connection: close",
         "\r\n",
     )
-    return "\r\n".join(lines).encode() + (reply.body if with_body else b"")
+    return ("\r\n".join(lines).encode(), reply.body if with_body else b"")
+
+
+class ServerInstruments(Collector):
+    """The server's metrics in a registry, summed over its processes at each scrape."""
+
+    def __init__(self, registry: CollectorRegistry, counts: Counts, clock: Clock) -> None:
+        self._counts = counts
+        self._clock = clock
+        registry.register(self)
+
+    def readiness(self, max_age_s: float | None) -> Readiness:
+        """Whether every process has a live report to answer with, and one that is young enough."""
+        loaded = self._counts.summarize(self._clock.elapsed_ms()).generated_at
+        if len(loaded) < self._counts.processes:
+            return Readiness(False, f"{len(loaded)} of {self._counts.processes} processes are there", None)
+        ages_s = [self._age_s(at) for at in loaded if at is not None]
+        if len(ages_s) < len(loaded):
+            return Readiness(False, "no live report was loaded yet", None)
+        age_s = max(ages_s)
+        if max_age_s is not None and age_s > max_age_s:
+            return Readiness(False, f"the live report is older than {max_age_s:g} s", age_s)
+        return Readiness(True, "the live report is served", age_s)
+
+    def collect(self) -> Iterable[Metric]:
+        totals = self._counts.summarize(self._clock.elapsed_ms())
+        requests = CounterMetricFamily("lookout_requests", "Requests answered", labels=["route", "code"])
+        for (route, code), number in totals.requests.items():
+            requests.add_metric([route, str(code)], number)
+        yield requests
+        yield CounterMetricFamily(
+            "lookout_store_read_errors", "Times that the store could not be read", value=totals.store_errors
+        )
+        closed = CounterMetricFamily(
+            "lookout_connections_closed", "Connections closed so that others are let in", labels=["reason"]
+        )
+        for reason, number in totals.closed.items():
+            closed.add_metric([reason], number)
+        yield closed
+        yield GaugeMetricFamily("lookout_connections", "Connections that are open", totals.connections)
+        yield GaugeMetricFamily("lookout_workers", "Processes that answer requests", len(totals.generated_at))
+        age = GaugeMetricFamily("lookout_report_age_seconds", "How old the oldest live report is that is served")
+        ages_s = [self._age_s(at) for at in totals.generated_at if at is not None]
+        if ages_s:
+            age.add_metric([], max(ages_s))
+        yield age
+
+    def _age_s(self, generated_at: int) -> float:
+        return max(0, self._clock.now() - generated_at) / 1000

@@ -26,9 +26,10 @@ from lookout.state.codec import (
     skip_used_numbers,
 )
 from lookout.state.differ import all_pieces
-from lookout.store.backup import read_file, write_file
+from lookout.store.backup import write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
+from lookout.store.sqlite import read_snapshot
 
 _KEPT_NAME: Final = re.compile(r"lookout-[0-9]{8}T[0-9]{6}Z\.db")
 _NAMES: Final[tuple[PlainName, ...]] = get_args(PlainName)
@@ -85,7 +86,7 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     """Make the store what the backup holds, all of it or nothing, but for alerts: what was sent since stays sent.
     StoreError if a monitor is writing to it, if the backup is none or not whole, or, without ``force``, if the store
     holds anything."""
-    snapshot = read_file(backup)
+    snapshot = read_snapshot(backup)
     contents, state = _check(snapshot, backup)
     url = settings.store.url
     try:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import aiohttp
 
 from lookout.app.monitor_and_server import monitor_and_serve
-from lookout.app.sockets import a_free_port
 from lookout.base.clock import SystemClock
+from lookout.base.sockets import a_free_port
 from lookout.base.url import host_and_port
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
@@ -23,7 +23,7 @@ from lookout.documents.document import paths
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
 from lookout.state.differ import all_pieces
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 
 _LOOK_EVERY_S: Final = 0.1
 

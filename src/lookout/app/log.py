@@ -1,39 +1,50 @@
 """Where log lines go, and how they look."""
 
-import logging
+import json
 import os
 from contextlib import suppress
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from lookout.base.logger import structlog
+from lookout.base.logger import LogLine, set_sink
 from lookout.config.tables import LogTable
 
 _STANDARD_ERROR: Final = 2
+_LEVELS: Final = ("debug", "info", "warning", "error")
+_COLOURS: Final = {"warning": "33", "error": "31"}
 
 
 def configure_log(settings: LogTable) -> None:
     """Lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings choose."""
-    for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
-    level = logging.getLevelNamesMapping()[settings.level.upper()]
-    steps, dev = structlog.processors, structlog.dev
-    without_variables = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)  # they may hold secrets
-    structlog.configure(
-        processors=[
-            steps.add_log_level,
-            steps.TimeStamper(fmt="iso", utc=True),
-            *([] if for_people else [steps.ExceptionRenderer(without_variables)]),
-            dev.ConsoleRenderer(exception_formatter=dev.plain_traceback) if for_people else steps.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: _Lines(),
-    )
+    is_terminal = os.isatty(_STANDARD_ERROR)
+    for_people = settings.format == "console" or (settings.format == "auto" and is_terminal)
+    has_colours = is_terminal and "NO_COLOR" not in os.environ
+    shown = _LEVELS[_LEVELS.index(settings.level) :]
+
+    def write(line: LogLine) -> None:
+        if line.level in shown:
+            at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+            text = _for_people(line, at, has_colours) if for_people else _as_json(line, at)
+            with suppress(OSError):  # a full disk or a closed pipe ends no monitor: the line is lost
+                os.write(_STANDARD_ERROR, f"{text}\n".encode(errors="replace"))
+
+    set_sink(write)
 
 
-class _Lines:
-    """Lines on standard error. One that cannot be written is lost: a full disk or a closed pipe ends no monitor."""
+def _as_json(line: LogLine, at: str) -> str:
+    return json.dumps({**line.fields, "event": line.event, "level": line.level, "timestamp": at}, default=repr)
 
-    def msg(self, line: str) -> None:
-        with suppress(OSError):  # and nothing is left in a buffer to fail again at the end
-            os.write(_STANDARD_ERROR, f"{line}\n".encode(errors="replace"))
 
-    debug = info = warning = error = critical = exception = msg
+def _for_people(line: LogLine, at: str, has_colours: bool) -> str:
+    fields = dict(line.fields)
+    exception = fields.pop("exception", None)
+    level = f"{line.level:<7}"
+    if has_colours and line.level in _COLOURS:
+        level = f"\x1b[{_COLOURS[line.level]}m{level}\x1b[0m"
+    shown = "".join(f" {name}={_show(value)}" for name, value in sorted(fields.items()))
+    return f"{at} [{level}] {line.event:<30}{shown}".rstrip() + ("" if exception is None else f"\n{exception}")
+
+
+def _show(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return repr(text) if any(character in text for character in " \t\r\n\"'=") else text

@@ -13,9 +13,8 @@ from lookout.app.process import allow_many_connections
 from lookout.app.reloader import Reloader
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
-from lookout.base.deadline import ends_within
+from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
-from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor, Succession, build_monitor

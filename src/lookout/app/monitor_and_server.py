@@ -14,9 +14,8 @@ from lookout.app.monitor import monitor
 from lookout.app.process import WRONG_USE
 from lookout.app.reloader import Reloader
 from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
-from lookout.app.sockets import ListenError, is_conflict, listen_for
 from lookout.base.logger import get_logger
-from lookout.base.unix_socket import is_unix
+from lookout.base.sockets import ListenError, is_unix, listen_for
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 
@@ -68,7 +67,7 @@ def _check_addresses(settings: Settings) -> None:
         if key != "admin.monitor" and not is_unix(address):
             listen_for(key, address).close()
     for (other, taken), (key, address) in combinations(listened.items(), 2):
-        if taken == address if is_unix(taken) or is_unix(address) else is_conflict(taken, address):
+        if taken == address and not taken.endswith(":0"):
             raise ListenError(f"{key}: has to be another address than {other}: lookout run listens on both")
 
 

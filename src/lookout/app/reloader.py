@@ -17,9 +17,9 @@ from msgspec.structs import fields, replace
 from lookout.app.log import configure_log
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
+from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
-from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings

@@ -1,28 +1,46 @@
 """Builds a server out of settings: in this process or, with several workers, in processes that share what counts."""
 
 import asyncio
+import gc
+import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
+from functools import partial
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
+
+import msgspec
 
 from lookout.app.log import configure_log
-from lookout.app.process import allow_many_connections, count_acceptable_connections, end_with_parent, run_until_stopped
-from lookout.app.sockets import listen_for
-from lookout.base.deadline import ends_within
+from lookout.app.process import (
+    WRONG_USE,
+    allow_many_connections,
+    count_acceptable_connections,
+    end_with_parent,
+    run_until_stopped,
+    stopping_signals,
+)
+from lookout.base.clock import SystemClock
+from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
-from lookout.base.unix_socket import resolve
+from lookout.base.sockets import ListenError, listen_for, resolve
 from lookout.base.url import format_host_port
 from lookout.config.tables import ServerSettings
-from lookout.server.callers import Callers
+from lookout.public.page.assets import load_assets
 from lookout.server.connection import STALLED_S, HttpServer, Limits
-from lookout.server.follower import Follower
+from lookout.server.poller import Follower, Poller
+from lookout.server.request import Callers
+from lookout.server.responder import Responder
 from lookout.server.shared import Counts, Limiter
+from lookout.server.site import build_asset_routes, build_site, build_stored_site
 from lookout.store.kinds import kind_of
+from lookout.store.protocol import StoreError
 
 _BETWEEN_WORKERS_S: Final = 1.0
 _LAST_WORDS_S: Final = 8.0  # of a worker: its answers may take five
@@ -40,6 +58,39 @@ class Work(NamedTuple):
     limiter: Limiter | None
     counts: Counts
     limits: Limits
+
+
+def serve_beside_monitor() -> NoReturn:
+    """Serve as a child of ``lookout run``. The settings are a line of the standard input; it ends when that does, or by
+    SIGTERM."""
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServerSettings)
+    end_with_parent()
+    _serve_as_program(settings, (signal.SIGTERM,))
+
+
+def serve_alone() -> NoReturn:
+    """Serve as ``lookout serve``. The second argument is the pipe into which a child, the third, writes the settings;
+    what is wrong with them the child has said."""
+    with os.fdopen(int(sys.argv[2]), "rb") as pipe:
+        received = pipe.read()
+    _, status = os.waitpid(int(sys.argv[3]), 0)
+    if not received:
+        raise SystemExit(os.waitstatus_to_exitcode(status))
+    settings, environment = msgspec.json.decode(received, type=tuple[ServerSettings, dict[str, str]])
+    os.environ.update(environment)
+    _serve_as_program(settings, stopping_signals())
+
+
+def _serve_as_program(settings: ServerSettings, stopping: Iterable[signal.Signals]) -> NoReturn:
+    """The program's first argument is the folder of the configuration."""
+    gc.enable()  # off while modules were imported, which are never garbage
+    configure_log(settings.log)
+    try:
+        serve(settings, Path(sys.argv[1]), stopping)
+    except (ListenError, StoreError) as error:
+        sys.stderr.write(f"lookout: {error}\n")
+        raise SystemExit(WRONG_USE) from None
+    raise SystemExit(0)
 
 
 def serve(
@@ -70,23 +121,29 @@ def serve(
 async def _serve(work: Work, admins: socket.socket | None, admin_address: str) -> None:
     address, workers = format_host_port(*work.listener.getsockname()[:2]), work.settings.server.workers
     async with _answering(work) if workers == 1 else _working(work):
-        # The first answers do not wait for what this imports.
+        log.info("serving", address=address, workers=workers)
+        await asyncio.to_thread(import_module, "lookout.app.admin")  # the first answers do not wait for its imports
         from lookout.app.admin import open_server_port
 
         async with open_server_port(admins, admin_address, work.settings.admin, work.counts):
-            log.info("serving", address=address, workers=workers)
             await asyncio.Event().wait()
 
 
 @asynccontextmanager
-async def _answering(work: Work) -> AsyncIterator[None]:
+async def _answering(work: Work, worker: int = 0) -> AsyncIterator[None]:
     """Answer in this process meanwhile."""
-    # The parent of workers does without, and starts sooner.
-    from lookout.app.front import build_responder
-
-    callers = Callers(work.settings.server.trusted_proxies)
-    responder = build_responder(work.settings, work.folder, callers, work.limiter, work.counts.attach())
-    follower = Follower(responder)
+    settings, clock, counts = work.settings, SystemClock(), work.counts.attach(worker)
+    callers = Callers(settings.server.trusted_proxies)
+    site = (settings.protocol, settings.description, build_asset_routes(load_assets()))
+    poller = Poller(
+        kind_of(settings.store_url).open_reader(settings.store_url, work.folder, settings.store_key),
+        clock,
+        round(settings.server.history_unreadable_s * 1000),
+        build_site(*site),
+        partial(build_stored_site, *site),
+    )
+    responder = Responder(poller, callers, work.limiter, counts, clock)
+    follower = Follower(poller, counts, clock)
     follower.start()
     try:
         async with HttpServer(work.listener, responder, work.limits, callers):
@@ -100,7 +157,7 @@ async def _working(work: Work) -> AsyncIterator[None]:
     """Have workers answer meanwhile, and others in the place of those that die."""
     begun = [asyncio.Event() for _ in range(work.settings.server.workers)]
     async with asyncio.TaskGroup() as group:
-        keeping = [group.create_task(_keep_worker(work, event)) for event in begun]
+        keeping = [group.create_task(_keep_worker(work, worker, event)) for worker, event in enumerate(begun)]
         try:
             for event in begun:
                 await event.wait()
@@ -111,27 +168,27 @@ async def _working(work: Work) -> AsyncIterator[None]:
                 task.cancel()
 
 
-async def _keep_worker(work: Work, begun: asyncio.Event) -> None:
+async def _keep_worker(work: Work, worker: int, begun: asyncio.Event) -> None:
     while True:
         told, tell = _SPAWN.Pipe(duplex=False)
-        worker = _SPAWN.Process(target=_work, args=(work, tell), daemon=True)
+        process = _SPAWN.Process(target=_work, args=(work, worker, tell), daemon=True)
         # What a terminal says reaches all its processes; the parent alone decides about its workers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
-        worker.start()
+        process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         tell.close()
         try:
             await _until_readable(told.fileno())  # closed: it has begun, or ended
             begun.set()
-            await _until_readable(worker.sentinel)
+            await _until_readable(process.sentinel)
         finally:
             told.close()
-            if worker.is_alive():
-                worker.terminate()
-                await ends_within(_until_readable(worker.sentinel), _LAST_WORDS_S)
-                worker.kill()
-            worker.join()
-        log.error("a worker ended; starting another", exit_code=worker.exitcode)
+            if process.is_alive():
+                process.terminate()
+                await ends_within(_until_readable(process.sentinel), _LAST_WORDS_S)
+                process.kill()
+            process.join()
+        log.error("a worker ended; starting another", exit_code=process.exitcode)
         await asyncio.sleep(_BETWEEN_WORKERS_S)
 
 
@@ -144,14 +201,14 @@ async def _until_readable(file: int) -> None:
         loop.remove_reader(file)
 
 
-def _work(work: Work, tell: Connection) -> None:
+def _work(work: Work, worker: int, tell: Connection) -> None:
     """One worker, in its own process; it closes ``tell`` once it accepts connections."""
     configure_log(work.settings.log)
     end_with_parent()
-    run_until_stopped(_answer(work, tell), stopping=(signal.SIGTERM,))
+    run_until_stopped(_answer(work, worker, tell), stopping=(signal.SIGTERM,))
 
 
-async def _answer(work: Work, tell: Connection) -> None:
-    async with _answering(work):
+async def _answer(work: Work, worker: int, tell: Connection) -> None:
+    async with _answering(work, worker):
         tell.close()
         await asyncio.Event().wait()

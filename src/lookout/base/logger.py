@@ -1,20 +1,59 @@
-"""The library for log lines. It loads Rich if that is there, for tracebacks that are never drawn here: a fifth of the
-time in which a process starts. So it is loaded as if Rich were not there, and by this module alone."""
+"""Log lines: an event in words, and fields. Where they go is decided once per process (``set_sink``)."""
 
 import sys
-from typing import Any
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-_rich: Any = sys.modules.get("rich")
-sys.modules["rich"] = _rich  # None stands for a module that cannot be found
-try:
-    import structlog
-finally:
-    if _rich is None:
-        del sys.modules["rich"]
 
-# A command prints its result on standard output, and a log line beside it.
-structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+class LogLine(NamedTuple):
+    level: str  # debug, info, warning or error
+    event: str
+    fields: dict[str, Any]
 
-__all__ = ["get_logger", "structlog"]
 
-get_logger = structlog.get_logger
+Sink = Callable[[LogLine], None]
+
+
+def _print(line: LogLine) -> None:
+    """Until a sink is set: a command prints its result on standard output, and log lines beside it."""
+    fields = "".join(f" {name}={text}" for name, text in line.fields.items())
+    sys.stderr.write(f"[{line.level}] {line.event}{fields}\n")
+
+
+_sink: Sink = _print
+
+
+def set_sink(sink: Sink) -> Sink:
+    """Give all later lines to this one; returns the one before."""
+    global _sink  # one per process, as standard error is
+    before, _sink = _sink, sink
+    return before
+
+
+class Logger:
+    """Every module has one, and no module configures it."""
+
+    def debug(self, event: str, **fields: Any) -> None:
+        _sink(LogLine("debug", event, fields))
+
+    def info(self, event: str, **fields: Any) -> None:
+        _sink(LogLine("info", event, fields))
+
+    def warning(self, event: str, **fields: Any) -> None:
+        _sink(LogLine("warning", event, fields))
+
+    def error(self, event: str, **fields: Any) -> None:
+        _sink(LogLine("error", event, fields))
+
+    def exception(self, event: str, **fields: Any) -> None:
+        """An error with the traceback of the exception that is being handled, without local variables: they may hold
+        secrets."""
+        _sink(LogLine("error", event, {**fields, "exception": traceback.format_exc().rstrip()}))
+
+
+_logger = Logger()
+
+
+def get_logger(_name: str) -> Logger:
+    return _logger

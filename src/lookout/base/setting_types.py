@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from lookout.base.certificates import extract_certificates
 from lookout.base.problem import Problem
-from lookout.base.unix_socket import is_unix, path_of
+from lookout.base.sockets import is_unix, path_of
 from lookout.base.url import find_proxy_mistake, find_url_mistake, is_host_port
 
 _YEAR_S: Final = 31_536_000

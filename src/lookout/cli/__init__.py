@@ -91,6 +91,6 @@ class _Commands(click.Group):
 )
 def main(env_files: tuple[Path, ...]) -> None:
     """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
-    import_module("lookout.base.memory").hide_memory()
+    import_module("lookout.base.environment").hide_memory()
     if env_files:
         import_module("lookout.cli.arguments").set_variables(env_files)

@@ -20,7 +20,7 @@ from lookout.app import reloader
 from lookout.app.notices import ADD_PATH, ANSWER_WITHIN_S, END_PATH, LIST_PATH, Ending, NoticeEntry, Refusal
 from lookout.base.admin_port import CHANGE_HEADER, CONFIG_HEADER, RELOAD_HEADER
 from lookout.base.instants import parse_second
-from lookout.base.unix_socket import can_be_asked, is_unix, path_of, resolve
+from lookout.base.sockets import can_be_asked, is_unix, path_of, resolve
 from lookout.base.url import host_and_port
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of, show_status
 from lookout.config.file import read_sending_config

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, TypeVar
 import click
 from click.core import ParameterSource
 
-from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
+from lookout.config import CONFIG_VARIABLE, DEFAULT_CONFIG
 
 if TYPE_CHECKING:
     from rich.status import Status
 
 NOT_FINE: Final = 1
+WRONG_USE: Final = 2
 NO_LIMIT: Final = 10_000  # columns of a file or a pipe: a row stays one line, for grep
 
 T = TypeVar("T")
@@ -43,6 +44,8 @@ config_option = click.option(
 
 def settings_of(config: Path, read: Callable[[Path], T]) -> T:
     """The settings in a file, or the end of the command with everything that is wrong with it."""
+    from lookout.config.file import ConfigError  # reading takes many modules, and a server starts meanwhile
+
     try:
         return read(config)
     except ConfigError as error:
@@ -52,6 +55,7 @@ def settings_of(config: Path, read: Callable[[Path], T]) -> T:
 def set_variables(files: Sequence[Path]) -> None:
     """Set the variables of environment files; a later file wins over an earlier one, and each over the environment."""
     from lookout.config.environment_file import read_environment_file
+    from lookout.config.file import ConfigError
 
     messages: list[str] = []
     for path in files:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lookout.app.reloader import Reloader
     from lookout.base.problem import Problem
     from lookout.config.settings import Settings
-    from lookout.config.tables import ServerTable
+    from lookout.config.tables import ServerSettings, ServerTable
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -45,9 +45,9 @@ def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Co
     from lookout.app.log import configure_log
     from lookout.app.process import block_sighup, run_until_stopped
     from lookout.app.reloader import Reloader, log_warnings
-    from lookout.app.sockets import ListenError
     from lookout.base.clock import SystemClock
     from lookout.base.pieces import StateError
+    from lookout.base.sockets import ListenError
     from lookout.config.file import read_sending_config
     from lookout.monitor.recorder import RecordTakenError
     from lookout.store.protocol import StoreError
@@ -68,9 +68,13 @@ def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Co
 def serve(config: Path) -> None:
     """Answer with what the monitor stored, until stopped."""
     from lookout.app.server_process import become_server
-    from lookout.config.file import read_server_config
 
-    become_server(settings_of(config, read_server_config), config.absolute().parent)
+    def read() -> "ServerSettings":
+        from lookout.config.file import read_server_config
+
+        return settings_of(config, read_server_config)
+
+    become_server(read, config.absolute().parent)
 
 
 @click.command("check-config")

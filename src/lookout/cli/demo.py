@@ -11,7 +11,7 @@ from lookout.app.demo import build_demo_store, run_demo
 from lookout.app.log import configure_log
 from lookout.app.monitor_and_server import ServerEndedError
 from lookout.app.process import run_until_stopped
-from lookout.app.sockets import ListenError, bind_briefly
+from lookout.base.sockets import ListenError, bind_briefly
 from lookout.base.url import format_host_port
 from lookout.cli.arguments import fail, listen_option
 from lookout.documents.document import paths

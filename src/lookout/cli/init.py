@@ -15,7 +15,8 @@ from lookout.cli.answers import ENTRIES, AnswerError, Entry, probe_drafts, selec
 from lookout.cli.arguments import fail, open_private
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.cli.probe import explain_row, list_next_steps, show_probed
-from lookout.config.file import DEFAULT_CONFIG, ConfigError
+from lookout.config import DEFAULT_CONFIG
+from lookout.config.file import ConfigError
 from lookout.config.settings import Settings
 from lookout.core.causes import code_of
 from lookout.core.services import SERVICES

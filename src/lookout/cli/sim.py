@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from lookout.app.process import run_until_stopped
-from lookout.app.sockets import ListenError, bind_briefly
+from lookout.base.sockets import ListenError, bind_briefly
 from lookout.base.url import format_host_port, host_and_port
 from lookout.cli.arguments import fail, listen_option
 from lookout.demo.sim.server import CERTIFICATE, KEY, UpstreamFront, load_or_make, serve_forever

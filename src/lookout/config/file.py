@@ -16,8 +16,6 @@ from lookout.config.settings import Settings, read_settings
 from lookout.config.tables import ServerSettings
 from lookout.protocols.registry import load_plugins
 
-CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # of the environment: names the file where nothing else does
-DEFAULT_CONFIG: Final = "lookout.toml"
 _HEADER: Final = re.compile(r"\s*\[.*\]\s*(#.*)?")
 _KEY_PART: Final = r"""([\w-]+|"[^"]*"|'[^']*')"""
 _KEY: Final = re.compile(rf"\s*({_KEY_PART}(\s*\.\s*{_KEY_PART})*)\s*=")

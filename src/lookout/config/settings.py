@@ -10,7 +10,7 @@ from msgspec.structs import fields
 from lookout.alerts.event import AlertPolicy, Deployment
 from lookout.base.problem import Problem
 from lookout.base.setting_types import FOR_SERVER, RESTART, Table
-from lookout.base.unix_socket import can_be_asked
+from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
 from lookout.config.alerts import AlertsTable
 from lookout.config.reader import TableReader, has_note

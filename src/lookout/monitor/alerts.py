@@ -15,8 +15,8 @@ from lookout.alerts.messages import Message, write_clock, write_message, write_r
 from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
 from lookout.base.clock import Clock
+from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.logger import get_logger
-from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome

@@ -8,9 +8,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from lookout.base.clock import Clock
-from lookout.base.deadline import ends_within
+from lookout.base.concurrency import Caller, DaemonThread, ends_within
 from lookout.base.logger import get_logger
-from lookout.base.threads import Caller, DaemonThread
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan

@@ -10,22 +10,22 @@ from email.utils import formatdate
 from struct import Struct
 from typing import Any, Final, NamedTuple, Protocol, Self
 
-from lookout.base.deadline import ends_within
+from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
-from lookout.server.callers import Caller, Callers, Peer
-from lookout.server.request import RefusedError, Request, is_hopeless, parse_head
+from lookout.server.request import Caller, Callers, Peer, RefusedError, Request, Wire, parse_head
 from lookout.server.shared import Closed
 
 STALLED_S: Final = 30.0
 _END: Final = b"\r\n\r\n"
 _EMPTY_LINES: Final = re.compile(rb"(?:\r\n)+")
+# What can never become a head: a line that ends with LF alone, or what is no text.
+_HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
 _MOST_HEAD: Final = 32_768
 _AT_ONCE: Final = 16  # requests of one connection, and connections that are accepted: then others have their turn
 KEPT_HEADS: Final = 1_024
-_LINGER_S: Final = 1.0  # and up to a second more, until the next look
+_LINGER_S: Final = 1.0  # and up to a second more, until the next tick
 _MOST_DISCARDED: Final = 65_536
 _STOP_S: Final = 5.0
-_NO_FILES_S: Final = 0.2
 _FULL: Final = 262_144  # bytes of answers that wait to be sent, all of which are shared with other connections
 _RESET: Final = Struct("=ii").pack(1, 0)
 # What a connection may have on its way, so that many that are not served or do not read take little of the kernel; and
@@ -47,10 +47,10 @@ class Limits(NamedTuple):
 class Application(Protocol):
     """What answers."""
 
-    def answer(self, request: Request, connection: "Connection", /) -> bytes | None:
+    def answer(self, request: Request, connection: "Connection", /) -> Wire | None:
         """The whole answer, or None if it will be given to the connection's ``reply``."""
 
-    def refuse(self, http_code: int, /) -> bytes:
+    def refuse(self, http_code: int, /) -> Wire:
         """The answer to what is no request: 400, or 431 if its head is too long."""
 
     def note_closed(self, reason: Closed, /) -> None:
@@ -73,29 +73,25 @@ class HttpServer:
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._of_network: Counter[bytes] = Counter()
         self._all_closed = asyncio.Event()
-        self._retry: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         for buffer, size in _BUFFERS.items():
             self._listener.setsockopt(socket.SOL_SOCKET, buffer, size)
         self._listener.setblocking(False)
-        self._look()
-        self._begin_to_accept()
+        self._tick()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Answers that were begun have some seconds more."""
         self._loop.remove_reader(self._listener)
-        self._timer.cancel()
-        if self._retry is not None:
-            self._retry.cancel()
         self._listener.close()
         self._all_closed.clear()
         for connection in tuple(self._open):
             connection.finish()
         if self._open and not await ends_within(self._all_closed.wait(), _STOP_S):
             log.info("requests that were not finished were cut off")
+        self._timer.cancel()
         for connection in tuple(self._open):
             connection.abort()
 
@@ -116,18 +112,14 @@ class HttpServer:
         if not self._open:
             self._all_closed.set()
 
-    def _begin_to_accept(self) -> None:
-        self._loop.add_reader(self._listener, self._accept)
-
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             try:
                 accepted, address = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except (OSError, MemoryError):  # asking again at once would take all of a processor
+            except OSError:  # no file is left; asking again before the next tick would take all of a processor
                 self._loop.remove_reader(self._listener)
-                self._retry = self._loop.call_later(_NO_FILES_S, self._begin_to_accept)
                 return
             caller = self._callers.look_up(address[0] if address else "")
             if self._admits(caller):
@@ -145,41 +137,25 @@ class HttpServer:
     async def _open_transport(self, connection: "Connection", accepted: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: connection, accepted)
-        except (OSError, MemoryError):  # it is gone already, or there is no room for it
+        except OSError:  # it is gone already
             accepted.close()
             self.forget(connection)
 
-    def _look(self) -> None:
+    def _tick(self) -> None:
         """What is done every second."""
         self.now = time.monotonic()
+        if self._listener.fileno() >= 0:  # also after there was no file left
+            self._loop.add_reader(self._listener, self._accept)
         self.heads.clear()
         for connection in tuple(self._open):
             if connection.is_stalled(self.now, self._limits.stalled_s):
                 self.application.note_closed("stalled")
         self.application.begin_second(f"date: {formatdate(usegmt=True)}\r\n".encode(), len(self._open))
-        self._timer = self._loop.call_later(min(1 - time.time() % 1, self._limits.stalled_s / 5), self._look)
+        self._timer = self._loop.call_later(min(1 - time.time() % 1, self._limits.stalled_s / 5), self._tick)
 
 
 class Connection(asyncio.Protocol):
     """Requests of one connection, answered in their order."""
-
-    __slots__ = (
-        "_body",
-        "_discarded",
-        "_heard_at",
-        "_is_busy",
-        "_is_ended",
-        "_is_full",
-        "_is_last",
-        "_moved_at",
-        "_searched",
-        "_server",
-        "_taken",
-        "_transport",
-        "_unread",
-        "_written",
-        "peer",
-    )
 
     def __init__(self, server: HttpServer, caller: Caller) -> None:
         self.peer = Peer(caller)
@@ -215,7 +191,6 @@ class Connection(asyncio.Protocol):
             if request is not None and not (self._is_busy or self._is_full):  # the usual case: one head, known
                 self._respond(request)
                 return
-            self._heard_at = self._server.now
         self._unread += data
         if self._is_busy:
             self._offer_body()
@@ -246,7 +221,7 @@ class Connection(asyncio.Protocol):
 
     # ---- What the application calls
 
-    def reply(self, wire: bytes) -> None:
+    def reply(self, wire: Wire) -> None:
         """Send the answer that was waited for, and nothing after it."""
         self._is_busy = False
         self._heard_at = self._server.now
@@ -283,11 +258,12 @@ class Connection(asyncio.Protocol):
 
     def finish(self) -> None:
         """Send what was begun, and close. An answer that is being made ends the connection itself."""
-        if self._is_busy and self._body is None:
+        if self._is_last or (self._is_busy and self._body is None):
             return
-        self._is_last = True
-        if self._transport is not None:
-            self._transport.close()
+        if self._transport is None or self._transport.is_closing():
+            self._is_last = True
+        else:
+            self._end()
 
     def abort(self) -> None:
         """Close at once. Bytes that nobody reads are not kept for later."""
@@ -315,7 +291,7 @@ class Connection(asyncio.Protocol):
                 return
             if request is None:
                 if self._is_ended:
-                    self.finish()
+                    self._end()
                 else:
                     self._transport.resume_reading()
                 return
@@ -337,11 +313,14 @@ class Connection(asyncio.Protocol):
             self._heard_at = self._server.now
             return unread[: end + 4]
         self._unread = unread
-        if is_hopeless(unread, max(0, self._searched - 1), _MOST_HEAD):
+        if _HOPELESS.search(unread, max(0, self._searched - 1), _MOST_HEAD):
             raise RefusedError(400)
         if len(unread) >= _MOST_HEAD:
             raise RefusedError(431)
-        self._searched = len(unread)
+        has_begun = len(unread) > 1  # a single CR may be half an empty line, which begins no head
+        if has_begun and not self._searched:
+            self._heard_at = self._server.now
+        self._searched = len(unread) if has_begun else 0
         return None
 
     def _respond(self, request: Request) -> None:
@@ -354,15 +333,17 @@ class Connection(asyncio.Protocol):
         if not request.keeps_open:
             self._end()
 
-    def _write(self, wire: bytes) -> None:
-        self._written += len(wire)
-        self._transport.write(wire)
+    def _write(self, wire: Wire) -> None:
+        for part in wire:
+            self._written += len(part)
+            self._transport.write(part)
 
     def _end(self) -> None:
         """Close after what was written. Closed with bytes unread, the other end would be told of a reset, and could
         lose the answer: so what it still sends is read for a moment."""
         self._is_last = True
         self._unread = b""
+        self._heard_at = time.monotonic()
         if self._is_ended:
             self._transport.close()
             return

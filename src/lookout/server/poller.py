@@ -1,14 +1,24 @@
 """Follows the store, and keeps ready-made replies of what is in it."""
 
+import threading
 from collections.abc import Callable, Mapping
-from threading import Lock
 from typing import Final, NamedTuple
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.documents.document import Document, PlainName
-from lookout.server.forms import Forms, get_body, is_whole, read_forms
-from lookout.server.mirror import LookBegan, LookEnded, Mirror, MirrorEvent, Read, ReadFailed, TimePassed, step
+from lookout.documents.document import COMPRESSED, Document, PlainName, etag, unpacks_to
+from lookout.server.mirror import (
+    Forms,
+    Mirror,
+    MirrorEvent,
+    PollBegan,
+    PollEnded,
+    Read,
+    ReadFailed,
+    TimePassed,
+    get_body,
+    step,
+)
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -17,14 +27,18 @@ from lookout.server.replies import (
     NO_TIMED_REPLIES,
     ReplyTable,
     Resource,
+    Site,
     TimedReplies,
     endpoint,
 )
-from lookout.server.site import DescribedSite, Site
+from lookout.server.shared import OwnCounts
 from lookout.store.protocol import Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
 _CLOCK_SET_MS: Final = 1_000  # by so much two clocks do not differ unless one was set
+_POLL_EVERY_S: Final = 0.125
+_FIRST_POLL_S: Final = 2.0
+_LAST_POLL_S: Final = 0.25
 
 log = get_logger("server")
 
@@ -48,8 +62,7 @@ class _Timed(NamedTuple):
 
 
 class Poller:
-    """What a server answers with. ``resources`` is replaced as a whole; a request that took it may go on using it.
-    Several attributes are what was made last: to make them again for every table would take too long."""
+    """What a server answers with. ``resources`` is replaced as a whole; a request that took it may go on using it."""
 
     def __init__(
         self,
@@ -60,45 +73,34 @@ class Poller:
         redescribe: Callable[[bytes], Site] | None = None,
     ) -> None:
         """``redescribe`` gives the site of a stored description of the deployment."""
-        self._site = DescribedSite(site, redescribe or (lambda _: site))
+        self.site = self._own_site = site
         self.state = Mirror()
         self.resources: Mapping[str, Resource] = {}
+        self._redescribe = redescribe
+        self._about: bytes | None = None  # the stored description that the site follows
         self._reader = reader
         self._clock = clock
         self._history_unreadable_ms = history_unreadable_ms
         self._read_ms: int | None = None
-        self._lock = Lock()  # two threads take steps
+        self._lock = threading.Lock()  # two threads take steps
         self._make_timed_replies()
 
-    @property
-    def site(self) -> Site:
-        return self._site.current
-
-    @property
-    def store_errors(self) -> int:
-        return self.state.store_errors
-
-    @property
-    def generated_at(self) -> int | None:
-        """When the live report that is served was assembled."""
-        return self.state.generated_at
-
-    def look(self) -> None:
+    def poll(self) -> None:
         """Take over what is new in the store, which may keep this waiting."""
         began_ms = self._clock.elapsed_ms()
-        self._apply(LookBegan(began_ms))
+        self._apply(PollBegan(began_ms))
         try:
             if self._is_due(began_ms):
                 self._read_ms = began_ms
-                self._read_both()
+                self._read_all()
         finally:
-            self._apply(LookEnded(self._clock.elapsed_ms()))
+            self._apply(PollEnded(self._clock.elapsed_ms()))
         if self._timed.live is None and self.state.live is not None:  # the first is there at once
             self._make_timed_replies()
 
     def check_time(self) -> None:
-        """To be called by another thread than the one that looks: it notices a store that hangs, gives up a history
-        that is unreadable for too long, and replaces what is no longer true."""
+        """To be called by another thread than the one that polls: it gives up a history that is unreadable for too
+        long, also while the store hangs, and replaces what is no longer true."""
         self._apply(TimePassed(self._clock.elapsed_ms()))
         if not self._timed.is_true(self.site, self.state, self._clock.now(), self._clock.elapsed_ms()):
             self._make_timed_replies()
@@ -113,13 +115,22 @@ class Poller:
         is_failing = self.state.error is not None
         return has_changed or is_failing or self._read_ms is None or now_ms - self._read_ms >= again_ms
 
-    def _read_both(self) -> None:
+    def _read_all(self) -> None:
         self._apply(self._read("live"))  # at once: a history that hangs keeps no report back
         history = self._read("history")
         self._apply(history)
         # After the API: nothing that happens to the rest keeps a document back.
         if isinstance(history, Read) and history.forms is not None:
             self._read_about(history.forms.plain)
+
+    def _read(self, name: PlainName) -> Read | ReadFailed:
+        """One document that is unreadable hurts the other in nothing."""
+        served = self.state.live if name == "live" else self.state.history
+        try:
+            forms = _read_forms(self._reader, name, served)
+        except StoreError as error:
+            return ReadFailed(self._clock.elapsed_ms(), name, str(error))
+        return Read(self._clock.elapsed_ms(), name, forms)
 
     def _read_about(self, history: Document) -> None:
         """Follow the store's description of the deployment. One that is older than the history is that of a former
@@ -128,10 +139,12 @@ class Poller:
             stored = self._reader.read("about")
         except StoreError:
             return
-        if stored is None or (is_whole(stored) and _is_older(stored.generated_at, history.generated_at)):
-            self._site.follow(None)
-        elif is_whole(stored):
-            self._site.follow(stored.body)
+        if stored is not None and not _is_whole(stored):
+            return
+        about = None if stored is None or stored.generated_at < history.generated_at else stored.body
+        if about != self._about and self._redescribe is not None:
+            self._about = about
+            self.site = self._own_site if about is None else self._redescribe(about)
 
     def _apply(self, event: MirrorEvent) -> Mirror:
         with self._lock:
@@ -139,17 +152,8 @@ class Poller:
             self.state = after
             if (before.live, before.history) != (after.live, after.history):
                 self.resources = self._build_table()
-        _log_changes(before, after, event.at_ms)
+        _log_changes(before, after)
         return after
-
-    def _read(self, name: PlainName) -> Read | ReadFailed:
-        """One document that is unreadable hurts the other in nothing."""
-        served = self.state.live if name == "live" else self.state.history
-        try:
-            forms = read_forms(self._reader, name, served)
-        except StoreError as error:
-            return ReadFailed(self._clock.elapsed_ms(), name, str(error))
-        return Read(self._clock.elapsed_ms(), name, forms)
 
     def _make_timed_replies(self) -> None:
         site, state = self.site, self.state
@@ -175,11 +179,41 @@ class Poller:
         return ReplyTable({**self.site.others, **timed.ready, **endpoints}, timed.later)
 
 
-def _is_older(at: object, than: object) -> bool:
-    return isinstance(at, int) and isinstance(than, int) and at < than  # no ETag covers a document's instant
+def _read_forms(reader: Reader, name: PlainName, served: Forms | None) -> Forms | None:
+    """None if there is no such document; StoreError if it cannot be read, or is damaged. What is ``served`` already is
+    not unpacked again."""
+    document = reader.read(name)
+    if document is None:
+        return None
+    if not _is_whole(document):
+        raise StoreError(f"the stored {name} document is damaged")
+    if served is not None and served.plain == document and served.gzip is not None:
+        return served
+    return Forms(document, _read_gzip(reader, name, document))
 
 
-def _log_changes(before: Mirror, after: Mirror, at_ms: int) -> None:
+def _read_gzip(reader: Reader, name: PlainName, plain: Document) -> Document | None:
+    """The document as gzip, if it is nothing else: between the two readings another publication may have been stored.
+    The next poll finds that, and until then the answers are plain."""
+    try:
+        packed = reader.read(COMPRESSED[name])
+    except StoreError:
+        return None
+    if packed is None or not _is_whole(packed) or packed.generated_at != plain.generated_at:
+        return None
+    return packed if unpacks_to(packed.body, plain.body) else None
+
+
+def _is_whole(stored: object) -> bool:
+    """Whether the document is as a monitor wrote it: a failing disk can change a byte, or the type of a value."""
+    match stored:
+        case Document(bytes(body), tag, int()):
+            return etag(body) == tag
+        case _:
+            return False
+
+
+def _log_changes(before: Mirror, after: Mirror) -> None:
     """Log where a failure begins and where it ends."""
     meanwhile = "answering 503" if after.live is None else "serving what was read last"
     if before.error is None and after.error is not None:
@@ -190,11 +224,56 @@ def _log_changes(before: Mirror, after: Mirror, at_ms: int) -> None:
         log.warning("there is no report in the store yet; answering 503")
     if before.is_waiting and not after.is_waiting:
         log.info("the first report was loaded")
-    was_overdue = before.look is not None and before.look.is_overdue
-    is_overdue = after.look is not None and after.look.is_overdue
-    if after.look is not None and is_overdue and not was_overdue:
-        log.error(f"the store does not answer; {meanwhile}", for_s=(at_ms - after.look.began_ms) / 1000)
     if before.history is not None and after.history is None:
         log.error("the history has been unreadable for too long; answering 503")
-    if was_overdue and not is_overdue:
-        log.info("the store answers again")
+
+
+class Follower:
+    """Polls the store eight times a second, from ``start`` to ``stop``. A second thread watches the time, since the
+    first may hang with its store. Both show the other processes that this one is there."""
+
+    def __init__(self, poller: Poller, counts: OwnCounts, clock: Clock) -> None:
+        self._poller = poller
+        self._counts = counts
+        self._clock = clock
+        self._store_errors = 0
+        self._stopped = threading.Event()
+        self._polled = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(name, work), name=name, daemon=True)
+            for name, work in (("poll the store", self._poll), ("watch the time", self._check_time))
+        ]
+
+    def start(self) -> None:
+        """The next request gets what is in the store, unless the store keeps it waiting."""
+        for thread in self._threads:
+            thread.start()
+        self._polled.wait(_FIRST_POLL_S)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=_LAST_POLL_S)
+
+    def _poll(self) -> None:
+        try:
+            self._poller.poll()
+            self._counts.mark_present(self._clock.elapsed_ms(), self._poller.state.generated_at)
+        finally:
+            self._polled.set()
+
+    def _check_time(self) -> None:
+        self._poller.check_time()
+        state = self._poller.state
+        self._counts.count_store_errors(state.store_errors - self._store_errors)
+        self._store_errors = state.store_errors
+        self._counts.mark_present(self._clock.elapsed_ms(), state.generated_at)
+
+    def _repeat(self, name: str, work: Callable[[], None]) -> None:
+        while not self._stopped.is_set():
+            try:
+                work()
+            except Exception:  # a bug; the replies stay as they are, and the next time may go well
+                log.exception("a thread of the server crashed; it goes on", thread=name)
+            self._stopped.wait(_POLL_EVERY_S)

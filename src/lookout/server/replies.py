@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
 
 from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
 from lookout.public.feeds import JSON, FeedFiles, File
+from lookout.server.request import Wire
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
@@ -21,6 +23,7 @@ HISTORY_RETRY_S: Final = 30  # A12
 # A picture or a feed that is opened by itself runs nothing and loads nothing.
 _SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
 _VARY: Final = ("vary", "Accept-Encoding")
+_LARGE: Final = 65_536
 
 
 @dataclass(slots=True)
@@ -31,19 +34,21 @@ class Reply:
     headers: Headers
     body: bytes
     _date: bytes = field(default=b"", compare=False, repr=False)
-    _encoded: dict[tuple[bool, bool], bytes] = field(default_factory=dict, compare=False, repr=False)
+    _encoded: dict[tuple[bool, bool], Wire] = field(default_factory=dict, compare=False, repr=False)
 
-    def encode(self, date: bytes, *, with_body: bool, keeps_open: bool) -> bytes:
-        """As it is sent, with this line for its date: made once for each."""
+    def encode(self, date: bytes, *, with_body: bool, keeps_open: bool) -> Wire:
+        """As it is sent, with this line for its date: made once for each. A large body is not copied with every new
+        date: all slow readers share it."""
         if date is not self._date:
             self._date = date
             self._encoded.clear()
         found = self._encoded.get((with_body, keeps_open))
         if found is None:
-            head = f"HTTP/1.1 {self.http_code} {HTTPStatus(self.http_code).phrase}\r\n".encode()
+            first = f"HTTP/1.1 {self.http_code} {HTTPStatus(self.http_code).phrase}\r\n".encode()
             lines = "".join(f"{name}: {text}\r\n" for name, text in self.headers).encode()
             last = b"\r\n" if keeps_open else b"connection: close\r\n\r\n"
-            found = b"".join((head, date, lines, last, self.body if with_body else b""))
+            head, body = b"".join((first, date, lines, last)), self.body if with_body else b""
+            found = (head, body) if len(body) > _LARGE else (head + body,)
             self._encoded[with_body, keeps_open] = found
         return found
 
@@ -75,6 +80,18 @@ class TimedReplies(NamedTuple):
 
 
 NO_TIMED_REPLIES: Final = TimedReplies({}, lambda _: None, None)
+
+# What is made of both documents' bytes, at an instant, so long after the live report arrived.
+Feeds = Callable[[bytes | None, bytes | None, int, int], TimedReplies]
+
+
+class Site(NamedTuple):
+    """What is served: the two endpoints' paths, replies that never change, and what time makes untrue, made after each
+    publication and whenever that is over."""
+
+    paths: tuple[str, str]
+    others: Mapping[str, Resource] = MappingProxyType({})
+    feeds: Feeds = lambda *_: NO_TIMED_REPLIES
 
 
 class ReplyTable(Mapping[str, Resource]):
@@ -141,16 +158,9 @@ NO_LIVE: Final = _missing("the liveness report", LIVE_RETRY_S)
 NO_HISTORY: Final = _missing("the liveness history", HISTORY_RETRY_S)
 
 
-class _Content(NamedTuple):
-    """A body as it is sent, and its ETag."""
-
-    body: bytes
-    etag: str
-
-
 def endpoint(document: Document, caching: str, packed: Document | None = None) -> Resource:
     """The replies of an endpoint while this is its document, ``packed`` the same as gzip."""
-    forms = [_Content(form.body, form.etag) for form in (document, packed) if form is not None]
+    forms = [(form.body, form.etag) for form in (document, packed) if form is not None]
     return _found(JSON, forms, (("cache-control", caching), *CORS))
 
 
@@ -160,23 +170,22 @@ def convenience_resource(
     """A route of the operator's own: a convenience, no part of the API."""
     packed = compress(body)
     bodies = (body, packed) if len(packed) < len(body) else (body,)
-    forms = [_Content(form, etag(form)) for form in bodies]
-    return _found(content_type, forms, (("cache-control", caching), *CORS, *headers))
+    return _found(content_type, [(form, etag(form)) for form in bodies], (("cache-control", caching), *CORS, *headers))
 
 
-def _found(content_type: str, forms: Sequence[_Content], headers: Headers) -> Resource:
-    """What is there, plain and, if there are two forms of it, as gzip. ``x-lookout-etags`` is for a cache in front,
-    which can then answer If-None-Match for either form, whichever of them it has."""
-    headers = (*headers, ("x-lookout-etags", ", ".join(form.etag for form in forms)))
+def _found(content_type: str, forms: Sequence[tuple[bytes, str]], headers: Headers) -> Resource:
+    """What is there, in one or two forms, each a body and its ETag. ``x-lookout-etags`` is for a cache in front, which
+    can then answer If-None-Match for either form, whichever of them it has."""
+    headers = (*headers, ("x-lookout-etags", ", ".join(tag for _, tag in forms)))
     kind = ("content-type", content_type)
     plain, *packed = forms
-    gzip = _form((kind, ("content-encoding", "gzip")), packed[0], headers) if packed else None
-    return Resource(_form((kind,), plain, headers), PREFLIGHT, NOT_ALLOWED, gzip)
+    gzip = _form((kind, ("content-encoding", "gzip")), *packed[0], headers) if packed else None
+    return Resource(_form((kind,), *plain, headers), PREFLIGHT, NOT_ALLOWED, gzip)
 
 
-def _form(kind: Headers, content: _Content, headers: Headers) -> Form:
-    validators: Headers = (("etag", content.etag), _VARY, *headers)
-    return Form(make_reply(200, (*kind, *validators), content.body), content.etag, make_reply(304, validators))
+def _form(kind: Headers, body: bytes, tag: str, headers: Headers) -> Form:
+    validators: Headers = (("etag", tag), _VARY, *headers)
+    return Form(make_reply(200, (*kind, *validators), body), tag, make_reply(304, validators))
 
 
 def make_timed_replies(made: FeedFiles) -> TimedReplies:

@@ -1,22 +1,22 @@
-"""The head of a request: from its bytes to what an answer depends on, as a pure function."""
+"""A request: from the bytes of its head to what an answer depends on, and for whom it counts; pure functions."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv6Address
-from typing import Final
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from lookout.server.shared import CallerOnPath
 
 # A method may be any token (A2), of which llhttp knows some; it reads all others as PUT. It would also take two spaces,
 # and versions that are not spoken here.
 _LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/1\.([01])\r\n")
 _READ_BY_NAME: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"CONNECT"})
-_HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
 _AUTHORITY: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?")
-_LONGEST_HOST: Final = 300  # a name has at most 255 characters; then the port
 # A coding and perhaps its weight, from 0 to 1 with at most three digits after the point. What is written in any other
 # way says nothing.
 _CODING: Final = re.compile(
@@ -33,6 +33,12 @@ _SAYS_NOTHING_OF_ITS_SENDER: Final = frozenset(
     )
 )
 _LONGEST_KEPT: Final = 1_024
+
+# An answer as it is written: in one piece, or its head and then a large body.
+Wire = tuple[bytes, ...]
+
+_PREFIX_V6: Final = 64  # where one caller has many addresses
+_MOST_PROXIES: Final = 32
 
 
 class RefusedError(Exception):
@@ -64,16 +70,11 @@ class Request:
         return _join(self.headers, name)
 
 
-def is_hopeless(begun: bytes, searched: int, end: int) -> bool:
-    """Whether these bytes can never become a head: there is a line that ends with LF alone, or what is no text."""
-    return _HOPELESS.search(begun, searched, end) is not None
-
-
 def parse_head(head: bytes) -> Request:
     """The request of a head, which ends with its only empty line; RefusedError if llhttp refuses it, or does not end it
     there."""
     line = _LINE.match(head)
-    if line is None or is_hopeless(head, 0, len(head)):
+    if line is None:
         raise RefusedError
     method, minor = line.groups()
     seen = _Seen()
@@ -150,7 +151,7 @@ def _split_target(target: bytes) -> tuple[str, str]:
 
 def is_one_host(lines: Sequence[str]) -> bool:
     """Whether these lines name one host, by RFC 9112 and RFC 3986."""
-    named = _HOST.fullmatch(lines[0]) if len(lines) == 1 and len(lines[0]) <= _LONGEST_HOST else None
+    named = _HOST.fullmatch(lines[0]) if len(lines) == 1 else None
     if named is None or named[1] is None:
         return named is not None
     try:
@@ -175,3 +176,73 @@ def prefers_gzip(accept_encoding: str) -> bool:
     others = weights.get("*", 0.0)
     gzip = weights.get("gzip", others)
     return gzip > 0 and gzip >= weights.get("identity", others)
+
+
+class Caller(NamedTuple):
+    """A network, as bytes; a trusted proxy speaks for others."""
+
+    network: bytes
+    is_trusted: bool
+
+
+class Peer:
+    """The other end of a connection, and where the limiter counts its requests, by what they are for."""
+
+    __slots__ = ("caller", "located")
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+        self.located: dict[str, CallerOnPath] = {}
+
+
+_UNKNOWN: Final = Caller(b"?", is_trusted=False)  # one caller, for peers without an address
+
+
+class Callers:
+    """Distinguishes callers. Forwarding headers are believed from trusted proxies alone (E6)."""
+
+    def __init__(self, trusted_proxies: Sequence[str]) -> None:
+        self._trusted = tuple(ip_network(proxy, strict=False) for proxy in trusted_proxies)
+
+    def look_up(self, peer: str) -> Caller:
+        """Who is at a connection's other end."""
+        return self._find(peer) or _UNKNOWN
+
+    def follow(self, peer: Caller, forwarded: str) -> Caller:
+        """For whom a peer asks that sends this X-Forwarded-For. Each proxy appends whom it heard, so the list is
+        believed from its end, as far as trusted proxies wrote it."""
+        caller = peer
+        entries = forwarded.rsplit(",", _MOST_PROXIES)
+        while entries and caller.is_trusted:
+            entry = entries.pop().strip(" \t")
+            if not entry:
+                continue
+            before = self._find(entry)
+            if before is None:
+                break
+            caller = before
+        return caller
+
+    def _find(self, text: str) -> Caller | None:
+        address = _parse_address(text)
+        if address is None:
+            return None
+        is_trusted = any(address in network for network in self._trusted)
+        if isinstance(address, IPv6Address):
+            return Caller(IPv6Network((address, _PREFIX_V6), strict=False).network_address.packed, is_trusted)
+        return Caller(address.packed, is_trusted)
+
+
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """An address with or without a port, brackets or a zone."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address

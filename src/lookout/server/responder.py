@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from lookout.base.clock import Clock
-from lookout.server.callers import Callers, Peer
 from lookout.server.connection import KEPT_HEADS, Connection
 from lookout.server.poller import Poller
 from lookout.server.replies import NO_HOST, NOT_FOUND, REFUSALS, Form, Reply, Resource, too_many_requests
-from lookout.server.request import Request
-from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts, OwnLimiter
+from lookout.server.request import Callers, Peer, Request, Wire
+from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts
 
 _OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
 _FILES: Final = "/assets/"  # the page's files alone count each by itself: a single view asks for all of them
@@ -57,7 +56,7 @@ class _Ready(NamedTuple):
     resources: Mapping[str, Resource]
     route: str
     http_code: int
-    wire: bytes
+    wire: Wire
 
 
 class Responder:
@@ -68,15 +67,14 @@ class Responder:
     ) -> None:
         self.poller = poller
         self._callers = callers
-        self._limiter = None if limiter is None else limiter.attach()
+        self._limiter = limiter
         self._counts = counts
         self._clock = clock
         self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
-        self._store_errors = 0
         self._date = b""
         self._ready: dict[Request, _Ready] = {}  # of this second, for heads that are kept as long
 
-    def answer(self, request: Request, connection: Connection) -> bytes:
+    def answer(self, request: Request, connection: Connection) -> Wire:
         refusal = None if self._limiter is None else self._find_refusal(self._limiter, request, connection.peer)
         if refusal is None:
             ready = self._ready.get(request)
@@ -87,7 +85,7 @@ class Responder:
         self._counts.count(ready.route, ready.http_code)
         return ready.wire
 
-    def refuse(self, http_code: int) -> bytes:
+    def refuse(self, http_code: int) -> Wire:
         return REFUSALS[http_code].encode(self._date, with_body=True, keeps_open=False)
 
     def note_closed(self, reason: Closed) -> None:
@@ -112,7 +110,7 @@ class Responder:
         wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
         return _Ready(resources, self._route.get(request.path, "other"), reply.http_code, wire)
 
-    def _find_refusal(self, limiter: OwnLimiter, request: Request, peer: Peer) -> Reply | None:
+    def _find_refusal(self, limiter: Limiter, request: Request, peer: Peer) -> Reply | None:
         """What a caller that asks too often gets, None if it does not."""
         counted = request.path if request.path in self._route else self._group(request.path)
         if counted is None:
@@ -120,7 +118,7 @@ class Responder:
         banned_ms = limiter.count_request(self._locate(limiter, counted, request, peer), self._clock.elapsed_ms())
         return too_many_requests(-(-banned_ms // 1000)) if banned_ms else None
 
-    def _locate(self, limiter: OwnLimiter, path: str, request: Request, peer: Peer) -> CallerOnPath:
+    def _locate(self, limiter: Limiter, path: str, request: Request, peer: Peer) -> CallerOnPath:
         caller = peer.caller
         forwarded = request.join("x-forwarded-for") if caller.is_trusted else None
         if forwarded is not None:
@@ -135,16 +133,3 @@ class Responder:
         if path not in self.poller.resources:
             return None
         return path if path.startswith(_FILES) else _OWN
-
-    def look(self) -> None:
-        """Follow the store; it may keep this waiting."""
-        self.poller.look()
-        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)
-
-    def check_time(self) -> None:
-        """Notice a store that keeps the other look waiting, and show the other processes that this one is there."""
-        self.poller.check_time()
-        errors = self.poller.store_errors  # read once: the other look may be adding to it
-        self._counts.count_store_errors(errors - self._store_errors)
-        self._store_errors = errors
-        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)

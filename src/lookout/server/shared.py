@@ -3,18 +3,15 @@
 import mmap
 import os
 import secrets
+import tempfile
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
-from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+from fcntl import LOCK_EX, LOCK_UN, lockf
 from hashlib import blake2b
 from multiprocessing.reduction import DupFd
 from typing import Final, Literal, NamedTuple, Protocol, get_args
 
-from lookout.base.memory import nameless_file
-
 _NUMBER_BYTES: Final = 8
-_FORMAT: Final = "q"
 
 MINUTE_MS: Final = 60_000
 _WAYS: Final = 8  # entries among which a caller's one is looked for
@@ -33,23 +30,21 @@ _CELL: Final = {(route, code): r * len(CODES) + c for r, route in enumerate(ROUT
 _SEEN_MS, _GENERATED_AT, _STORE_ERRORS, _OPEN = range(len(_CELL), len(_CELL) + 4)
 _CLOSED: Final = {reason: _OPEN + 1 + number for number, reason in enumerate(CLOSED)}
 _CELLS: Final = len(_CELL) + 4 + len(_CLOSED)
-# A process that has not been seen for so long is none any more; what it counted still counts.
+# A process that has not been seen for so long is gone; what it counted still counts.
 _GONE_MS: Final = 5_000
 
 
-class SharedBytes:
-    """A block of zeros without a name. Passed to a process that is being started, it is the same block there."""
+class SharedNumbers:
+    """Numbers, at first all 0. Passed to a process that is being started, they are the same ones there."""
 
     def __init__(self, size: int, file: int | None = None) -> None:
         if file is None:
-            file = nameless_file()
-            os.ftruncate(file, size)
+            file = _nameless_file()
+            os.ftruncate(file, size * _NUMBER_BYTES)
         self._file = file
         self.size = size
-        mapped = mmap.mmap(file, size)
-        self.view = memoryview(mapped)
-        # With the last view of it: a process that has one also keeps the places that were taken.
-        weakref.finalize(mapped, os.close, file).atexit = False
+        self.numbers = memoryview(mmap.mmap(file, size * _NUMBER_BYTES)).cast("q")
+        weakref.finalize(self, os.close, file).atexit = False
 
     def lock(self, place: int) -> None:
         """Keep other processes, not threads, from this place until ``unlock``. A process that dies lets go of it."""
@@ -58,44 +53,24 @@ class SharedBytes:
     def unlock(self, place: int) -> None:
         lockf(self._file, LOCK_UN, 1, place)
 
-    def take_place(self, places: int) -> int:
-        """Hold the first of so many places that no other process holds, until this one ends."""
-        for place in range(places):
-            with suppress(OSError):
-                lockf(self._file, LOCK_EX | LOCK_NB, 1, place)
-                return place
-        raise RuntimeError("there are more processes than places in their shared memory")
-
-    def __reduce__(self) -> tuple[Callable[..., "SharedBytes"], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., "SharedNumbers"], tuple[object, ...]]:
         return _received, (DupFd(self._file), self.size)
+
+
+def _nameless_file() -> int:
+    """Memory, where the system can make a file of it."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("lookout")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 class _SentFile(Protocol):
     def detach(self) -> int: ...
 
 
-def _received(file: _SentFile, size: int) -> SharedBytes:
-    return SharedBytes(size, file.detach())
-
-
-class Limiter:
-    """The rate limit: how often one caller may ask for one path (E2). A table of fixed size, for all processes.
-
-    An entry is looked for in a set of eight that its hash chooses. If they are all taken, the one that ends first goes.
-    The hash has a secret key, so that nobody can aim at another caller's set. No address is in the table.
-    """
-
-    def __init__(self, limit: int, ban_ms: int, sets: int = 8_192, processes: int = 1) -> None:
-        self.limit = limit
-        self.ban_ms = ban_ms
-        self.sets = sets
-        self.key = secrets.token_bytes(16)
-        self.table = SharedBytes(sets * _SET * _NUMBER_BYTES)
-        self._processes = processes
-
-    def attach(self) -> "OwnLimiter":
-        """What counts in this process."""
-        return OwnLimiter(self) if self._processes == 1 else _LockingLimiter(self)
+def _received(file: _SentFile, size: int) -> SharedNumbers:
+    return SharedNumbers(size, file.detach())
 
 
 class CallerOnPath:
@@ -109,16 +84,20 @@ class CallerOnPath:
         self.entry = entry  # where it was last; another caller may have it now
 
 
-class OwnLimiter:
-    """Counts in one process, while there is no other."""
+class Limiter:
+    """The rate limit: how often one caller may ask for one path (E2). A table of fixed size, for all processes.
 
-    def __init__(self, limiter: Limiter) -> None:
-        self._limit = limiter.limit
-        self._ban_ms = limiter.ban_ms
-        self._sets = limiter.sets
-        self._key = limiter.key
-        self._table = limiter.table
-        self._numbers = limiter.table.view.cast(_FORMAT)
+    An entry is looked for in a set of eight that its hash chooses. If they are all taken, the one that ends first goes.
+    The hash has a secret key, so that nobody can aim at another caller's set. No address is in the table.
+    """
+
+    def __init__(self, limit: int, ban_ms: int, sets: int = 8_192, processes: int = 1) -> None:
+        self.table = SharedNumbers(sets * _SET)
+        self._limit = limit
+        self._ban_ms = ban_ms
+        self._sets = sets
+        self._key = secrets.token_bytes(16)
+        self._is_shared = processes > 1
 
     def locate_caller(self, path: str, caller: bytes) -> CallerOnPath:
         digest = blake2b(caller + path.encode(errors="replace"), digest_size=16, key=self._key).digest()
@@ -128,6 +107,15 @@ class OwnLimiter:
 
     def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
         """Count a request: 0 if it passes, or how much longer the caller is banned."""
+        if not self._is_shared:
+            return self._count(caller, now_ms)
+        self.table.lock(caller.first)
+        try:
+            return self._count(caller, now_ms)
+        finally:
+            self.table.unlock(caller.first)
+
+    def _count(self, caller: CallerOnPath, now_ms: int) -> int:
         entry = caller.entry
         if entry[_NAME] != caller.name:
             entry = self._find(caller)
@@ -148,29 +136,18 @@ class OwnLimiter:
     def _find(self, caller: CallerOnPath) -> memoryview:
         """This caller's entry, which may have to be taken from another."""
         first, after = caller.first, caller.first + _SET
-        names = self._numbers[first + _NAME : after : _ENTRY].tolist()
+        names = self.table.numbers[first + _NAME : after : _ENTRY].tolist()
         if caller.name in names:
             caller.entry = self._entry(first + names.index(caller.name) * _ENTRY)
         else:
-            ends = self._numbers[first + _UNTIL_MS : after : _ENTRY].tolist()  # 0 if nobody had it yet
+            ends = self.table.numbers[first + _UNTIL_MS : after : _ENTRY].tolist()  # 0 if nobody had it yet
             caller.entry = self._entry(first + ends.index(min(ends)) * _ENTRY)
             caller.entry[_UNTIL_MS] = 0
             caller.entry[_NAME] = caller.name  # last: if this process dies here, nobody inherits a ban
         return caller.entry
 
     def _entry(self, place: int) -> memoryview:
-        return self._numbers[place : place + _ENTRY]
-
-
-class _LockingLimiter(OwnLimiter):
-    """Counts in one of several processes."""
-
-    def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
-        self._table.lock(caller.first)
-        try:
-            return super().count_request(caller, now_ms)
-        finally:
-            self._table.unlock(caller.first)
+        return self.table.numbers[place : place + _ENTRY]
 
 
 class Totals(NamedTuple):
@@ -188,15 +165,14 @@ class Counts:
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
-        self._rows = 2 * processes  # while one is being replaced there are two
-        self._memory = SharedBytes(self._rows * _CELLS * _NUMBER_BYTES)
+        self._memory = SharedNumbers(processes * _CELLS)
 
-    def attach(self) -> "OwnCounts":
-        """A row for this process, for as long as it lives."""
-        return OwnCounts(self._row(self._memory.take_place(self._rows)))
+    def attach(self, process: int = 0) -> "OwnCounts":
+        """The row of a process; the one that replaces it counts on in the same row."""
+        return OwnCounts(self._row(process))
 
     def summarize(self, now_ms: int) -> Totals:
-        rows = [self._row(number) for number in range(self._rows)]
+        rows = [self._row(process) for process in range(self.processes)]
         present = [row for row in rows if row[_SEEN_MS] and now_ms - row[_SEEN_MS] < _GONE_MS]
         return Totals(
             {key: sum(row[cell] for row in rows) for key, cell in _CELL.items()},
@@ -206,9 +182,8 @@ class Counts:
             {reason: sum(row[cell] for row in rows) for reason, cell in _CLOSED.items()},
         )
 
-    def _row(self, number: int) -> memoryview:
-        begin = number * _CELLS * _NUMBER_BYTES
-        return self._memory.view[begin : begin + _CELLS * _NUMBER_BYTES].cast(_FORMAT)
+    def _row(self, process: int) -> memoryview:
+        return self._memory.numbers[process * _CELLS : (process + 1) * _CELLS]
 
 
 class OwnCounts:

@@ -1,46 +1,18 @@
-"""A whole store in one file, which is a SQLite store itself: a backup of either kind of store restores into either."""
+"""A backup: a whole store in one file, which is a SQLite store itself, whichever kind of store it was made of."""
 
 import os
 import secrets
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final
 
-from lookout.store.protocol import Snapshot, StoreError, refuse_newer
-from lookout.store.sqlite.file import (
-    APPLICATION_ID,
-    BUSY_S,
-    SCHEMA_VERSION,
-    bring_up_to_date,
-    check_tables,
-    hear_signals,
-    identity,
-    read_all,
-    store_errors,
-    tables_of,
-)
-
-_LARGEST_BYTES: Final = 256 * 1024 * 1024  # a hundred times what a store takes; it is read into memory
-
-
-def read_file(path: Path) -> Snapshot:
-    """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
-    date on the way. StoreError if it is neither, or damaged, or of a newer version."""
-    with store_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
-        if identity(path.resolve()) is None:
-            raise StoreError(f"{path}: there is no such file")
-        # In memory, so that the file is left as it is, and held for as long as copying it takes.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as file:
-            _copy(file, copy, path)
-        hear_signals(copy)
-        bring_up_to_date(copy, _checked_version(copy, path))
-        return read_all(copy)
+from lookout.store.protocol import Snapshot, StoreError
+from lookout.store.sqlite import bring_up_to_date, put_documents, put_pieces, store_errors
 
 
 def write_file(snapshot: Snapshot, path: Path) -> int:
-    """Make a backup, for its owner alone, and say its size. It has its name only once it is whole, and was read again;
-    a file of that name that is there is left alone: StoreError."""
+    """Make a backup, for its owner alone, and say its size. It has its name only once it is whole; a file of that name
+    that is there is left alone: StoreError."""
     body = _as_file(snapshot)
     # Its name is known before it is there: a process that is interrupted in between can still remove it.
     beside = path.absolute().with_name(f".lookout-{secrets.token_hex(8)}")
@@ -51,8 +23,6 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
                 opened.write(body)
                 opened.flush()
                 os.fsync(file)
-            if not _is(beside, snapshot):
-                raise StoreError(f"{path}: the disk gave back other bytes than were written")
             _refuse_existing(path)
             beside.rename(path)
             _keep_the_name(path.absolute().parent)
@@ -61,52 +31,11 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
     return len(body)
 
 
-def _is(path: Path, snapshot: Snapshot) -> bool:
-    try:
-        return read_file(path) == snapshot
-    except StoreError:
-        return False
-
-
-def _copy(file: sqlite3.Connection, copy: sqlite3.Connection, path: Path) -> None:
-    try:
-        (pages,) = file.execute("PRAGMA page_count").fetchone()
-        (page_bytes,) = file.execute("PRAGMA page_size").fetchone()
-        if pages * page_bytes > _LARGEST_BYTES:
-            raise StoreError(f"{path}: is larger than any store of Lookout's ({_LARGEST_BYTES:,} bytes)")
-        file.backup(copy)
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-            raise _not_ours(path) from None
-        raise
-
-
-def _checked_version(copy: sqlite3.Connection, path: Path) -> int:
-    (application_id,) = copy.execute("PRAGMA application_id").fetchone()
-    (version,) = copy.execute("PRAGMA user_version").fetchone()
-    if application_id != APPLICATION_ID or version < 1:
-        raise _not_ours(path)
-    refuse_newer(path, version, SCHEMA_VERSION)
-    check_tables(copy, version, path)
-    for table in tables_of(version):  # not what else is in the file, whose own checks may take for ever
-        (found,) = copy.execute(f"PRAGMA integrity_check({table})").fetchone()
-        if found != "ok":
-            raise StoreError(f"{path}: is damaged ({' '.join(found.split())})")
-    return int(version)
-
-
-def _not_ours(path: Path) -> StoreError:
-    return StoreError(f"{path}: is neither a backup nor a store of Lookout")
-
-
 def _as_file(snapshot: Snapshot) -> bytes:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         bring_up_to_date(made, 0)
-        made.executemany(
-            "INSERT INTO documents VALUES (?, ?, ?, ?)",
-            ((name, d.body, d.etag, d.generated_at) for name, d in snapshot.documents.items()),
-        )
-        made.executemany("INSERT INTO pieces VALUES (?, ?)", snapshot.pieces.items())
+        put_documents(made, snapshot.documents)
+        put_pieces(made, snapshot.pieces)
         return made.serialize()
 
 

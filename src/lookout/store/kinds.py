@@ -1,65 +1,51 @@
-"""The kinds of stores there are, each declared once. What opens one is loaded only then, and so is its driver."""
+"""The kinds of stores there are, each declared once."""
 
 import os
 import re
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from lookout.store.protocol import Reader, Snapshot, StoreKind, Writer
+from lookout.store.protocol import Reader, Snapshot, Writer
+
+
+class StoreKind(NamedTuple):
+    """A kind of store. What opens one gets an address, and the folder that paths are relative to."""
+
+    title: str
+    pattern: str
+    """What an address of it begins with, as a regular expression."""
+    form: str
+    """The same for people, after "has to"."""
+    module: str
+    """Loaded only when a store is opened, and its driver with it."""
+    locate: Callable[[str, Path], Path | str]
+    """What the functions of the module take."""
+    list_files: Callable[[str, Path], Iterable[str]] = lambda _url, _folder: ()
+    """The files that it writes."""
+    variables: str = ""
+    """The variables of the environment that a server needs to read it, as a regular expression."""
+    name_database: Callable[[str], str] | None = None
+    """What two addresses of one store have in common; None if servers have no address of their own."""
+
+    def open_writer(self, url: str, folder: Path) -> Writer:
+        writer: Writer = import_module(self.module).open_writer(self.locate(url, folder))
+        return writer
+
+    def open_reader(self, url: str, folder: Path, key: str) -> Reader:
+        """The address stands under the key. The store need not be there yet."""
+        reader: Reader = import_module(self.module).open_reader(self.locate(url, folder), key)
+        return reader
+
+    def read_snapshot(self, url: str, folder: Path) -> Snapshot:
+        snapshot: Snapshot = import_module(self.module).read_snapshot(self.locate(url, folder))
+        return snapshot
 
 
 def _path(url: str, folder: Path) -> Path:
     return folder / url.partition(":")[2]
-
-
-def _write_sqlite(url: str, folder: Path) -> Writer:
-    from lookout.store.sqlite.writer import open_writer
-
-    return open_writer(_path(url, folder))
-
-
-def _read_sqlite(url: str, folder: Path, _key: str) -> Reader:
-    from lookout.store.sqlite.writer import SqliteReader
-
-    return SqliteReader(_path(url, folder))
-
-
-def _snapshot_sqlite(url: str, folder: Path) -> Snapshot:
-    from lookout.store.backup import read_file
-
-    return read_file(_path(url, folder))
-
-
-SQLITE: Final = StoreKind(
-    "SQLite",
-    "sqlite:.",
-    "begin with sqlite: and a path",
-    open_writer=_write_sqlite,
-    open_reader=_read_sqlite,
-    read_snapshot=_snapshot_sqlite,
-    list_files=lambda url, folder: [
-        os.path.realpath(_path(url, folder)) + end for end in ("", "-wal", "-shm", "-lock")
-    ],
-)
-
-
-def _write_postgres(url: str, _folder: Path) -> Writer:
-    from lookout.store.postgres.writer import open_writer
-
-    return open_writer(url)
-
-
-def _read_postgres(url: str, _folder: Path, key: str) -> Reader:
-    from lookout.store.postgres.reader import PostgresReader
-
-    return PostgresReader(url, key)
-
-
-def _snapshot_postgres(url: str, _folder: Path) -> Snapshot:
-    from lookout.store.postgres.reader import read_database
-
-    return read_database(url)
 
 
 def _name_database(url: str) -> str:
@@ -71,18 +57,27 @@ def _name_database(url: str) -> str:
         return ""
 
 
-POSTGRES: Final = StoreKind(
-    "PostgreSQL",
-    "postgres(ql)?://",
-    "be a postgresql:// address",
-    open_writer=_write_postgres,
-    open_reader=_read_postgres,
-    read_snapshot=_snapshot_postgres,
-    variables="PG[A-Z]+|PGCONNECT_TIMEOUT|KRB5[A-Z_]+",
-    name_database=_name_database,
+KINDS: Final[tuple[StoreKind, ...]] = (
+    StoreKind(
+        "SQLite",
+        "sqlite:.",
+        "begin with sqlite: and a path",
+        "lookout.store.sqlite",
+        _path,
+        list_files=lambda url, folder: [
+            os.path.realpath(_path(url, folder)) + end for end in ("", "-wal", "-shm", "-lock")
+        ],
+    ),
+    StoreKind(
+        "PostgreSQL",
+        "postgres(ql)?://",
+        "be a postgresql:// address",
+        "lookout.store.postgres",
+        lambda url, _folder: url,
+        variables="PG[A-Z]+|PGCONNECT_TIMEOUT|KRB5[A-Z_]+",
+        name_database=_name_database,
+    ),
 )
-
-KINDS: Final[tuple[StoreKind, ...]] = (SQLITE, POSTGRES)
 ADDRESS_FORM: Final = ", or ".join(kind.form for kind in KINDS)
 """Of any store, for people, after "has to"."""
 

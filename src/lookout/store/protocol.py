@@ -1,8 +1,7 @@
 """What a store has to do, for the monitor that writes and for the servers that read."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol, Self
 
 from lookout.base.pieces import Pieces
@@ -102,24 +101,3 @@ class Reader(Protocol):
         """A document, or None if it was never written."""
 
     def close(self) -> None: ...
-
-
-# As many fields as there are things in which two kinds of stores differ.
-class StoreKind(NamedTuple):
-    """A kind of store, declared. What is opened gets an address and the folder that paths are relative to."""
-
-    title: str
-    pattern: str
-    """What an address of it begins with, as a regular expression."""
-    form: str
-    """The same for people, after "has to"."""
-    open_writer: Callable[[str, Path], Writer]
-    open_reader: Callable[[str, Path, str], Reader]
-    """The last one is the key that the address stands under. The store need not be there yet."""
-    read_snapshot: Callable[[str, Path], Snapshot]
-    list_files: Callable[[str, Path], Iterable[str]] = lambda _url, _folder: ()
-    """The files that it writes."""
-    variables: str = ""
-    """The variables of the environment that a server needs to read it, as a regular expression."""
-    name_database: Callable[[str], str] | None = None
-    """What two addresses of one store have in common; None if servers have no address of their own."""

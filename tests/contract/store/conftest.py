@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lookout.store.postgres import writer as postgres
-from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.schema import TABLES
-from lookout.store.sqlite import writer as sqlite
+from lookout.store import postgres, sqlite
+from lookout.store.postgres import PostgresReader
 from tests.contract.store.stores import Opened, Store
 from tests.leases import or_skipped
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
@@ -21,13 +19,14 @@ from tests.stores import once_free
 HOLD = """
 import sys
 from pathlib import Path
-from lookout.store.{module}.writer import open_writer
+from lookout.store.{module} import open_writer
 writer = open_writer({place})
 print("in", flush=True)
 sys.stdin.read()
 """
 
 
+TABLES = ("schema_version", "documents", "pieces", "lease")
 POSTGRES = (from_a_wheel(), from_debian())
 # What every store does is seen on two versions every day; all else on the other one in the campaign.
 ONE_POSTGRES = (from_a_wheel(), from_debian(pytest.mark.long))

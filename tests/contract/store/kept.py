@@ -14,11 +14,8 @@ from typing import Final
 from lookout.core.ledger import Ledger
 from lookout.documents.reports import documents_of
 from lookout.state.differ import all_pieces
-from lookout.store.postgres import schema
-from lookout.store.postgres import writer as postgres
+from lookout.store import postgres, sqlite
 from lookout.store.protocol import Writer
-from lookout.store.sqlite import file
-from lookout.store.sqlite import writer as sqlite
 from tests.builders import NOON
 from tests.integration.planted import a_fresh_ledger
 from tests.postgres import Postgres, a_postgres, from_debian
@@ -46,11 +43,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         made = Path(name) / "lookout.db"
         _fill(sqlite.open_writer(made), ledger)
-        shutil.copy(made, FOLDER / f"{file.SCHEMA_VERSION}.sqlite")
+        shutil.copy(made, FOLDER / f"{sqlite.SCHEMA_VERSION}.sqlite")
     with a_postgres(from_debian().values[0]) as server:  # type: ignore[arg-type]  # a parameter of any kind
         database = server.a_database()
         _fill(postgres.open_writer(server.url(database)), a_fresh_ledger(NOON))
-        (FOLDER / f"{schema.SCHEMA_VERSION}.sql").write_text(_dump(server, database), encoding="utf-8")
+        (FOLDER / f"{postgres.SCHEMA_VERSION}.sql").write_text(_dump(server, database), encoding="utf-8")
 
 
 def _fill(writer: Writer, ledger: Ledger) -> None:

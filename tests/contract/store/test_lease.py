@@ -19,9 +19,7 @@ from psycopg.errors import InsufficientPrivilege
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document
-from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.session import transaction
-from lookout.store.postgres.writer import open_writer
+from lookout.store.postgres import PostgresReader, open_writer, transaction
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.contract.store import kept
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, write_again
@@ -35,7 +33,7 @@ LARGE = Document(bytes(3_000_000), '"large"', 1)
 WRITING = """
 import sys
 from lookout.base.pieces import Pieces
-from lookout.store.postgres.writer import open_writer
+from lookout.store.postgres import open_writer
 from lookout.store.protocol import StoreError
 writer = open_writer(sys.argv[1])
 print("in", flush=True)

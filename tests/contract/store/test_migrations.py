@@ -20,13 +20,9 @@ from lookout.core.model import Check
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
 from lookout.state.codec import decode_state
-from lookout.store.postgres import schema
-from lookout.store.postgres import writer as postgres
-from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.session import DatabaseAddress, transaction
+from lookout.store import postgres, sqlite
+from lookout.store.postgres import DatabaseAddress, PostgresReader, transaction
 from lookout.store.protocol import Reader, StoreError
-from lookout.store.sqlite import file
-from lookout.store.sqlite import writer as sqlite
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.contract.store import kept
 from tests.contract.store.stores import Opened
@@ -41,7 +37,7 @@ STEP: Final = "ALTER TABLE documents ADD COLUMN note TEXT; UPDATE documents SET 
 POSTGRES_STEP: Final = "CREATE TABLE lookout.noted AS SELECT *, 'kept'::text AS note FROM lookout.documents;"
 KILLED: Final = f"""
 import os, signal, sqlite3, sys
-from lookout.store.sqlite.file import STEPS, bring_up_to_date
+from lookout.store.sqlite import STEPS, bring_up_to_date
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
 bring_up_to_date(connection, len(STEPS), (*STEPS, "{STEP} SELECT die();"))
@@ -97,7 +93,7 @@ def test_a_file_of_every_version_is_read_and_goes_on(version: int, tmp_path: Pat
     writer = opened(sqlite.open_writer(path))
     assert documents_of(reader) == before
     check_whole(before, writer.load())
-    assert version_of(path) == file.SCHEMA_VERSION
+    assert version_of(path) == sqlite.SCHEMA_VERSION
 
 
 @pytest.mark.parametrize("version", DUMPS)
@@ -108,22 +104,22 @@ def test_a_database_of_every_version_is_read_and_goes_on(version: int, server: P
     writer = opened(postgres.open_writer(server.url(database)))
     assert documents_of(reader) == before
     check_whole(before, writer.load())
-    assert server.ask(database, "SELECT version FROM lookout.schema_version") == [(schema.SCHEMA_VERSION,)]
+    assert server.ask(database, "SELECT version FROM lookout.schema_version") == [(postgres.SCHEMA_VERSION,)]
 
 
 def test_a_changed_schema_has_a_step_and_a_kept_store(tmp_path: Path) -> None:
     """If this fails, a released step was changed (add one instead), or a step's store was not kept (see kept.py)."""
-    assert set(FILES) == set(range(1, file.SCHEMA_VERSION + 1))
+    assert set(FILES) == set(range(1, sqlite.SCHEMA_VERSION + 1))
     sqlite.open_writer(tmp_path / "new.db").close()
-    newest = FILES[file.SCHEMA_VERSION]
+    newest = FILES[sqlite.SCHEMA_VERSION]
     assert schema_of(tmp_path / "new.db") == schema_of(newest)
-    assert version_of(newest) == file.SCHEMA_VERSION
+    assert version_of(newest) == sqlite.SCHEMA_VERSION
 
 
 def test_a_changed_schema_of_the_database_has_a_step_and_a_kept_store(server: Postgres) -> None:
     """The same."""
-    assert set(DUMPS) == set(range(1, schema.SCHEMA_VERSION + 1))
-    new, newest = server.a_database(), kept.load(server, DUMPS[schema.SCHEMA_VERSION])
+    assert set(DUMPS) == set(range(1, postgres.SCHEMA_VERSION + 1))
+    new, newest = server.a_database(), kept.load(server, DUMPS[postgres.SCHEMA_VERSION])
     postgres.open_writer(server.url(new)).close()
     assert columns(server, new) == columns(server, newest)
     assert constraints(server, new) == constraints(server, newest)
@@ -147,14 +143,14 @@ def constraints(server: Postgres, database: str) -> list[tuple[str, ...]]:
 
 
 def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Path) -> None:
-    path = a_copy(tmp_path, file.SCHEMA_VERSION)
+    path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        file.bring_up_to_date(connection, file.SCHEMA_VERSION, (*file.STEPS, STEP))
+        sqlite.bring_up_to_date(connection, sqlite.SCHEMA_VERSION, (*sqlite.STEPS, STEP))
         rows = connection.execute("SELECT name, body, etag, generated_at, note FROM documents").fetchall()
         pieces = dict(connection.execute("SELECT name, piece FROM pieces"))
     assert {note for *_, note in rows} == {"kept"}
     check_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
-    assert version_of(path) == file.SCHEMA_VERSION + 1
+    assert version_of(path) == sqlite.SCHEMA_VERSION + 1
     before = path.read_bytes()
     with pytest.raises(StoreError, match=re.escape("lookout.db: written by a newer version of Lookout (schema 3,")):
         sqlite.open_writer(path)
@@ -162,11 +158,11 @@ def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Pa
 
 
 def test_a_kill_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Opened) -> None:
-    path = a_copy(tmp_path, file.SCHEMA_VERSION)
+    path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
     killed = subprocess.run([sys.executable, "-c", KILLED, path], timeout=TIME_S, check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL
     writer = opened(sqlite.open_writer(path))
-    assert schema_of(path) == schema_of(FILES[file.SCHEMA_VERSION])
+    assert schema_of(path) == schema_of(FILES[sqlite.SCHEMA_VERSION])
     reader = opened(sqlite.SqliteReader(path))
     check_whole(documents_of(reader), writer.load())
 
@@ -175,13 +171,13 @@ def migrate_further(server: Postgres, database: str, step: str) -> None:
     """As the version after today's would, which has one more step."""
     address = DatabaseAddress.of(server.url(database))
     with address.store_errors(), closing(address.connect("lookout monitor")) as session, transaction(session):
-        schema.migrate(session, address, (*schema.STEPS, step))
+        postgres.migrate(session, address, (*postgres.STEPS, step))
 
 
 def test_a_later_step_of_the_database_keeps_everything_and_todays_code_then_refuses(
     server: Postgres, opened: Opened
 ) -> None:
-    database = kept.load(server, DUMPS[schema.SCHEMA_VERSION])
+    database = kept.load(server, DUMPS[postgres.SCHEMA_VERSION])
     migrate_further(server, database, POSTGRES_STEP)
     rows = server.ask(database, "SELECT name, body, etag, generated_at, note FROM lookout.noted")
     pieces = dict(server.ask(database, "SELECT name, piece FROM lookout.pieces"))
@@ -196,7 +192,7 @@ def test_a_later_step_of_the_database_keeps_everything_and_todays_code_then_refu
 
 
 def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(server: Postgres, opened: Opened) -> None:
-    database = kept.load(server, DUMPS[schema.SCHEMA_VERSION])
+    database = kept.load(server, DUMPS[postgres.SCHEMA_VERSION])
     before = columns(server, database)
     with pytest.raises(StoreError):
         migrate_further(server, database, f"{POSTGRES_STEP} SELECT pg_terminate_backend(pg_backend_pid());")

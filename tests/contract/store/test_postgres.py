@@ -8,8 +8,7 @@ import pytest
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, etag
-from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.writer import open_writer
+from lookout.store.postgres import PostgresReader, open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, write_again
 from tests.postgres import Postgres

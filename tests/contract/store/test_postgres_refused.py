@@ -3,14 +3,13 @@
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from lookout.base.pieces import Pieces
-from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.writer import open_writer
+from lookout.store.postgres import PostgresReader, open_writer
 from lookout.store.protocol import StoreError, StoreUnreachableError
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, write_again
 from tests.postgres import Postgres
@@ -29,81 +28,6 @@ def everything(server: Postgres, database: str) -> dict[str, Any]:
         " FROM information_schema.columns WHERE table_schema IN ('lookout', 'public') GROUP BY 1",
     )
     return {name: (of, server.ask(database, f"TABLE {name}")) for name, of in columns}
-
-
-THEIRS = {
-    "CREATE TABLE lookout.documents AS SELECT 1 AS id, 'mine' AS text": (
-        "lookout.schema_version is missing, and lookout.documents is there"
-    ),
-    "CREATE TABLE lookout.lease AS SELECT 'Jane Austen' AS name": (
-        "lookout.schema_version is missing, and lookout.lease is there"
-    ),
-    "CREATE TABLE lookout.schema_version AS SELECT '3.1' AS version, now() AS at": (
-        "lookout.schema_version has other columns"
-    ),
-    """
-    CREATE TABLE lookout.schema_version AS SELECT 2 AS version;
-    CREATE TABLE lookout.documents AS SELECT 'live' AS name, 'a' AS body, 'b' AS etag, 'c' AS generated_at;
-    """: "lookout.documents has other columns",
-    "CREATE TABLE lookout.schema_version AS SELECT 2 AS version": "lookout.documents is missing",
-    "CREATE TABLE lookout.schema_version AS SELECT 1 AS version": 'relation "lookout.writer" does not exist',
-    "CREATE TABLE lookout.schema_version (version integer)": "lookout.schema_version has 0 rows",
-    "CREATE TABLE lookout.schema_version AS VALUES (1), (1)": "lookout.schema_version has other columns",
-    "CREATE TABLE lookout.schema_version AS SELECT n AS version FROM (VALUES (1), (1)) t (n)": (
-        "lookout.schema_version has 2 rows"
-    ),
-    "CREATE TABLE lookout.schema_version AS SELECT 0 AS version": "lookout.schema_version holds no version",
-    "CREATE TABLE lookout.schema_version AS SELECT NULL::integer AS version": "lookout.schema_version holds no version",
-}
-
-
-@pytest.mark.parametrize(("theirs", "why"), THEIRS.items(), ids=range(len(THEIRS)))
-def test_a_schema_that_lookout_did_not_make_is_refused_and_left_alone(
-    theirs: str, why: str, server: Postgres, database: str, url: str, opened: Opened
-) -> None:
-    server.ask(database, "CREATE SCHEMA lookout")
-    server.ask(database, theirs)
-    before = everything(server, database)
-    assert before
-    with pytest.raises(StoreError) as caught:
-        open_writer(url)
-    assert str(caught.value) == (
-        f"PostgreSQL {database} on {server.folder}: the schema lookout is another application's, or damaged: {why};"
-        " restore it from a backup, or give Lookout another database"
-    )
-    assert everything(server, database) == before
-    reader = opened(PostgresReader(url))
-    with suppress(StoreError):  # of one that has the names of the columns; otherwise there is no store yet
-        assert reader.read("live") is None
-    assert everything(server, database) == before
-
-
-def test_a_server_refuses_tables_that_lookout_did_not_make(
-    server: Postgres, database: str, url: str, opened: Opened
-) -> None:
-    server.ask(database, "CREATE SCHEMA lookout")
-    server.ask(database, "CREATE TABLE lookout.schema_version AS SELECT 'x' AS version")
-    server.ask(database, "CREATE TABLE lookout.documents AS SELECT 1 AS name")
-    for columns, why in (("ADD x text", "column"), ("ADD etag text, ADD body text, ADD generated_at text", "invalid")):
-        server.ask(database, f"ALTER TABLE lookout.documents {columns}")
-        reader = opened(PostgresReader(url))
-        for look in (reader.changed, lambda reader=reader: reader.read("live")):
-            with pytest.raises(StoreError, match=f"the schema lookout is another application's, or damaged: {why}"):
-                look()
-
-
-@pytest.mark.parametrize("table", ["documents", "lease", "pieces", "schema_version"])
-def test_a_store_that_lost_a_table_is_refused_and_left_alone(
-    table: str, server: Postgres, database: str, url: str
-) -> None:
-    writer = open_writer(url)
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
-    writer.close()
-    server.ask(database, f"DROP TABLE lookout.{table}")
-    before = everything(server, database)
-    with pytest.raises(StoreError, match=f"another application's, or damaged: lookout.{table} is missing"):
-        once_free(lambda: open_writer(url))
-    assert everything(server, database) == before
 
 
 def test_an_empty_schema_is_used_and_other_tables_in_it_are_let_be(

@@ -14,14 +14,13 @@ import pytest
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document
 from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite.file import LARGEST_WAL_BYTES
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import LARGEST_WAL_BYTES, SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, without_progress
 
 READING = """
 import sys
 from pathlib import Path
-from lookout.store.sqlite.writer import SqliteReader
+from lookout.store.sqlite import SqliteReader
 reader = SqliteReader(Path(sys.argv[1]))
 assert reader.read("live") is not None
 print("in", flush=True)
@@ -128,7 +127,7 @@ def test_a_store_is_lost_and_another_one_begun_when_its_file(
     [
         pytest.param(another_programs, "of another program; .* or move it away", id="another program's database"),
         pytest.param(no_database, "is damaged .* or move it away to begin a new store", id="no database"),
-        pytest.param(a_folder, "is not a file", id="a folder"),
+        pytest.param(a_folder, "unable to open database file", id="a folder"),
     ],
 )
 def test_what_is_not_a_store_is_left_alone_in_its_place(
@@ -241,14 +240,6 @@ def test_a_second_one_on_a_new_file_is_left_alone_by_a_first_one_of_as_many_writ
         first.write({"live": LIVE}, NOTHING)
     first.close()
     assert stored(path) == {"second": b"1"}
-
-
-def test_a_lock_that_was_removed_is_made_again_by_the_next_write(path: Path, writer: Writer) -> None:
-    beside(path, "-lock").unlink()
-    writer.write({"live": LIVE}, NOTHING)
-    with pytest.raises(StoreBusyError):
-        open_writer(path)
-    writer.write({"live": LIVE}, NOTHING)
 
 
 def test_a_new_file_is_not_read_together_with_what_another_process_still_holds(path: Path, writer: Writer) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.store.protocol import NOBODY, LostStoreError, Reader, StoreBusyError, StoreError, StorePosition, Writer
-from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
+from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.simulation.worlds.scene import Life, Message, Publication, Scene, Written
 
 _KEPT_MS: Final = 3_700_000

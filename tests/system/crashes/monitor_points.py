@@ -18,7 +18,7 @@ import msgspec
 from lookout.documents.reports import LiveReport, live_row
 from lookout.state.codec import decode_state
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.commands import LOOKOUT, a_command, meanwhile, said
 from tests.integration.fast import a_config
 from tests.integration.served import a_free_port

@@ -16,8 +16,7 @@ from typing import Final, TypeVar
 import psycopg
 
 from lookout.documents.document import Document
-from lookout.store.postgres.reader import PostgresReader
-from lookout.store.postgres.writer import open_writer
+from lookout.store.postgres import PostgresReader, open_writer
 from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 from tests.leases import NotHereError
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian

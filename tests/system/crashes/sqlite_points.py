@@ -9,8 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lookout.store.sqlite.file import CHECKPOINT_PAGES
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import CHECKPOINT_PAGES, SqliteReader, open_writer
 from tests.builders import NOON, SECOND
 from tests.system.crashes.kinds import Attempt, Kind
 from tests.system.crashes.story import EMPTY, MonitorLife, Stored

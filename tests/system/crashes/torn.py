@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from lookout.base.pieces import StateError
 from lookout.documents.document import etag
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import DAY, NOON
 from tests.system.crashes.kinds import Attempt, Kind
 from tests.system.crashes.story import EMPTY, MonitorLife, Publication, Stored, publications

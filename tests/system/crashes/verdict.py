@@ -10,7 +10,7 @@ import msgspec
 
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.store.protocol import Reader, StoreError, Writer
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import MINUTE, NOON
 from tests.oracles.history import EndedBuckets
 from tests.system.crashes.story import MonitorLife, Stored

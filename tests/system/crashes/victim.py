@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import click
 
 from lookout.store.protocol import StoreBehindError, StoreError, Writer
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.system.crashes.story import EMPTY, LIVES, MonitorLife, Publication, Stored, life_begins_at
 
 FILE: Final = "lookout.db"

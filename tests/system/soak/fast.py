@@ -19,7 +19,7 @@ from bench.processes import a_process, an_upstream, children, memory_mb
 from bench.serve import first_answer
 from bench.upstream import HEIGHT
 from bench.watch import a_config as a_large_config
-from lookout.app.sockets import a_free_port
+from lookout.base.sockets import a_free_port
 from lookout.config.file import read_config
 from lookout.core.heads import PACE_WINDOW_MS, Reading
 from lookout.core.ledger import Ledger
@@ -27,7 +27,7 @@ from lookout.demo.sim.server import wall_clock
 from lookout.demo.sim.world import World, launch_world
 from lookout.documents.reports import documents_of
 from lookout.state.differ import all_pieces
-from lookout.store.sqlite.writer import open_writer
+from lookout.store.sqlite import open_writer
 from tests.campaign.part import Outcome
 from tests.integration.fast import a_config as a_launch_config
 from tests.system.soak.growth import Sample, describe, find_growth

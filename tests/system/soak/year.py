@@ -26,7 +26,7 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable
 from lookout.replay.replay import Replay
 from lookout.state.differ import Differ
-from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
+from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
 from tests.campaign.part import Outcome
 from tests.system.soak.growth import describe, find_growth

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from lookout.server.callers import Callers
+from lookout.server.request import Callers
 
 PROXIES: Final = ("10.0.0.0/8", "192.0.2.7", "fd00::/8")
 

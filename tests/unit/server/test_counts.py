@@ -12,30 +12,28 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lookout.app.admin import ServerInstruments
 from lookout.base.admin_port import Readiness, process_registry
-from lookout.documents.document import paths
-from lookout.server.callers import Callers
 from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.metrics import ServerInstruments
-from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
-from lookout.server.poller import Poller
+from lookout.server.poller import Follower
 from lookout.server.replies import NO_TIMED_REPLIES, TimedReplies
-from lookout.server.request import parse_head
+from lookout.server.request import Callers, parse_head
 from lookout.server.responder import Responder
-from lookout.server.shared import Counts, Limiter, OwnCounts
-from lookout.server.site import Site
+from lookout.server.shared import Counts, Limiter
+from lookout.server.site import build_asset_routes, build_description_routes, build_status_page
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
 from tests.integration.raw import Answer, a_request, parsed
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
+from tests.wait import until
 
 PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
 CALLERS: Final = Callers(("10.0.0.0/8",))
 SPAWN: Final = multiprocessing.get_context("spawn")
 
 
-def count_and_stay(counts: Counts, times: int, seen_ms: int, generated_at: int | None, done: Event) -> None:
-    own = counts.attach()
+def count_and_stay(counts: Counts, process: int, times: int, seen_ms: int, generated_at: int, done: Event) -> None:
+    own = counts.attach(process)
     for _ in range(times):
         own.count("live", 200)
     own.mark_present(seen_ms, generated_at)
@@ -45,39 +43,36 @@ def count_and_stay(counts: Counts, times: int, seen_ms: int, generated_at: int |
 
 
 def test_the_counts_of_all_processes_add_up_also_of_dead_ones_whose_rows_are_taken_over() -> None:
-    counts = Counts(1)  # two rows
-    alive = [start(counts, times, 1_000, NOON) for times in (3, 4)]
+    counts = Counts(2)
+    alive = [start(counts, process, times, 1_000, NOON) for process, times in enumerate((3, 4))]
     assert counts.summarize(1_000).requests["live", 200] == 7
     assert counts.summarize(1_000).generated_at == (NOON, NOON)
-    alive.append(killed_and_replaced(counts, alive.pop(0), 5))
+    kill(alive[0])
+    alive[0] = start(counts, 0, 5, 2_000, NOON + 1)
     summary = counts.summarize(2_000)
     assert (summary.requests["live", 200], summary.store_errors) == (12, 3)
-    assert set(summary.generated_at) == {NOON, NOON + 1}
+    assert summary.generated_at == (NOON + 1, NOON)
     assert sum(summary.requests.values()) == 12
     for process in alive:
         kill(process)
     assert counts.summarize(2_000).requests["live", 200] == 12
 
 
-def start(counts: Counts, times: int, seen_ms: int, generated_at: int | None) -> multiprocessing.process.BaseProcess:
+def start(
+    counts: Counts, process: int, times: int, seen_ms: int, generated_at: int
+) -> multiprocessing.process.BaseProcess:
     done = SPAWN.Event()
-    process = SPAWN.Process(target=count_and_stay, args=(counts, times, seen_ms, generated_at, done), daemon=True)
-    process.start()
+    arguments = (counts, process, times, seen_ms, generated_at, done)
+    started = SPAWN.Process(target=count_and_stay, args=arguments, daemon=True)
+    started.start()
     assert done.wait(30)
-    return process
+    return started
 
 
 def kill(process: multiprocessing.process.BaseProcess) -> None:
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     process.join(10)
-
-
-def killed_and_replaced(
-    counts: Counts, process: multiprocessing.process.BaseProcess, times: int
-) -> multiprocessing.process.BaseProcess:
-    kill(process)
-    return start(counts, times, 2_000, NOON + 1)
 
 
 def open_files() -> int:
@@ -89,15 +84,6 @@ def test_shared_memory_that_nobody_has_any_more_leaves_no_file_open() -> None:
     for _ in range(20):
         Limiter(3, 60_000)
         Counts(1)
-    assert open_files() <= files
-
-
-def test_the_file_stays_open_while_a_row_is_counted_in_since_closing_it_would_give_the_row_away() -> None:
-    files = open_files()
-    own = Counts(1).attach()
-    assert open_files() > files + 1, "the mapping has a descriptor of its own"
-    own.count("live", 200)
-    del own
     assert open_files() <= files
 
 
@@ -139,17 +125,17 @@ def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not(
 def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough(
     generated_at: tuple[int | None, ...], max_age_s: float | None, expected: Readiness
 ) -> None:
-    clock, counts = SetClock(), Counts(1)
+    clock, counts = SetClock(), Counts(max(1, len(generated_at)))
     clock.wall = NOON + 10 * SECOND
-    for number, at in enumerate(generated_at):  # as if each were a process
-        OwnCounts(counts._row(number)).mark_present(clock.elapsed, at)
+    for process, at in enumerate(generated_at):
+        counts.attach(process).mark_present(clock.elapsed, at)
     assert ServerInstruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
 def ask(responder: Responder, method: str, path: str, peer: str = "1.1.1.1", *headers: str) -> Answer:
     with socket.socket() as nobody:
         connection = Connection(HttpServer(nobody, responder, Limits(1), CALLERS), CALLERS.look_up(peer))
-    return parsed(responder.answer(parse_head(a_request(method, path, *headers)), connection))
+    return parsed(b"".join(responder.answer(parse_head(a_request(method, path, *headers)), connection)))
 
 
 @pytest.mark.clause("E2", "E6")
@@ -158,7 +144,7 @@ def test_it_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> Non
     store.put("live", b"live")
     poller = a_poller(store, clock)
     responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
-    responder.look()
+    poller.poll()
     live, history = poller.site.paths
 
     def code(method: str, path: str, peer: str = "1.1.1.1", forwarded: str = "") -> int:
@@ -202,7 +188,7 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
 
     poller = a_poller(store, clock, others=own, feeds=feeds)
     responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
-    responder.look()
+    poller.poll()
 
     def code(method: str, path: str, peer: str = "1.1.1.1") -> int:
         return ask(responder, method, path, peer).http_code
@@ -222,36 +208,16 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
 
 def test_the_store_errors_are_counted_once_each() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
-    responder = Responder(a_poller(store, clock), CALLERS, None, counts.attach(), clock)
     store.unreadable = {"changed", "live", "history"}
+    poller = a_poller(store, clock)
     for _ in range(3):
-        responder.look()
-        responder.check_time()
-    assert counts.summarize(clock.elapsed).store_errors == 3
+        poller.poll()
+    follower = Follower(poller, counts.attach(), clock)
     store.unreadable = set()
-    responder.look()
-    responder.check_time()
+    follower.start()
+    until(lambda: counts.summarize(clock.elapsed).store_errors == 3, "they are counted")
+    follower.stop()
     assert counts.summarize(clock.elapsed).store_errors == 3
-
-
-class FailsWhileAsked(Poller):
-    """Each time somebody asks for its errors, the other thread has met one more."""
-
-    met = 0
-
-    @property
-    def store_errors(self) -> int:
-        self.met += 1
-        return self.met
-
-
-def test_an_error_that_the_store_meets_while_errors_are_counted_is_counted_too() -> None:
-    clock, counts = SetClock(), Counts(1)
-    poller = FailsWhileAsked(FakeReader(), clock, 300_000, Site(paths("protocol")))
-    responder = Responder(poller, CALLERS, None, counts.attach(), clock)
-    for _ in range(3):
-        responder.check_time()
-        assert counts.summarize(clock.elapsed).store_errors == poller.met
 
 
 def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:

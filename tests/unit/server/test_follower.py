@@ -3,48 +3,45 @@
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
-from structlog.typing import EventDict
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag, paths
-from lookout.server.callers import Callers
-from lookout.server.follower import Follower
-from lookout.server.poller import Poller
-from lookout.server.responder import Responder, respond
+from lookout.server.poller import Follower, Poller
+from lookout.server.replies import Site
+from lookout.server.responder import respond
 from lookout.server.shared import Counts
-from lookout.server.site import Site
-from lookout.store.sqlite.writer import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import NOON, SECOND
+from tests.logs import capture_logs
 from tests.unit.server.fakes import FakeReader, SetClock
 from tests.wait import until
 
 
 class BrokenPoller(Poller):
-    def look(self) -> None:
+    def poll(self) -> None:
         raise ValueError("of the store")
 
     def check_time(self) -> None:
         raise TypeError("of the time")
 
 
-def test_a_bug_does_not_end_a_look_and_is_logged_with_what_was_looked_at() -> None:
+def test_a_bug_does_not_end_a_thread_and_is_logged_with_its_name() -> None:
     clock = SetClock()
     poller = BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol")))
-    responder = Responder(poller, Callers(()), None, Counts(1).attach(), clock)
-    follower = Follower(responder)
+    follower = Follower(poller, Counts(1).attach(), clock)
     with capture_logs() as log:
         follower.start()
-        until(lambda: min(map(looks(log).count, ("the store", "the time"))) >= 2, "each look died twice")
+        until(lambda: min(map(threads(log).count, ("poll the store", "watch the time"))) >= 2, "each crashed twice")
         follower.stop()
-    assert {entry["event"] for entry in log} == {"a look died of a bug"}
-    assert set(looks(log)) == {"the store", "the time"}
+    assert {entry["event"] for entry in log} == {"a thread of the server crashed; it goes on"}
+    assert set(threads(log)) == {"poll the store", "watch the time"}
 
 
-def looks(log: list[EventDict]) -> list[str]:
-    return [entry["look"] for entry in list(log)]
+def threads(log: list[dict[str, Any]]) -> list[str]:
+    return [entry["thread"] for entry in list(log)]
 
 
 class StuckReader(SqliteReader):
@@ -73,7 +70,7 @@ def test_a_history_is_given_up_while_the_thread_that_reads_the_store_is_stuck_af
 
     reader = StuckReader(path)
     poller = Poller(reader, clock, 300 * SECOND, Site(paths("protocol")))
-    follower = Follower(Responder(poller, Callers(()), None, Counts(1).attach(), clock))
+    follower = Follower(poller, Counts(1).attach(), clock)
     follower.start()
     assert reader.is_stuck.wait(10)
     assert codes() == [200, 200]

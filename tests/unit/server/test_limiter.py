@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.server.shared import CallerOnPath, Limiter, OwnLimiter
+from lookout.server.shared import CallerOnPath, Limiter
 
 LIMIT: Final = 120
 BAN_MS: Final = 60_000
@@ -18,7 +18,7 @@ BEGIN: Final = 1_000_000
 SPAWN: Final = multiprocessing.get_context("spawn")
 
 
-def ask(limiter: OwnLimiter, caller: bytes, path: str, now_ms: int) -> int:
+def ask(limiter: Limiter, caller: bytes, path: str, now_ms: int) -> int:
     """As one that was not seen before: where its entry was, is not known."""
     return limiter.count_request(limiter.locate_caller(path, caller), now_ms)
 
@@ -50,7 +50,7 @@ def ask(limiter: OwnLimiter, caller: bytes, path: str, now_ms: int) -> int:
     ],
 )
 def test_one_more_request(before: list[int], now_ms: int, expected: int) -> None:
-    limiter = Limiter(LIMIT, BAN_MS).attach()
+    limiter = Limiter(LIMIT, BAN_MS)
     for at_ms in before:
         ask(limiter, b"caller", "/path", at_ms)
     assert ask(limiter, b"caller", "/path", now_ms) == expected
@@ -58,7 +58,7 @@ def test_one_more_request(before: list[int], now_ms: int, expected: int) -> None
 
 @pytest.mark.clause("E2")
 def test_a_ban_that_is_shorter_than_a_minute_ends_with_the_minute_it_was_in() -> None:
-    limiter = Limiter(1, 1_000).attach()
+    limiter = Limiter(1, 1_000)
     assert [ask(limiter, b"caller", "/", BEGIN + wait) for wait in (0, 10, 1_009, 1_010, 1_011)] == [
         0,
         1_000,
@@ -94,7 +94,7 @@ def passes_slowly(instants: list[int], limit: int, ban_ms: int) -> list[bool]:
     st.sampled_from([1, 1_000, 60_000, 90_000]),
 )
 def test_any_requests_pass_as_an_independent_count_has_it(waits: list[int], limit: int, ban_ms: int) -> None:
-    limiter = Limiter(limit, ban_ms, sets=1).attach()
+    limiter = Limiter(limit, ban_ms, sets=1)
     instants = [BEGIN + sum(waits[: n + 1]) for n in range(len(waits))]
     passed = [ask(limiter, b"caller", "/path", now) == 0 for now in instants]
     assert passed == passes_slowly(instants, limit, ban_ms)
@@ -133,7 +133,7 @@ def test_callers_who_push_each_other_out_pass_as_an_independent_table_has_it(
 ) -> None:
     limiter, slow = Limiter(limit, ban_ms, sets=1, processes=2), SlowTable(limit, ban_ms)
     # Both remember where each caller's entry was, and neither is told when the other one gives it away.
-    processes = [limiter.attach(), limiter.attach()]
+    processes = [limiter, limiter]
     known: dict[tuple[int, int], CallerOnPath] = {}
     now_ms = BEGIN
     for number, process, wait_ms in requests:
@@ -145,26 +145,25 @@ def test_callers_who_push_each_other_out_pass_as_an_independent_table_has_it(
 
 def test_any_number_of_callers_fits_into_the_same_memory() -> None:
     limiter = Limiter(1, BAN_MS, sets=4)
-    size, own = limiter.table.size, limiter.attach()
+    size = limiter.table.size
     for number in range(5_000):
-        assert ask(own, number.to_bytes(4, "big"), "/", BEGIN + number) == 0
-    assert limiter.table.size == len(limiter.table.view) == size
+        assert ask(limiter, number.to_bytes(4, "big"), "/", BEGIN + number) == 0
+    assert limiter.table.size == len(limiter.table.numbers) == size
 
 
 def test_two_limiters_put_the_same_caller_in_different_places() -> None:
     tables = set()
     for _ in range(3):
         limiter = Limiter(1, BAN_MS, sets=64)
-        ask(limiter.attach(), b"caller", "/", BEGIN)
-        tables.add(bytes(limiter.table.view))
+        ask(limiter, b"caller", "/", BEGIN)
+        tables.add(bytes(limiter.table.numbers))
     assert len(tables) == 3, "or somebody could aim at another caller's set"
 
 
 def ask_often(limiter: Limiter, together: Barrier, times: int, passed: "multiprocessing.Queue[int]") -> None:
-    own = limiter.attach()
-    caller = own.locate_caller("/", b"caller")
+    caller = limiter.locate_caller("/", b"caller")
     together.wait()
-    passed.put(sum(own.count_request(caller, BEGIN) == 0 for _ in range(times)))
+    passed.put(sum(limiter.count_request(caller, BEGIN) == 0 for _ in range(times)))
 
 
 @pytest.mark.clause("E2")
@@ -181,13 +180,12 @@ def test_several_processes_that_count_at_once_let_exactly_the_limit_pass() -> No
         process.join(10)
         assert process.exitcode == 0
     assert sum(each) == limit
-    assert ask(limiter.attach(), b"caller", "/", BEGIN + 1) == BAN_MS - 1
+    assert ask(limiter, b"caller", "/", BEGIN + 1) == BAN_MS - 1
 
 
 def ask_for_ever(limiter: Limiter, asking: Event) -> None:
-    own = limiter.attach()
     while True:
-        ask(own, b"caller", "/", BEGIN)
+        ask(limiter, b"caller", "/", BEGIN)
         asking.set()
 
 
@@ -207,4 +205,4 @@ def test_a_process_that_is_killed_does_not_keep_others_from_counting(deed: objec
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     process.join(10)
-    assert ask(limiter.attach(), b"another", "/", BEGIN) == 0
+    assert ask(limiter, b"another", "/", BEGIN) == 0

@@ -15,6 +15,7 @@ from lookout.server.replies import (
     Reply,
     convenience_resource,
     endpoint,
+    make_reply,
     too_many_requests,
 )
 from lookout.server.responder import respond
@@ -110,3 +111,11 @@ def test_no_reply_speaks_of_credentials_or_varies_by_origin() -> None:
         assert headers_of(reply).get("vary") == ("Accept-Encoding" if reply.http_code in (200, 304) else None)
     for reply in (*replies, too_many_requests(1), respond({}, "GET", "/", None)):
         assert "access-control-allow-credentials" not in headers_of(reply)
+
+
+@pytest.mark.parametrize(("size", "parts"), [(65_536, 1), (65_537, 2)])
+def test_a_large_body_is_not_copied_for_each_second(size: int, parts: int) -> None:
+    reply = make_reply(200, (), bytes(size))
+    first, second = (reply.encode(b"date: %d\r\n" % second, with_body=True, keeps_open=True) for second in (1, 2))
+    assert (len(first), len(b"".join(first)), first[0] != second[0]) == (parts, len(b"".join(second)), True)
+    assert parts == 1 or first[1] is second[1] is reply.body

@@ -2,10 +2,9 @@
 
 import pytest
 
-from lookout.app.sockets import open_listener
-from lookout.server.callers import Callers
+from lookout.base.sockets import open_listener
 from lookout.server.connection import HttpServer, Limits
-from lookout.server.request import RefusedError, parse_head
+from lookout.server.request import Callers, RefusedError, parse_head
 from lookout.server.responder import Responder
 from lookout.server.shared import Counts
 from tests.integration.raw import a_request

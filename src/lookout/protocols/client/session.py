@@ -21,8 +21,14 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from lookout.base.certificates import trust_only
-from lookout.base.threads import DaemonThread
-from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, own_fault
+from lookout.base.concurrency import DaemonThread
+from lookout.protocols.client.failure import (
+    HttpCodeFailed,
+    OwnFault,
+    ProbeFailed,
+    TooLongFailed,
+    own_fault,
+)
 from lookout.protocols.client.request import STAGE, Request, at_most
 
 # OpenSSL's codes of what is wrong with a certificate.

@@ -1,11 +1,11 @@
-"""A thread beside the event loop that the end of the process does not wait for."""
+"""Work beside the event loop, and work with a time limit."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 _Result = TypeVar("_Result")
 
@@ -50,3 +50,19 @@ class DaemonThread:
     def _work(self) -> None:
         while (make := self._calls.get()) is not None:
             make()
+
+
+async def ends_within(work: Coroutine[Any, Any, object], within_s: float) -> bool:
+    """Whether it ended in time, otherwise it is cancelled; what it raises is raised. In a task that was cancelled,
+    ``asyncio.timeout`` of Python 3.11.2 ends as if it was cancelled again, and ``wait_for`` loses a cancellation that
+    comes as the work ends."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([task], timeout=within_s)
+    finally:
+        is_late = not task.done()
+        task.cancel()
+    if is_late:
+        return False
+    task.result()
+    return True

@@ -1,0 +1,465 @@
+"""The store in a PostgreSQL database, in a schema named ``lookout``.
+
+The writer has a lease, a row with its epoch, which every write renews and checks; a thread renews it between writes. A
+monitor whose lease was not renewed for six seconds, by the database's clock, may be replaced: taking the lease raises
+the epoch, and the monitor that had it writes nothing any more.
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import Final, LiteralString, NamedTuple, Self
+
+import psycopg
+from psycopg.abc import RV, PQGen
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import (
+    DuplicateSchema,
+    DuplicateTable,
+    InsufficientPrivilege,
+    InvalidSchemaName,
+    ReadOnlySqlTransaction,
+    UndefinedTable,
+    UniqueViolation,
+)
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
+
+from lookout.base.pieces import Pieces
+from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import etag as etag_of
+from lookout.store.protocol import (
+    NOBODY,
+    LostStoreError,
+    Snapshot,
+    StoreBusyError,
+    StoreError,
+    StorePosition,
+    StoreUnreachableError,
+    refuse_newer,
+    taken_over,
+)
+
+# Each step brings a store from the version that is its place to the next. One that was released is never changed:
+# tests/data/stores has what it made.
+STEPS: Final = (
+    """
+    CREATE TABLE lookout.schema_version (version integer NOT NULL);
+    INSERT INTO lookout.schema_version VALUES (0);
+    CREATE TABLE lookout.documents (
+        name text PRIMARY KEY, body bytea NOT NULL, etag text NOT NULL, generated_at bigint NOT NULL,
+        epoch bigint NOT NULL
+    );
+    ALTER TABLE lookout.documents ALTER body SET STORAGE EXTERNAL;
+    CREATE TABLE lookout.pieces (name text PRIMARY KEY, piece bytea NOT NULL);
+    CREATE TABLE lookout.writer (
+        epoch bigint PRIMARY KEY, holder text NOT NULL, taken_at timestamptz NOT NULL,
+        writes bigint NOT NULL, first_write_at timestamptz, last_write_at timestamptz
+    );
+    INSERT INTO lookout.writer VALUES (0, 'nobody', clock_timestamp(), 0);
+    CREATE TABLE lookout.former_writers (LIKE lookout.writer INCLUDING ALL);
+    """,
+    """
+    CREATE TABLE lookout.lease (
+        epoch bigint NOT NULL, writes bigint NOT NULL, holder text, renewed_at timestamptz NOT NULL
+    );
+    INSERT INTO lookout.lease SELECT epoch, writes, NULL, clock_timestamp() FROM lookout.writer;
+    DROP TABLE lookout.writer, lookout.former_writers;
+    """,
+)
+SCHEMA_VERSION: Final = len(STEPS)
+_LOCKED_VERSION: Final = 1  # whose monitors hold an advisory lock instead of the lease
+_LOCK: Final = 0x4C6F6F6B6F7574  # "Lookout"
+_RENEW_S: Final = 1.0
+_CLOSE_S: Final = 1.0
+_MADE_MEANWHILE: Final = (DuplicateSchema, DuplicateTable, UniqueViolation)
+# A database's clock that was set back must not keep a dead monitor's lease alive.
+_TAKE: Final = """
+    UPDATE lookout.lease SET epoch = %s, writes = 0, holder = %s, renewed_at = clock_timestamp()
+    WHERE epoch = %s AND (holder IS NULL OR renewed_at
+        NOT BETWEEN clock_timestamp() - interval '6 seconds' AND clock_timestamp() + interval '6 seconds')
+"""
+# One statement: the server has received all of it before it locks a row, and a monitor that is stopped while it sends
+# a large document holds no lock. No timeout of PostgreSQL before 17 would end that.
+_WRITE: Final = """
+    WITH lease AS (
+        UPDATE lookout.lease SET writes = %(writes)s, renewed_at = clock_timestamp()
+        WHERE epoch = %(epoch)s AND writes = %(found)s RETURNING epoch
+    ), deleted AS (
+        DELETE FROM lookout.pieces USING lease
+        WHERE name = ANY(%(delete)s::text[]) OR %(replace_all)s AND name <> ALL(%(put)s::text[])
+    ), put AS (
+        INSERT INTO lookout.pieces SELECT u.* FROM lease, unnest(%(put)s::text[], %(pieces)b::bytea[]) u
+        ON CONFLICT (name) DO UPDATE SET piece = excluded.piece
+    ), documents AS (
+        INSERT INTO lookout.documents SELECT u.*, lease.epoch
+        FROM lease, unnest(%(names)s::text[], %(bodies)b::bytea[], %(etags)s::text[], %(instants)s::bigint[]) u
+        ON CONFLICT (name) DO UPDATE SET (body, etag, generated_at, epoch)
+            = (excluded.body, excluded.etag, excluded.generated_at, excluded.epoch)
+    )
+    SELECT epoch FROM lease
+"""
+_ANSWER_S: Final = 10.0
+_FIRST_WAIT_S: Final = 0.25
+_LONGEST_WAIT_S: Final = 4.0
+# So that a process that is stopped inside a transaction holds nobody up.
+_BEGIN: Final = """
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    SET LOCAL statement_timeout = '5s';
+    SET LOCAL lock_timeout = '5s';
+    SET LOCAL idle_in_transaction_session_timeout = '5s';
+"""
+_SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+# A host that is gone without a word is noticed within seconds; what the address says itself goes before.
+_DEFAULTS: Final = {
+    "connect_timeout": "4",
+    "keepalives": "1",
+    "keepalives_idle": "2",
+    "keepalives_interval": "1",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "5000",
+}
+
+
+class DatabaseSession(psycopg.Connection[TupleRow]):
+    """A connection that does not wait for ever: one whose query is not answered in time is closed."""
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, _ANSWER_S)
+        except psycopg.OperationalError:
+            if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
+                raise
+        self.close()
+        raise psycopg.OperationalError(f"no answer within {_ANSWER_S:g} s")
+
+
+class DatabaseAddress(NamedTuple):
+    """A database, by the parameters of libpq."""
+
+    parameters: Mapping[str, str]
+
+    @classmethod
+    def of(cls, url: str, key: str = "store.url") -> Self:
+        """StoreError if libpq would not understand the address of this key; what it says of it may hold the
+        password."""
+        try:
+            parameters = {name: str(text) for name, text in conninfo_to_dict(url).items()}
+        except psycopg.ProgrammingError:
+            raise StoreError(f"{key}: not an address that PostgreSQL's clients understand") from None
+        if any("@" in parameters.get(name, "") for name in ("host", "port", "dbname")):
+            raise StoreError(f"{key}: write @ as %40, : as %3A, / as %2F and % as %25 in a user or a password")
+        if not all(port.isdecimal() for port in parameters.get("port", "").split(",") if port):
+            raise StoreError(f"{key}: the port is not a number")
+        return cls(parameters)
+
+    def __str__(self) -> str:
+        database, host = self.parameters.get("dbname"), self.parameters.get("host")
+        return "PostgreSQL" + (f" {database}" if database else "") + (f" on {host}" if host else "")
+
+    def __repr__(self) -> str:
+        return str(self)  # the parameters hold the password
+
+    def connect(self, name: str) -> DatabaseSession:
+        # Text is UTF-8, also of a database that has no encoding: the driver would give bytes instead.
+        parameters = {**_DEFAULTS, "application_name": name, **self.parameters, "client_encoding": "utf8"}
+        # Nothing is prepared: behind a pooler the next statement may be on another session.
+        return DatabaseSession.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
+
+    @contextmanager
+    def store_errors(self) -> Iterator[None]:
+        """Failures in one sentence, without a secret."""
+        try:
+            yield
+        except psycopg.Error as error:
+            text = " ".join((error.diag.message_primary or str(error)).split())
+            if any(self.parameters[name] in text for name in _SECRETS if self.parameters.get(name)):
+                text = type(error).__name__  # rather too little
+            if isinstance(error, InsufficientPrivilege):
+                text += "; docs/operations.md says which rights are needed"
+            # A provider makes a database read-only when its disk is full.
+            away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction)
+            raise (StoreUnreachableError if away else StoreError)(f"{self}: {text}") from None
+
+
+class _KeptSession:
+    """A session that is begun again once it is lost; after a failure to connect, attempts are ever further apart."""
+
+    def __init__(self, address: DatabaseAddress, name: str) -> None:
+        self._address = address
+        self._name = name
+        self.session: DatabaseSession | None = None
+        self._wait_s = _FIRST_WAIT_S
+        self._until_s = 0.0
+        self._why: str | None = None
+
+    def get(self) -> DatabaseSession:
+        """StoreUnreachableError, with the last failure's text, if it is too early for the next attempt."""
+        if self.session is None or self.session.closed:
+            if self._why is not None and time.monotonic() < self._until_s:
+                raise StoreUnreachableError(self._why)
+            try:
+                with self._address.store_errors():
+                    self.session = self._address.connect(self._name)
+            except StoreError as error:
+                self._why = str(error)
+                self._until_s = time.monotonic() + self._wait_s
+                self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+                raise
+            self._why, self._wait_s = None, _FIRST_WAIT_S
+        return self.session
+
+    def close(self) -> None:
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+
+
+@contextmanager
+def transaction(session: DatabaseSession) -> Iterator[None]:
+    """A transaction with limits of its own: a pooler gives the session to others afterwards."""
+    session.execute(_BEGIN)
+    try:
+        yield
+        session.execute("COMMIT")
+    except BaseException:
+        if not session.closed:
+            session.execute("ROLLBACK")
+        raise
+
+
+def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[str] = STEPS) -> None:
+    """Bring the store up to date, in a transaction of the caller's. StoreBusyError if a monitor of an earlier version
+    writes to the store; StoreError if the store is of a newer version."""
+    version = 0
+    if session.execute("SELECT to_regclass('lookout.schema_version')").fetchone() != (None,):
+        version = _version_in(session.execute("SELECT version FROM lookout.schema_version").fetchall(), address)
+    elif session.execute("SELECT to_regnamespace('lookout')").fetchone() == (None,):
+        session.execute("CREATE SCHEMA lookout")
+    # The lock lasts until the end of the transaction.
+    lock = "SELECT pg_try_advisory_xact_lock(%s)"
+    if version == _LOCKED_VERSION and session.execute(lock, (_LOCK,)).fetchone() != (True,):
+        raise StoreBusyError(f"{address}: a monitor of an earlier version is writing to it")
+    if version < len(steps):
+        for step in steps[version:]:
+            session.execute(step)
+        session.execute("UPDATE lookout.schema_version SET version = %s", (len(steps),))
+
+
+def _version_in(rows: list[TupleRow], address: DatabaseAddress) -> int:
+    """The version that stands first in each row of an answer."""
+    if not rows:
+        raise StoreError(f"{address}: is damaged: lookout.schema_version is empty; restore it from a backup")
+    version = int(rows[0][0])
+    refuse_newer(address, version, SCHEMA_VERSION)
+    return version
+
+
+def _pieces_in(session: DatabaseSession) -> dict[str, bytes]:
+    return dict(session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall())
+
+
+class PostgresWriter:
+    """The monitor's side. Made by ``open_writer``. A session that is lost is begun again, with the same epoch."""
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self._address = address
+        self._using = threading.Lock()
+        self._closed = threading.Event()
+        self._kept = _KeptSession(address, "lookout monitor")
+        self._lost: str | None = None
+        self._has_written = False  # since the lease was renewed last
+        self._at = NOBODY
+        self._renewing = threading.Thread(target=self._renew, name="renew the lease", daemon=True)
+
+    def open(self) -> None:
+        """Take the lease; StoreBusyError if another monitor has it."""
+        try:
+            with self._used() as session:
+                self._take(session)
+        except BaseException:
+            self._kept.close()
+            raise
+        self._renewing.start()
+
+    def load(self) -> dict[str, bytes]:
+        """LostStoreError if the database does not answer, or the lease is another's: then this is not the writer."""
+        try:
+            with self._used() as session:
+                self._at.require_own(self._position(session), self._address)
+                return _pieces_in(session)
+        except StoreUnreachableError as error:
+            self._lost = str(error)
+            raise LostStoreError(self._lost) from None
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        with self._used() as session:
+            found = self._position(session)
+            wrote = self._at.advance(found, pieces, self._address)
+            parameters = {
+                "epoch": wrote.epoch,
+                "found": found.writes,
+                "writes": wrote.writes,
+                "replace_all": pieces.replace_all,
+                "delete": list(pieces.delete),
+                "put": list(pieces.put),
+                "pieces": list(pieces.put.values()),
+                "names": list(documents),
+                "bodies": [document.body for document in documents.values()],
+                "etags": [document.etag for document in documents.values()],
+                "instants": [document.generated_at for document in documents.values()],
+            }
+            with transaction(session):
+                if session.execute(_WRITE, parameters).fetchone() is None:
+                    raise taken_over(self._address)
+            self._at, self._has_written = wrote, True
+
+    def close(self) -> None:
+        """Give the lease back, unless the database does not answer."""
+        self._closed.set()
+        if self._using.acquire(timeout=_CLOSE_S):
+            try:
+                if (session := self._kept.session) is not None:
+                    with suppress(psycopg.Error):
+                        session.execute("UPDATE lookout.lease SET holder = NULL WHERE epoch = %s", (self._at.epoch,))
+                self._kept.close()
+            finally:
+                self._using.release()
+
+    @contextmanager
+    def _used(self) -> Iterator[DatabaseSession]:
+        """The session, begun again if need be; for one thread at a time."""
+        with self._using, self._address.store_errors():
+            if self._lost is not None:
+                raise LostStoreError(self._lost)
+            if self._closed.is_set():
+                raise StoreError(f"{self._address}: the store was closed")
+            try:
+                yield self._kept.get()
+            except (InvalidSchemaName, UndefinedTable):
+                self._lost = f"{self._address}: its tables are gone"
+            except LostStoreError as lost:
+                self._lost = str(lost)
+            if self._lost is not None:
+                self._kept.close()
+                raise LostStoreError(self._lost)
+
+    def _take(self, session: DatabaseSession) -> None:
+        with transaction(session):
+            try:
+                migrate(session, self._address)
+            except _MADE_MEANWHILE:
+                raise StoreBusyError(f"{self._address}: another monitor is creating it") from None
+            found = self._position(session)
+            at = found.begin_epoch()
+            holder = f"{socket.gethostname()} {os.getpid()}"
+            if session.execute(_TAKE, (at.epoch, holder, found.epoch)).rowcount != 1:
+                raise StoreBusyError(f"{self._address}: another monitor is writing to it")
+        self._at = at
+
+    def _position(self, session: DatabaseSession) -> StorePosition:
+        row = session.execute("SELECT epoch, writes FROM lookout.lease").fetchone()
+        if row is None:
+            raise StoreError(f"{self._address}: is damaged: lookout.lease is empty; restore it from a backup")
+        return StorePosition(*row)
+
+    def _renew(self) -> None:
+        """Renew the lease when nothing was written for a second."""
+        while not self._closed.wait(_RENEW_S):
+            if self._has_written:
+                self._has_written = False
+                continue
+            with suppress(StoreError), self._used() as session, transaction(session):  # the next write says why not
+                renewed = session.execute(
+                    "UPDATE lookout.lease SET renewed_at = clock_timestamp() WHERE epoch = %s", (self._at.epoch,)
+                )
+                if renewed.rowcount != 1:
+                    raise taken_over(self._address)
+
+
+def open_writer(url: str) -> PostgresWriter:
+    """Become the database's writer, making the store if it is not there. StoreBusyError if another monitor is that;
+    StoreUnreachableError if the database does not answer; StoreError if it is of no use."""
+    writer = PostgresWriter(DatabaseAddress.of(url))
+    writer.open()
+    return writer
+
+
+class PostgresReader:
+    """A server's side, also on a replica or behind a pooler. Neither the server nor the store need be there yet."""
+
+    def __init__(self, url: str, key: str = "store.url") -> None:
+        self._address = DatabaseAddress.of(url, key)
+        self._kept = _KeptSession(self._address, "lookout server")
+        self._etags: dict[str, str] | None = None  # None as long as there is no store
+        self._last: dict[DocumentName, Document] = {}
+
+    def changed(self) -> bool:
+        with self._address.store_errors():
+            before, self._etags = self._etags, self._ask_for_etags()
+            return self._etags is not None and self._etags != before
+
+    def read(self, name: DocumentName) -> Document | None:
+        """The body is not sent again for as long as its ETag is the same: the live report changes some thirty times as
+        often as the history, which is large."""
+        last = self._last.get(name)
+        with self._address.store_errors():
+            rows = self._ask(
+                "SELECT v.version, d.etag, d.generated_at, CASE WHEN d.etag <> %s THEN d.body END"
+                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON d.name = %s",
+                "" if last is None else last.etag,
+                name,
+            )
+        if not rows:
+            return None
+        _, etag, generated_at, body = rows[0]
+        if etag is None:
+            return None
+        if last is not None and last.etag == etag:
+            return Document(last.body, etag, generated_at)
+        document = Document(body, etag, generated_at)
+        if isinstance(body, bytes) and etag_of(body) == etag:  # a damaged one may be repaired
+            self._last[name] = document
+        return document
+
+    def close(self) -> None:
+        self._kept.close()
+
+    def _ask_for_etags(self) -> dict[str, str] | None:
+        rows = self._ask(
+            "SELECT v.version, d.name, d.etag FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true",
+        )
+        return None if rows is None else {name: etag for _, name, etag in rows if name is not None}
+
+    def _ask(self, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
+        """The rows, each with the store's version first; None if there is no store."""
+        try:
+            rows = self._kept.get().execute(query, parameters, binary=True).fetchall()
+        except (InvalidSchemaName, UndefinedTable):
+            return None
+        _version_in(rows, self._address)
+        return rows
+
+
+def open_reader(url: str, key: str) -> PostgresReader:
+    return PostgresReader(url, key)
+
+
+def read_snapshot(url: str) -> Snapshot:
+    """All of one moment, also from a replica and while it is written to: nobody waits for it. StoreError if there is no
+    store, or one of a newer version."""
+    address = DatabaseAddress.of(url)
+    with address.store_errors(), closing(address.connect("lookout backup")) as session:
+        session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            versions = session.execute("SELECT version FROM lookout.schema_version").fetchall()
+        except (InvalidSchemaName, UndefinedTable):
+            raise StoreError(f"{address}: there is no store in it") from None
+        _version_in(versions, address)
+        rows = session.execute("SELECT name, body, etag, generated_at FROM lookout.documents", binary=True).fetchall()
+        return Snapshot({row[0]: Document(*row[1:]) for row in rows}, _pieces_in(session))

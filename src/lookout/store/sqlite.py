@@ -1,0 +1,396 @@
+"""The store in one SQLite file.
+
+Write-ahead logging lets any number of readers read while the writer writes; ``synchronous=FULL`` makes a publication
+survive a power cut. Two monitors are kept apart by a lock on a file beside the database. Should that be removed, the
+epoch keeps them apart: opening a writer raises it, and a writer whose epoch is not the stored one writes nothing.
+"""
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from lookout.base.pieces import Pieces
+from lookout.documents.document import Document, DocumentName
+from lookout.store.protocol import (
+    NOBODY,
+    LostStoreError,
+    Snapshot,
+    StoreBusyError,
+    StoreError,
+    StorePosition,
+    refuse_newer,
+)
+
+_APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
+_BUSY_S: Final = 5.0
+_REMEDY: Final = "; use another copy of it, or move it away to begin a new store"
+# A log ahead that grows until the disk is full leaves the file no room to take it in. Both are small, therefore, and
+# still larger than most publications.
+LARGEST_WAL_BYTES: Final = 512 * 1024
+CHECKPOINT_PAGES: Final = 100
+_BESIDE: Final = ("-wal", "-shm")
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+# Each step brings a store from the version that is its place to the next. One that was released is never changed:
+# tests/data/stores has what it made.
+STEPS: Final = (
+    f"""
+    CREATE TABLE documents (
+        name TEXT PRIMARY KEY, body BLOB NOT NULL, etag TEXT NOT NULL, generated_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE pieces (name TEXT PRIMARY KEY, piece BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    PRAGMA application_id = {_APPLICATION_ID};
+    """,
+    """
+    CREATE TABLE writer (epoch INTEGER NOT NULL, writes INTEGER NOT NULL) STRICT;
+    """,
+)
+SCHEMA_VERSION: Final = len(STEPS)
+
+# Which file has a name, by device and number; None if there is none.
+FileIdentity = tuple[int, int] | None
+
+
+class SqliteWriter:
+    """The monitor's side of the file. Made by ``open_writer``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock: int | None = None
+        self._using = threading.Lock()
+        self._is_closed = False
+        self._lost: str | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._files: tuple[FileIdentity, ...] | None = None
+        self._at = NOBODY
+
+    def open(self) -> None:
+        """Become the writer; StoreBusyError if another one is."""
+        self._lock = _take_lock(self._path)
+        try:
+            with store_errors(self._path), self._used() as connection, _transaction(connection):
+                self._at = _position(connection).begin_epoch()
+                _put_position(connection, self._at)
+        except BaseException:
+            self.close()
+            raise
+
+    def load(self) -> dict[str, bytes]:
+        """LostStoreError if the file was replaced since it was opened or written to."""
+        with store_errors(self._path), self._used() as connection, _transaction(connection):
+            if _position(connection) != self._at:
+                raise LostStoreError(f"{self._path}: another store was put in its place")
+            return _read_all(connection).pieces
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        with store_errors(self._path), self._used() as connection:
+            with _transaction(connection):
+                wrote = self._at.advance(_position(connection), pieces, self._path)
+                put_documents(connection, documents)
+                if pieces.replace_all:
+                    connection.execute("DELETE FROM pieces")
+                put_pieces(connection, pieces.put)
+                connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
+                _put_position(connection, wrote)
+            self._at = wrote
+
+    def close(self) -> None:
+        """Waits for a write to end: without the lock, a write could end after another monitor's first one."""
+        self._is_closed = True
+        with self._using:
+            self._end()
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
+
+    @contextmanager
+    def _used(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread at a time. One that failed is not used again: a lock that the system would not
+        let go of is its own for ever, and keeps it out."""
+        with self._using:
+            if self._is_closed:
+                raise StoreError(f"{self._path}: the store was closed")
+            if self._lost is not None:
+                raise LostStoreError(self._lost)
+            try:
+                yield self._current()
+            except BaseException as error:
+                self._end()
+                if isinstance(error, LostStoreError):
+                    self._lost = str(error)
+                raise
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection to the file that is there now; LostStoreError if there is none any more."""
+        _require_folder(self._path)
+        there = _identities(self._path)
+        if self._files is not None and there != self._files:
+            if there[0] is None:
+                raise LostStoreError(f"{self._path}: the file is gone")
+            if there[0] == self._files[0] and self._connection is not None:  # what was beside it is gone
+                with suppress(sqlite3.Error):
+                    self._connection.execute("PRAGMA wal_checkpoint")
+            self._end()
+            _remove_beside(self._path, self._files)
+        if self._connection is None:
+            self._connection = _prepare(self._path)
+            self._files = _identities(self._path)
+        return self._connection
+
+    def _end(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def open_writer(path: Path) -> SqliteWriter:
+    """Open the file for writing, making it if it is not there; StoreError if another monitor holds it,
+    or if it is not a store that this version can write."""
+    with store_errors(path):
+        path = path.resolve()  # or two names of one file would have two locks
+    writer = SqliteWriter(path)
+    writer.open()
+    return writer
+
+
+class SqliteReader:
+    """A server's side of the file. The file need not be there yet, and may be replaced by another one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[FileIdentity, ...] | None = None  # the files that are open
+        self._version: int | None = None
+
+    def changed(self) -> bool:
+        with store_errors(self._path):
+            connection = self._current()
+            if connection is None:
+                return False
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            before, self._version = self._version, version
+            return bool(version != before)
+
+    def read(self, name: DocumentName) -> Document | None:
+        with store_errors(self._path):
+            connection = self._current()
+            if connection is None:
+                return None
+            row = connection.execute(
+                "SELECT body, etag, generated_at FROM documents WHERE name = ?", (name,)
+            ).fetchone()
+        return None if row is None else Document(*row)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _current(self) -> sqlite3.Connection | None:
+        """The connection to the file that is there now; None while there is none, or none with anything in it."""
+        path = self._path.resolve()  # what SQLite keeps is beside the file, not beside a link to it
+        there = _identities(path)
+        if there[0] is None:
+            self.close()
+            return None
+        if self._connection is None or self._opened != there:
+            self.close()
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S, check_same_thread=False)
+            try:
+                if _version_of(connection, self._path) == 0:
+                    connection.close()
+                    return None
+            except BaseException:
+                connection.close()
+                raise
+            # What is beside the file may be there only since it was opened.
+            self._connection, self._opened, self._version = connection, (there[0], *_identities(path)[1:]), None
+        return self._connection
+
+
+def open_reader(path: Path, _key: str) -> SqliteReader:
+    return SqliteReader(path)
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
+    date on the way. StoreError if it is neither, or damaged, or of a newer version."""
+    with store_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        if not path.is_file():
+            raise StoreError(f"{path}: there is no such file")
+        # In memory, so that the file is left as it is, and held for as long as copying it takes.
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:
+            file.backup(copy)
+        version = _version_of(copy, path)
+        if version == 0:
+            raise StoreError(f"{path}: is neither a backup nor a store of Lookout")
+        _check_whole(copy, path)
+        bring_up_to_date(copy, version)
+        return _read_all(copy)
+
+
+def _read_all(connection: sqlite3.Connection) -> Snapshot:
+    documents = {name: Document(*row) for name, *row in connection.execute("SELECT * FROM documents")}
+    return Snapshot(documents, dict(connection.execute("SELECT name, piece FROM pieces")))
+
+
+def put_documents(connection: sqlite3.Connection, documents: Mapping[DocumentName, Document]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+        ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
+    )
+
+
+def put_pieces(connection: sqlite3.Connection, pieces: Mapping[str, bytes]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.items())
+
+
+def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
+    """Take the steps from this version on, all of them or none: a process that is killed meanwhile leaves the store as
+    it was."""
+    if version < len(steps):
+        script = "".join(steps[version:])
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
+
+
+def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """StoreError if anything in the file is broken: going on would build on it, or stumble over it later."""
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise StoreError(f"{path}: is damaged ({' '.join(found.split())}){_REMEDY}")
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Failures of the file or the disk, in one sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail
+        raise StoreError(f"{path}: is damaged ({error}){_REMEDY}" if code in _DAMAGE else f"{path}: {error}") from error
+    except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
+        raise StoreError(f"{path}: is damaged (its error message cannot be decoded){_REMEDY}") from error
+    except (RuntimeError, ValueError) as error:  # links in a circle, a NUL, or a name that is none
+        raise StoreError(f"{path}: {error}") from error
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+
+
+def _take_lock(store: Path) -> int:
+    """The open file whose lock keeps other monitors out until it is closed; StoreBusyError if one holds it."""
+    _require_folder(store)
+    path = store.with_name(store.name + "-lock")
+    try:
+        # For its owner alone. A link is not followed: anybody who may write to the folder could have put it there.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        raise StoreBusyError(f"{store}: another monitor is writing to it") from None
+    return file
+
+
+def _require_folder(store: Path) -> None:
+    if not store.parent.is_dir():
+        raise StoreError(f"{store}: there is no folder {store.parent}; make it first, or change store.url")
+
+
+def _prepare(path: Path) -> sqlite3.Connection:
+    """A connection for writing to a store that is up to date. If the file is not there it is made."""
+    if _identity(path) is None:
+        # What is beside it is of a file that is gone, and would be taken for this one's. The new one is for its owner
+        # alone: SQLite would make it readable for all, and gives what it keeps beside it the same mode.
+        _remove_beside(path, _identities(path))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    # One thread at a time uses it; which one, the monitor decides.
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        version = _version_of(connection, path)
+        _check_whole(connection, path)
+        _keep_a_log_ahead(connection, path)
+        bring_up_to_date(connection, version)
+        # A write may have failed since the log ahead, which only a write that succeeds makes smaller, left no room.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreError(f"{path}: this file system does not support write-ahead logging")
+    # SQLite 3.40 leaves a lock behind when it switches, as for a backup, which has no log: reading lets go of it.
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    connection.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The store's schema version, 0 for an empty file; StoreError if it is another program's, or too new."""
+    connection.execute("BEGIN")  # a monitor may be making the store just now
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    finally:
+        connection.rollback()
+    if application_id != _APPLICATION_ID and (application_id or version or tables):
+        raise StoreError(f"{path}: a database of another program; choose another file in store.url, or move it away")
+    refuse_newer(path, version, SCHEMA_VERSION)
+    return int(version)
+
+
+def _identity(path: Path) -> FileIdentity:
+    """Which file has this name now. A link is none of those that it may lead to."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _identities(path: Path) -> tuple[FileIdentity, ...]:
+    """Which files a store of this name consists of now: the database, and what SQLite keeps beside it."""
+    return tuple(_identity(path.with_name(path.name + end)) for end in ("", *_BESIDE))
+
+
+def _remove_beside(path: Path, found: tuple[FileIdentity, ...]) -> None:
+    """Remove what SQLite kept beside a file, as far as it is still what was found: another file would be read together
+    with it."""
+    for end, was in zip(_BESIDE, found[1:], strict=True):
+        beside = path.with_name(path.name + end)
+        if was is not None and _identity(beside) == was:
+            beside.unlink()
+
+
+def _position(connection: sqlite3.Connection) -> StorePosition:
+    row = connection.execute("SELECT epoch, writes FROM writer").fetchone()
+    return NOBODY if row is None else StorePosition(*row)
+
+
+def _put_position(connection: sqlite3.Connection, position: StorePosition) -> None:
+    connection.execute("DELETE FROM writer")
+    connection.execute("INSERT INTO writer VALUES (?, ?)", position)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
