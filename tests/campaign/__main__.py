@@ -14,7 +14,7 @@ from tests import fuzz
 from tests.campaign import suite
 from tests.campaign.part import Outcome, Part, show_progress
 from tests.simulation import worlds
-from tests.system import day, soak, waits
+from tests.system import soak, waits
 from tests.system.crashes import points
 
 PARTS: dict[str, Part] = {
@@ -23,7 +23,6 @@ PARTS: dict[str, Part] = {
     "hostile": fuzz.PART,
     "crashes": points.PART,
     "year": soak.YEAR,
-    "day": day.PART,
     "life": soak.LIFE,
     "waits": waits.PART,
 }

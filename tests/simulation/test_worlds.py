@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation import planted
-from tests.simulation.worlds.hunt import CASES, find_smallest
-from tests.simulation.worlds.monitors import REAL, Parts
-from tests.simulation.worlds.script import Fault, FaultKind, Script, draw, read_script, write_script
+from tests.simulation.worlds.hunt import CASES
+from tests.simulation.worlds.script import Fault, Script, draw, read_script
 from tests.simulation.worlds.world import live
 
 MINUTE = 60_000
 SEEDS = [2, 4, 58, 10, 14, 16, 17, 19]  # on either store, with one monitor or two, and nearly every kind of fault
 LONG = {"the-one-that-is-told-is-unreachable", "timestamps-of-yesterday", "a-node-at-genesis-beside-a-right-one"}
-
-
-def _planted(parts: Parts) -> str:
-    return next(part.__name__ for part in parts if part not in REAL)
 
 
 @pytest.mark.clause(
@@ -64,66 +58,6 @@ def test_a_world_is_the_same_each_time_and_everywhere() -> None:
         timeout=300,
     )
     assert ran.stdout.strip() == str([live(draw(seed)).trace for seed in seeds])
-
-
-@pytest.mark.parametrize(
-    ("parts", "kinds", "rule", "known"),
-    [
-        (Parts(publisher=planted.ForgetsWhatFailed), ("write-fails", "crash"), "RemembersAll", 11),
-        (Parts(timeline=planted.StartsByItsOwnClock), ("crash",), "OneWriter", 29),
-        (Parts(timeline=planted.NoticesNoJump), ("clock",), "RowsFollow", 1),
-        (Parts(journal=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", 48),
-        (Parts(publisher=planted.PublishesTwice), ("write-slow",), "PublishesOnTime", 2),
-        (Parts(publisher=planted.StopsWhenOvertaken), ("session-lost",), "EndsOnlyWhenAsked", 8),
-        (Parts(alerts=planted.CountsItsAbsence), ("crash",), "SendsWhatIsDue", 11),
-        (Parts(alerts=planted.KeepsWhoLeft), ("reload",), "SendsWhatIsDue", 11),
-        (Parts(alerts=planted.TriesOnce), ("send-fails",), "NoneIsLost", 11),
-        (Parts(alerts=planted.WaitsTooLong), ("send-fails",), "NoneIsLost", 11),
-        (Parts(alerts=planted.ForgetsWhatWasAccepted), ("send-hangs", "stop"), "NoneComesTwice", 56),
-        (Parts(alerts=planted.SendsAgain), (), "NoneComesTwice", 1),
-        (Parts(alerts=planted.SendsAtOnce), ("write-slow",), "StoredBeforeSent", 2),
-        (Parts(alerts=planted.SendsWithoutTheStore), ("send-hangs",), "StoredBeforeSent", 11),
-        (Parts(alerts=planted.NewestFirst), ("send-hangs",), "InOrder", 9),
-        (Parts(alerts=planted.EndsOvertake), ("send-fails",), "InOrder", 4),
-        (Parts(ledger=planted.ForgetsFailures), ("crash",), "RowsFollow", 3),
-        (Parts(ledger=planted.ForgetsSuccess), ("crash",), "RowsFollow", 1),
-        (Parts(ledger=planted.KeepsRowsGreen), (), "RowsFollow", 0),
-        (Parts(ledger=planted.ExcusesOneFailure), (), "RightAgainSoon", 2),
-        (Parts(ledger=planted.RewritesBuckets), (), "EndedBucketsStay", 11),
-        (Parts(poller=planted.DropsOnError), ("read-fails",), "ServersHoldOn", 1),
-        (Parts(poller=planted.ServesDamage), ("damaged",), "OneTagOneBody", 1),
-        (Parts(poller=planted.KeepsHistoryForEver), ("read-fails",), "ServersHoldOn", 21),
-        (Parts(writer=planted.Loses), (), "KeepsWhatItPromised", 0),
-        (Parts(writer=planted.LosesPieces), ("crash",), "RemembersAll", 1),
-    ],
-    ids=lambda value: _planted(value) if isinstance(value, Parts) else "",
-)
-def test_a_planted_bug_is_found_within_a_hundred_worlds(
-    parts: Parts, kinds: tuple[FaultKind, ...], rule: str, known: int
-) -> None:
-    """The known one is tried first: a seed in which it was found, and soon."""
-    assert any(live(draw(seed, kinds), parts).rule == rule for seed in (known, *range(100)))
-
-
-@pytest.mark.long
-def test_a_failing_world_is_shrunk_to_what_it_takes(tmp_path: Path) -> None:
-    """Of a monitor that is killed, a store that fails at times and much else only the killing is left."""
-    parts = Parts(ledger=planted.ForgetsFailures)
-    script = next(script for script in map(_busy, range(40)) if live(script, parts).rule == "RowsFollow")
-    smaller = find_smallest(script, "RowsFollow", parts, seconds=600)
-    assert {fault.kind for fault in smaller.faults} == {"crash"}
-    assert len(smaller.faults) == 1
-    assert len(smaller.episodes) == 1
-    path = tmp_path / "case.json"
-    write_script(path, smaller)
-    again = live(read_script(path), parts)
-    assert again.rule == "RowsFollow"
-    assert again.trace == live(smaller, parts).trace
-    assert live(smaller).rule == ""
-
-
-def _busy(seed: int) -> Script:
-    return draw(seed, ("crash", "write-fails", "read-fails"))
 
 
 def test_a_world_without_faults_is_green_and_kept_on_a_real_file_too() -> None:
