@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -42,6 +42,7 @@ class Wiring:
     writer: Writer
     clock: Clock
     instruments: Instruments
+    store: Caller = field(default_factory=lambda: DaemonThread("store").__enter__())
     build_sources: Build = sources_of
     seen: Callable[[], Mapping[str, SeenBroadcasters]] | None = None
     chance: Random | None = None
@@ -68,7 +69,7 @@ class Wiring:
             plan,
             description,
             settings.history.write_every_s,
-            *(journal, notices, seen, self.writer, clock, instruments, self.open_thread),
+            *(journal, notices, seen, self.writer, self.store, clock, instruments),
         )
         lists = settings.transaction_lists()
         comparers = build_comparers(lists, plan, built, journal, clock, instruments, self.rules_of)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lookout.base.concurrency import DaemonThread
 from lookout.config.file import read_config
 from lookout.core.ledger import Ledger
 from lookout.documents.document import Document
@@ -133,9 +134,10 @@ async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(
         async with a_world(tmp_path, clock.now) as world:
             config = tmp_path / "lookout.toml"
             config.write_text(a_config(world.base) + ALERTS.format(hook.address))
-            with closing(kind_of(url).open_writer(url, tmp_path)) as writer:
+            with closing(kind_of(url).open_writer(url, tmp_path)) as writer, DaemonThread("store") as store:
                 instruments = Instruments(CollectorRegistry(), clock)
-                async with running(build_monitor(read_config(config), writer.load(), writer, clock, instruments).run()):
+                monitor = build_monitor(read_config(config), writer.load(), writer, store, clock, instruments)
+                async with running(monitor.run()):
                     bad = {row for row, each in rows_of(left.live).items() if each["status"] == "unavailable"}
                     await until_async(lambda: count(hook, "Recovered") == len(bad) == 5, "each alert has its end", 180)
                     await until_async(lambda: statuses(url, tmp_path) == HEALTHY, "every row is current", 180)

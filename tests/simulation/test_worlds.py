@@ -12,7 +12,7 @@ from tests.simulation.worlds.script import Fault, Script, draw, read_script
 from tests.simulation.worlds.world import live
 
 MINUTE = 60_000
-SEEDS = [2, 4, 58, 10, 14, 16, 17, 19]  # on either store, with one monitor or two, and nearly every kind of fault
+SEEDS = [2, 3, 4, 10, 14, 16, 17, 19]  # on either store, with one monitor or two, and nearly every kind of fault
 LONG = {"the-one-that-is-told-is-unreachable", "timestamps-of-yesterday", "a-node-at-genesis-beside-a-right-one"}
 
 

@@ -236,6 +236,7 @@ def lived(
         registry,
         chance=Even(luck),
         session=session,
+        store=InLine(),
         open_thread=lambda _: nullcontext(InLine()),
         open_sender=lambda _: lambda message: None if sent is None else sent.append(message.title),
     )

@@ -178,7 +178,7 @@ def live(
 
     async def run() -> Life:
         in_line = lambda _: nullcontext(InLine())  # noqa: E731
-        wiring = Wiring(store, clock, instruments, chance=Even(), session=session, open_thread=in_line)
+        wiring = Wiring(store, clock, instruments, InLine(), chance=Even(), session=session, open_thread=in_line)
         succession = wiring.succeed(settings_of(folder, config), store.load(), record)
         life = Life(succession, place, clock, store, registry, instruments, folder)
         task = asyncio.create_task(succession.run())

@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
+from lookout.base.concurrency import DaemonThread
 from lookout.base.pieces import Pieces
 from lookout.config.settings import Settings
 from lookout.config.tables import HistoryTable
@@ -57,7 +57,8 @@ def a_publisher(writer: Writer, history: HistoryTable) -> tuple[Journal, Publish
     description = Settings().description()
     notices = NoticeKeeper(description, plan, {}, journal)
     every_s = history.write_every_s
-    return journal, Publisher(plan, description, every_s, journal, notices, dict, writer, clock, instruments)
+    thread = DaemonThread("store").__enter__()
+    return journal, Publisher(plan, description, every_s, journal, notices, dict, writer, thread, clock, instruments)
 
 
 class Slow(KeptInMemory):
@@ -148,8 +149,7 @@ async def test_of_a_write_in_which_the_process_stood_still_the_beginning_counts_
     journal.start()
     writer, notices = Frozen(clock, takes_ms), NoticeKeeper(description, plan, {}, journal)
     began_ms = clock.elapsed
-    in_line = lambda _: nullcontext(InLine())  # noqa: E731
-    publisher = Publisher(plan, description, 60, journal, notices, dict, writer, clock, instruments, in_line)
+    publisher = Publisher(plan, description, 60, journal, notices, dict, writer, InLine(), clock, instruments)
     async with running(publisher.run()):
         await asyncio.sleep(0)
         await until_async(lambda: alerts.marked_ms >= 0, "the first publication")

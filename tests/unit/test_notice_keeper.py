@@ -109,7 +109,7 @@ class NeverTakesNotices(Switched):
 
 def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
     in_line = lambda _: nullcontext(InLine())  # noqa: E731
-    wiring = given(NeverTakesNotices(), FastClock(), session=NO_SESSION, open_thread=in_line)
+    wiring = given(NeverTakesNotices(), FastClock(), session=NO_SESSION, store=InLine(), open_thread=in_line)
 
     async def live() -> None:
         monitor = wiring.build(given_settings(a_plan()), {})

@@ -68,26 +68,26 @@ async def monitor_into(
     config = "" if reloader is None else str(reloader.path)
 
     def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
-        return build_monitor(settings, known, writer, clock, instruments, recorder, config)
+        return build_monitor(settings, known, writer, store, clock, instruments, recorder, config)
 
-    try:
-        # Not before the store is ours: the monitor that writes to it until then may be on the same address.
-        async with open_monitor_port(settings.admin, folder, routes):
-            # After standing by, the monitor before may not have closed the file yet.
-            record.use(await record.open(settings.monitor, may_be_taken=has_stood_by))
-            if reloader is not None:
-                settings = reloader.settings  # a reload may have come meanwhile
-            succession = Succession(build, settings, writer.load(), record)
-            reloading = nullcontext() if reloader is None else reloader.attached(succession.replace, instruments)
-            with desk.attached(succession), reloading:
-                await succession.run()
-    finally:
+    with DaemonThread("store") as store:
         try:
-            record.close()  # before the store: the monitor that takes it over may record to the same file
+            # Not before the store is ours: the monitor that writes to it until then may be on the same address.
+            async with open_monitor_port(settings.admin, folder, routes):
+                # After standing by, the monitor before may not have closed the file yet.
+                record.use(await record.open(settings.monitor, may_be_taken=has_stood_by))
+                if reloader is not None:
+                    settings = reloader.settings  # a reload may have come meanwhile
+                succession = Succession(build, settings, writer.load(), record)
+                reloading = nullcontext() if reloader is None else reloader.attached(succession.replace, instruments)
+                with desk.attached(succession), reloading:
+                    await succession.run()
         finally:
-            # A write that hangs would make this hang too: the system closes what is left open when the process ends.
-            with DaemonThread("close") as thread:
-                if not await ends_within(thread.call(writer.close), _CLOSE_S):
+            try:
+                record.close()  # before the store: the monitor that takes it over may record to the same file
+            finally:
+                # After a write that hangs this hangs too: the system closes what is left open when the process ends.
+                if not await ends_within(store.call(writer.close), _CLOSE_S):
                     log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from lookout.base.clock import Clock
+from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
@@ -39,13 +40,14 @@ def build_monitor(
     settings: Settings,
     stored: Mapping[str, bytes],
     writer: Writer,
+    store: Caller,
     clock: Clock,
     instruments: Instruments,
     recorder: Recorder | None = None,
     config: str = "",
 ) -> "Monitor":
     """A monitor of these settings that goes on from what is stored; StateError if that cannot be read. ``config`` is
-    the path of the configuration file, for messages."""
+    the path of the configuration file, for messages. ``store`` makes the writer's calls."""
     plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(config)
     lists = settings.transaction_lists()
     built = sources_of(settings, decode_sightings(stored))
@@ -53,7 +55,7 @@ def build_monitor(
     journal = Journal(ledger, Timeline(clock), alerts, recorder, decode_coverages(stored))
     notices = NoticeKeeper(description, plan, stored, journal)
     seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
-    publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, clock, instruments)
+    publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
     comparers = build_comparers(lists, plan, built, journal, clock, instruments)
     watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers)
     return Monitor(plan, description, settings.ping, built, journal, notices, publisher, watcher, instruments)

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
 
 from lookout.base.clock import Clock
-from lookout.base.concurrency import Caller, DaemonThread, ends_within
+from lookout.base.concurrency import Caller, ends_within
 from lookout.base.logger import get_logger
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import State
@@ -42,18 +42,18 @@ class Publisher:
         notices: NoticeKeeper,
         seen: Callable[[], Mapping[str, SeenBroadcasters]],
         writer: Writer,
+        store: Caller,
         clock: Clock,
         instruments: Instruments,
-        open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread,
     ) -> None:
-        """``seen`` gives what the sources have to remember (M7)."""
+        """``seen`` gives what the sources have to remember (M7). ``store`` makes the writes, also those of the monitor
+        before: so none is overtaken by a later one."""
         self._journal = journal
         self._notices = notices
         self._seen = seen
         self._clock = clock
         self._instruments = instruments
-        self._open_thread = open_thread
-        self._writer = PublicationWriter(writer, clock, instruments)
+        self._writer = PublicationWriter(writer, store, clock, instruments)
         self._stored_about = b""
         self._heartbeat_ms = _heartbeat_ms(plan.limits)
         self._history_every_ms = round(history_every_s * 1000)
@@ -63,16 +63,15 @@ class Publisher:
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
         is another monitor's now."""
-        with self._open_thread("store") as thread:
-            try:
-                async with self._journal.alerts.sending(self._journal.changed.set):
-                    await self._publish_always(thread)
-            except LostStoreError:
-                self._journal.changed.clear()  # the monitor that took over knows better what was accepted
-                raise
-            finally:
-                if self._journal.changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
-                    await self._publish_the_last(thread)
+        try:
+            async with self._journal.alerts.sending(self._journal.changed.set):
+                await self._publish_always()
+        except LostStoreError:
+            self._journal.changed.clear()  # the monitor that took over knows better what was accepted
+            raise
+        finally:
+            if self._journal.changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
+                await self._publish_the_last()
 
     def pieces(self) -> Mapping[str, bytes]:
         """What a monitor that goes on from here has to be given, whether or not it could be stored (M7)."""
@@ -85,25 +84,25 @@ class Publisher:
         sightings, coverages = encode_sightings(self._seen()), journal.coverages.pieces()
         return {**sightings, **coverages, **journal.alerts.pieces(), **self._notices.pieces}
 
-    async def _publish_always(self, thread: Caller) -> None:
+    async def _publish_always(self) -> None:
         while True:
             began_ms = self._clock.elapsed_ms()
-            await self._publish(thread)
+            await self._publish()
             await asyncio.sleep(max(0, began_ms + GATHER_MS - self._clock.elapsed_ms()) / 1000)
             with suppress(TimeoutError):
                 until_ms = began_ms + self._heartbeat_ms
                 async with asyncio.timeout(max(0, until_ms - self._clock.elapsed_ms()) / 1000):
                     await self._journal.changed.wait()
 
-    async def _publish_the_last(self, thread: Caller) -> None:
+    async def _publish_the_last(self) -> None:
         """A disk that hangs is not waited for: the end would never come."""
         try:
-            if not await ends_within(self._publish(thread), LAST_WRITE_S):
+            if not await ends_within(self._publish(), LAST_WRITE_S):
                 log.error("the last publication was not stored: the store hangs", waited_s=LAST_WRITE_S)
         except LostStoreError as lost:  # who is to end does not stand by instead
             log.warning("the last publication was not stored", why=str(lost))
 
-    async def _publish(self, thread: Caller) -> None:
+    async def _publish(self) -> None:
         ledger, clock = self._journal.ledger, self._clock
         self._journal.changed.clear()
         at = self._journal.now()
@@ -124,7 +123,7 @@ class Publisher:
         self._notices.begin_write()
         began_ms = clock.elapsed_ms()
         try:
-            is_stored = await self._writer.write(thread, documents, ledger.state(), self._encode_others())
+            is_stored = await self._writer.write(documents, ledger.state(), self._encode_others())
         except LostStoreError:
             self._journal.changed.clear()
             raise
@@ -154,9 +153,10 @@ class PublicationWriter:
     """Writes publications, each with what changed since the last one that was stored. A store that is not as it was
     left is written whole."""
 
-    def __init__(self, writer: Writer, clock: Clock, instruments: Instruments) -> None:
+    def __init__(self, writer: Writer, store: Caller, clock: Clock, instruments: Instruments) -> None:
         self.has_unwritten = False  # a write failed, or was not waited for to its end
         self._writer = writer
+        self._store = store
         self._clock = clock
         self._instruments = instruments
         self._differ = Differ()
@@ -164,15 +164,15 @@ class PublicationWriter:
         self._is_failing = False
 
     async def write(
-        self, thread: Caller, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
+        self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
     ) -> bool:
-        """Write a publication on this thread; whether that went well. LostStoreError if the store is another monitor's
+        """Write a publication; whether that went well. LostStoreError if the store is another monitor's
         now."""
-        self._documents |= documents
+        self._documents = {**self._documents, **documents}  # a write that still waits keeps its own
         began_ms = self._clock.elapsed_ms()
         self.has_unwritten = True
         try:
-            await self._write(thread, documents, state, others)
+            await self._write(documents, state, others)
         except LostStoreError:
             self.has_unwritten = False  # the monitor that took over knows better
             raise
@@ -189,16 +189,16 @@ class PublicationWriter:
         return True
 
     async def _write(
-        self, thread: Caller, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
+        self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
     ) -> None:
         pieces = self._differ.find_changes(state, others)
         if pieces.replace_all:
             documents = self._documents
         try:
-            await thread.call(lambda: self._writer.write(with_compressed(documents), pieces))
+            await self._store.call(lambda: self._writer.write(with_compressed(documents), pieces))
         except StoreBehindError as behind:
             log.warning("the store is not as it was left; writing everything into it", why=str(behind))
             self._differ = Differ()
-            await self._write(thread, documents, state, others)
+            await self._write(documents, state, others)
         else:
             self._differ.mark_stored()

@@ -65,14 +65,14 @@ class MonitorsWriter(PassingWriter):
         super().__init__(real)
         self._known = self.load()
         self._attempts, clock = _Attempts(real), SystemClock()
-        self._publications = PublicationWriter(self._attempts, clock, Instruments(CollectorRegistry(), clock))
+        self._publications = PublicationWriter(self._attempts, InLine(), clock, Instruments(CollectorRegistry(), clock))
 
     def load(self) -> dict[str, bytes]:
         return without_progress(super().load())
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         self._known = apply_pieces(self._known, pieces)
-        if not asyncio.run(self._publications.write(InLine(), documents, EMPTY, self._known)):
+        if not asyncio.run(self._publications.write(documents, EMPTY, self._known)):
             raise self._attempts.failed
 
 

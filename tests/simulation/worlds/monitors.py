@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
+from lookout.base.concurrency import Caller
 from lookout.config.settings import Settings
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal, Timeline
@@ -153,8 +153,9 @@ class Machine:
             life.memory = {} if life.publication is None else forget_unwatched(life.publication.memory, life.plan)
             scene.waiting = messages_in(stored)
             scene.emit(Resumed(life, stored))
+            thread = VirtualThread(scene, life)
             succession = Succession(
-                lambda settings, known, _: self._a_monitor(writer, life, settings, known),
+                lambda settings, known, _: self._a_monitor(writer, thread, life, settings, known),
                 *(life.settings, stored, Record(Path())),
             )
             reloading = asyncio.create_task(self._accept_reloads(life, succession))
@@ -164,20 +165,21 @@ class Machine:
                 reloading.cancel()
             await self._close(writer, life)
 
-    def _a_monitor(self, writer: Writer, life: Life, settings: Settings, stored: Mapping[str, bytes]) -> Monitor:
+    def _a_monitor(
+        self, writer: Writer, store: Caller, life: Life, settings: Settings, stored: Mapping[str, bytes]
+    ) -> Monitor:
         """The real one, of which a world sees through its ledger, its instruments, its senders and its threads."""
         scene, parts = self._scene, self._parts
         wiring = Wiring(
             parts.writer(writer),
             life.clock,
             ObservedInstruments(scene, life),
+            store,
             build_sources=lambda settings, _: upstreams_of(scene, life, settings.plan()),
             seen=_Sightings(life, stored),
             chance=scene.chance(f"watcher {life.serial}"),
             session=_NO_SESSION,
-            open_thread=lambda name: (
-                nullcontext(VirtualThread(scene, life)) if name == "store" else sending_thread(scene, life, name)
-            ),
+            open_thread=partial(sending_thread, scene, life),
             open_sender=partial(open_sender, scene, life),
             ledger=partial(parts.ledger, scene=scene, life=life),
             timeline=parts.timeline,
