@@ -1,4 +1,4 @@
-"""The four receivers of docs/alerts.md: the real command sends a sample by the page's own addresses.
+"""The four receivers of docs/operations.md: the real command sends a sample by the page's own addresses.
 
 A proxy leads to a server on this machine instead of to the hosts that Slack and Telegram have, and an authority of our
 own vouches for their names: neither Lookout nor Apprise knows the difference.
@@ -20,7 +20,7 @@ from tests.contract.protocols.upstreams import Asked, Reply, answering
 from tests.integration.authority import Authority
 from tests.integration.receivers import a_mailbox
 
-PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "alerts.md"
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 HOSTS: Final = ("hooks.example.org", "hooks.slack.com", "api.telegram.org")
 SECRETS: Final = {
     "HOOK_TOKEN": "planted-token",
@@ -42,7 +42,7 @@ def knows(_server: SMTP, _session: Session, _envelope: Envelope, _mechanism: str
 
 
 async def test_a_sample_reaches_each_of_the_four_receivers_of_the_page(tmp_path: Path) -> None:
-    (example,) = re.findall(r"## Four receivers.*?```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = re.findall(r"### Four receivers.*?```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     authority = Authority(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(authority.vouch("127.0.0.1", *HOSTS, days=1))

@@ -28,7 +28,7 @@ RULES: Final = PROMETHEUS / "lookout.rules.yml"
 RULES_TESTS: Final = PROMETHEUS / "lookout.rules.test.yml"
 SCRAPING: Final = PROMETHEUS / "prometheus.yml"
 DASHBOARD: Final = ROOT / "deploy" / "grafana" / "lookout.json"
-RUNBOOKS: Final = ROOT / "docs" / "upkeep.md"
+RUNBOOKS: Final = ROOT / "docs" / "operations.md"
 TIME_S: Final = 240
 COLUMNS: Final = 24
 # None is told of a row that has another status, or of an endpoint that has another standing.
@@ -129,7 +129,7 @@ def test_every_alert_says_how_bad_it_is_and_where_to_read_on() -> None:
         notes = rule["annotations"]
         assert notes["summary"]
         assert notes["description"]
-        assert notes["runbook_url"] == f"docs/upkeep.md#{name.lower()}"
+        assert notes["runbook_url"] == f"docs/operations.md#{name.lower()}"
 
 
 def test_the_dashboard_can_be_imported() -> None:

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-import tomllib
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +29,8 @@ from tests.wait import until
 ROOT: Final = Path(__file__).parent.parent.parent
 UNITS: Final = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 TIMER: Final = ROOT / "deploy" / "systemd" / "lookout-backup.timer"
-PAGE: Final = ROOT / "docs" / "deployment.md"
+PAGE: Final = ROOT / "docs" / "start.md"
+SCALE: Final = ROOT / "docs" / "scale.md"
 INSTALLED: Final = "/opt/lookout/bin/lookout"
 RELOAD: Final = Path("/usr/share/varnish/varnishreload")
 TIME_S: Final = 60
@@ -332,24 +332,23 @@ def test_the_container_runs_a_command_and_asks_a_port_that_there_are() -> None:
     assert f'# monitor = "{admin}"' in (ROOT / "lookout.example.toml").read_text()
 
 
-def test_the_page_speaks_of_units_and_files_that_there_are() -> None:
-    page = PAGE.read_text()
-    named = set(re.findall(r"\b(lookout(?:-[a-z]+)?)\.service\b", page))
+def test_the_pages_speak_of_units_and_files_that_there_are() -> None:
+    named = set(re.findall(r"\b(lookout(?:-[a-z]+)?)\.service\b", SCALE.read_text()))
     assert named == set(EXPOSURE)
-    for path in set(re.findall(r"\b(deploy/[\w./-]+\w)", page)):
+    for path in set(re.findall(r"\b(deploy/[\w./-]+\w)", PAGE.read_text() + SCALE.read_text())):
         assert (ROOT / path).exists(), path
-    for unit, exposure in EXPOSURE.items():
-        assert re.search(rf"`{unit}\.service` .*\| {exposure / 10} \|", page), unit
 
 
-def test_the_commands_of_the_page_make_a_configuration_that_is_right(tmp_path: Path) -> None:
-    page = PAGE.read_text()
-    (expression,) = re.findall(r"sed '(.*)' lookout\.example\.toml", page)
-    made = said("sed", expression, ROOT / "lookout.example.toml").stdout
-    assert tomllib.loads(made)["store"]["url"] == "sqlite:/var/lib/lookout/lookout.db"
-    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert blocks
-    for number, block in enumerate([made, *blocks]):
+def test_the_examples_of_the_pages_are_configurations_that_are_right(tmp_path: Path) -> None:
+    (chain,) = re.findall(r"^chain = (\d+)$", PAGE.read_text(), re.MULTILINE)
+    watched = f'[[chains]]\nid = {chain}\nrpc = ["http://a.example", "http://b.example", "http://c.example"]\n'
+    blocks = [
+        block for page in (PAGE, SCALE) for block in re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    ]
+    assert len(blocks) == 5
+    variables = {**os.environ, "MONITOR_PASSWORD": "x", "SERVER_PASSWORD": "x"}
+    for number, block in enumerate(blocks):
         config = tmp_path / f"{number}.toml"
-        config.write_text(block)
-        assert complaint("check-config", "-c", config) == "", block
+        config.write_text(watched + block)
+        ran = subprocess.run([LOOKOUT, "check-config", "-c", config], env=variables, capture_output=True, check=False)
+        assert ran.returncode == 0, ran.stderr

@@ -77,13 +77,13 @@ def run(*command: str | Path, cwd: Path = ROOT, exit_code: int = 0) -> str:
 
 
 def test_the_page_about_plug_ins_shows_it() -> None:
-    page, module = (ROOT / "docs" / "plugins.md").read_text(), (EXAMPLE / "lookout_tidepool.py").read_text()
+    page, module = (ROOT / "CONTRIBUTING.md").read_text(), (EXAMPLE / "lookout_tidepool.py").read_text()
     assert module.partition("\n\n")[2] in page
     assert 'tidepool = "lookout_tidepool:TIDEPOOL"' in page
 
 
 def test_the_page_about_plug_ins_names_all_that_stays() -> None:
-    page = (ROOT / "docs" / "plugins.md").read_text()
+    page = (ROOT / "CONTRIBUTING.md").read_text()
     assert [name for name in api.__all__ if f"`{name}`" not in page] == []
 
 

@@ -21,7 +21,7 @@ from tests.leases import NotHereError, or_skipped
 from tests.wait import until_async
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = ROOT / "docs" / "deployment.md"
+PAGE: Final = ROOT / "docs" / "scale.md"
 USER: Final = "10001"
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"
 # What Lookout needs of the image that the page names: Python 3.11 with venv, as `python`, and useradd.

@@ -187,7 +187,7 @@ def headings(hook: Receiver) -> list[str]:
 
 
 def go_back(old: Old, place: Path, kind: str) -> None:
-    """As docs/deployment.md says."""
+    """As docs/operations.md says."""
     if kind == "sqlite":
         refused = old.lookout(place, "restore", "--force", "-c", "lookout.toml", "before.db")
         assert (refused.returncode, "written by a newer version of Lookout" in refused.stderr) == (2, True)

@@ -169,7 +169,7 @@ def test_only_such_commands_load_apprise(command: str, exit_code: int, output: s
     assert (done.returncode, done.stderr) == (exit_code, output)
 
 
-PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 VARIABLES = {
     "HOOK_TOKEN": "x",
     "MAIL_PASSWORD": "x",
@@ -197,7 +197,7 @@ def test_the_page_has_every_key_that_a_webhook_gets_and_a_right_example() -> Non
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     event = msgspec.json.decode(example, type=AlertEvent)
     assert json.loads(msgspec.json.encode(event)) == json.loads(example)
-    documented = PAGE.partition("## What a webhook gets")[2].partition("\n## ")[0].partition("| key of an item |")
+    documented = PAGE.partition("### What a webhook gets")[2].partition("\n### ")[0].partition("| key of an item |")
     for table, described in ((documented[0], AlertEvent), (documented[2], Item)):
         keys = [
             key for first in re.findall(r"^\| (`.+?) \| ", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", first)
