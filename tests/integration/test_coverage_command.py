@@ -96,7 +96,7 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
     assert without.returncode == 2
     assert without.stderr == (
         "lookout: lookout.toml: no indexer has a table `complete`, so there is no list to compare;"
-        " docs/coverage.md says more\n"
+        " docs/operations.md says more\n"
     )
     config.write_text(a_compared_config("http://127.0.0.1:9", 5))
     crossed = lookout_here(tmp_path, "coverage", "-c", "lookout.toml", "--from", "9", "--to", "8")

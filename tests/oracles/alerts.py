@@ -1,4 +1,4 @@
-"""What people are to be told, by the sentences of docs/alerts.md alone, counted along a line of publications."""
+"""What people are to be told, by the sentences of docs/operations.md alone, counted along a line of publications."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple

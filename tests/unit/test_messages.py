@@ -80,7 +80,7 @@ LOST = (
 LAST_GOOD = AlertFacts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=71234567, head=71234570))
 RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOUR, seen_ms=50 * MINUTE)
 SYNCED = some_news("ended", POLYGON, "current", "synced", AT_THREE, lasted_ms=72 * MINUTE)
-# Those that docs/alerts.md shows.
+# Those that docs/operations.md shows.
 SHOWN = {
     "began": Case([some_news("began", POLYGON, since_at=AT_THREE)], {POLYGON: LAST_GOOD}, WALLET),
     "goes-on": Case(

@@ -1,6 +1,6 @@
 """What alerts are made of: whom to alert of what, and a message as data for webhooks.
 
-What docs/alerts.md says of the data is fixed; keys are only added.
+What docs/operations.md says of the data is fixed; keys are only added.
 """
 
 from collections.abc import Iterable, Mapping

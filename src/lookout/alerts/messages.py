@@ -45,7 +45,7 @@ _CLOCK_IS_RIGHT: Final = "The answers of most upstreams agree with it again. Its
 
 _CHECK_NETWORK: Final = "first look at this machine's own network: nothing that is watched answers usefully"
 # What to do where no cause is known.
-_LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/upkeep.md), or its probes hang"
+_LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/operations.md), or its probes hang"
 _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _EXPIRED: Final = "the monitor has observed nothing since its last reading expired"
 

@@ -184,7 +184,7 @@ def _take_target(draft: Draft, text: str) -> Draft:
 
 
 def _ask_targets(draft: Draft) -> Iterator[Question]:
-    text = "Alerts: an address of Apprise, such as mailto://user:password@example.org (docs/alerts.md)"
+    text = "Alerts: an address of Apprise, such as mailto://user:password@example.org (docs/operations.md)"
     yield Question(f"{text} (Enter: {'no more' if draft.find('alerts') else 'none'})", repeats=True)
 
 

@@ -49,7 +49,7 @@ def demo(listen: str, seed: int) -> None:
   history       http://{listen}{history}
   API           http://{listen}/openapi.json
   metrics       http://{settings.admin.monitor}/metrics (monitor), http://{settings.admin.server}/metrics (server)
-  upstreams     http://{built.upstreams}/control (make them fail: docs/simulation.md)
+  upstreams     http://{built.upstreams}/control (make them fail: CONTRIBUTING.md)
 
   Ctrl-C ends it.""")
 

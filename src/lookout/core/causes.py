@@ -115,7 +115,7 @@ OWN_CAUSES: Final = {
     ),
     "own_fault": CauseEntry(
         "a fault of this machine's own: …",
-        "repair this machine (docs/upkeep.md); nothing is known of the other side",
+        "repair this machine (docs/operations.md); nothing is known of the other side",
     ),
     "some_silent": CauseEntry(
         "… monitored broadcasters announce fees", "wait: broadcasters are other people's, and the others may work"

@@ -47,7 +47,7 @@ class Parameter(NamedTuple):
 
 
 class FaultKind(NamedTuple):
-    """One of the ways to fail; docs/simulation.md says what each does."""
+    """One of the ways to fail; CONTRIBUTING.md says what each does."""
 
     applies_to: tuple[AddressKind, ...]
     parameter: Parameter | None = None
