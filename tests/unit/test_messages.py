@@ -20,7 +20,8 @@ from lookout.alerts.messages import (
     write_restored,
     write_sample,
 )
-from lookout.base.clock import format_duration, parse_second
+from lookout.base.durations import format_duration
+from lookout.base.instants import parse_second
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable
 from lookout.core.episodes import News, NewsKind
