@@ -95,8 +95,8 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
     without = lookout_here(tmp_path, "coverage", "-c", "lookout.toml")
     assert without.returncode == 2
     assert without.stderr == (
-        "lookout: lookout.toml: no indexer has a table `complete`, so there is no list to compare;"
-        " docs/operations.md says more\n"
+        "lookout: lookout.toml: no indexer has a table `complete`, so there is no list to compare"
+        " (docs/operations.md)\n"
     )
     config.write_text(a_compared_config("http://127.0.0.1:9", 5))
     crossed = lookout_here(tmp_path, "coverage", "-c", "lookout.toml", "--from", "9", "--to", "8")

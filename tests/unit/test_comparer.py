@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lookout.core.causes import describe_cause
-from lookout.core.completeness.coverage import gaps_of
+from lookout.core.coverage import gaps_of
 from lookout.core.model import Check, Gaps
 from lookout.demo.sim.chain import hash_of
 from lookout.demo.sim.world import launch_world

@@ -28,7 +28,10 @@ _TABLES: Final = {
     "hosted-indexer": ("[[hosted-indexer]]", "Indexers that others run."),
     "messaging": ("[messaging]", "Your own waku node. It has to run with --rest-admin=true to list its peers."),
     "broadcasters": ("[broadcasters]", "The broadcasters that this waku node hears."),
-    "alerts": ("[alerts]", "Messages to people when a check is bad for long, and when it recovers: docs/operations.md."),
+    "alerts": (
+        "[alerts]",
+        "Messages when a check is bad for long, and when it recovers: docs/operations.md.",
+    ),
     "alerts.rules": ("[[alerts.rules]]", ""),
 }
 _ADDRESS: Final = re.compile(r"(?P<scheme>[A-Za-z0-9+]+)://(?P<rest>(?P<host>[^/?#\s'\\]*)[^#\s'\\]*)")

@@ -16,7 +16,7 @@ from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, setti
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.causes import choose_next_step, code_of
-from lookout.core.completeness.coverage import Finding
+from lookout.core.coverage import Finding
 from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
 from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
@@ -130,7 +130,9 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
     if first is not None and last is not None and first > last:
         fail(f"--from {first} is above --to {last}")
     if not settings.transaction_lists():
-        fail(f"{config}: no indexer has a table `complete`, so there is no list to compare; docs/operations.md says more")
+        fail(
+            f"{config}: no indexer has a table `complete`, so there is no list to compare; docs/operations.md says more"
+        )
     progress: dict[Check, str] = {}
     with show_status("reading the heads") as status:
 
@@ -156,15 +158,18 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
     _list_findings("differs, and could not be confirmed; a longer range may help", checked.suspected)
     for part in checked.not_compared:
         click.echo(f"  not compared: blocks {part.first} to {part.last}: {part.why}")
+    if checked.unusable:
+        click.echo(f"  the list cannot be used: {checked.unusable}")
     for cause in checked.causes:
         click.echo(f"  {cause}")
 
 
 def _list_findings(what: str, findings: tuple[Finding, ...]) -> None:
     if findings:
-        click.echo(f"  {what}: {len(findings)}")
+        click.echo(f"  {what}: {sum(abs(finding.logged - finding.listed) for finding in findings)}")
     for finding in findings:
-        click.echo(f"    {finding.hash} in blocks {finding.first} to {finding.last}")
+        to_last = f" to {finding.last}" if finding.last > finding.first else ""
+        click.echo(f"    {finding.hash} in block {finding.first}{to_last}")
 
 
 def _name(check: Check, names: dict[int, str]) -> str:
