@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from lookout.alerts.event import AlertPolicy
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.config.tables import HistoryTable, PolicyTable
 from lookout.core.episodes import EpisodeRules
 from lookout.core.heads import Pace, Reference

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.config.tables import HistoryTable
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check, Metrics, Reason, Report, Row, Status, unmonitored

@@ -13,7 +13,7 @@ from typing import Final
 
 from playwright.sync_api import Page, Route, sync_playwright
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.config.file import read_config
 from lookout.core.model import Check
 from lookout.demo.fortnight import FORTNIGHT_MS, Incident, draw_incidents, make_events

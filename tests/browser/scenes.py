@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
-from lookout.base.instants import format_instant, parse_instant
+from lookout.base.clock import format_instant, parse_instant
 from lookout.base.known_chains import KNOWN_CHAINS
 from tests.browser.pages import BUCKET, LAUNCH, Json, Site, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import MINUTE, SECOND

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, Page
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from tests.browser.pages import CHROMIUM, MISSING, Watched, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import SECOND
 from tests.integration.raw import RawServer, a_raw_server

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from lookout.public.page.assets import EMBED_PATH
 from tests.browser.pages import (
     CHROMIUM,

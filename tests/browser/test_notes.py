@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Route, expect
 
-from lookout.base.instants import format_second
+from lookout.base.clock import format_second
 from lookout.public.about import PATH
 from tests.browser.pages import CHROMIUM, MISSING, Json, Open, Site, a_history, a_live_report, all_current, now_ms
 from tests.builders import HOUR, SECOND

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Route, expect
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from tests.browser.pages import (
     BERLIN,
     CHROMIUM,

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Page, expect
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from tests.browser.pages import (
     BERLIN,
     BUCKET,

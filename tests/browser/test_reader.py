@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, CDPSession, Error, Page, expect
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from tests.browser.pages import CHROMIUM, MISSING, a_check, a_live_report, all_current, now_ms
 from tests.builders import MINUTE, SECOND
 from tests.integration.served import LIVE, a_ledger, a_server, publish

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lookout.base.instants import format_instant, parse_instant
+from lookout.base.clock import format_instant, parse_instant
 from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.replay.replay import Replay, read_log, run_log

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.base.sockets import a_free_port
 from tests.commands import a_command
 from tests.fuzz.fuzzer import Judge, Kind, Verdict

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from lookout.base.instants import format_instant, parse_instant
+from lookout.base.clock import format_instant, parse_instant
 from tests.integration.planted import Edit, Json
 
 

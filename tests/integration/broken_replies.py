@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
-from lookout.base.instants import format_instant, parse_instant
+from lookout.base.clock import format_instant, parse_instant
 from lookout.documents.document import compress, etag
 from lookout.server.request import prefers_gzip
 from lookout.server.responder import respond

@@ -17,7 +17,7 @@ import pytest
 
 from lookout.alerts.messages import write_sample
 from lookout.alerts.sender import NotAcceptedError, open_sender
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from tests.commands import a_command, lookout_here, said
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape

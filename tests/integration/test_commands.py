@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.app.server_process import BESIDE_MONITOR, command_line
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.base.url import host_and_port
 from lookout.cli import main
 from lookout.config.file import read_config

@@ -243,7 +243,7 @@ def test_a_backup_that_fails_removes_none(tmp_path: Path) -> None:
     config.write_text('[store]\nurl = "sqlite:lookout.db"\n')
     for path in (old, tmp_path / "lookout-20100102T030000Z.db", tmp_path / "lookout.db"):
         path.write_bytes(b"no store")
-    assert "is neither a backup nor a store" in complaint("backup", "-c", config, "--keep", "1", tmp_path)
+    assert "is damaged (file is not a database)" in complaint("backup", "-c", config, "--keep", "1", tmp_path)
     assert old.exists()
 
 

@@ -10,8 +10,7 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.clock import SystemClock
-from lookout.base.instants import parse_instant
+from lookout.base.clock import SystemClock, parse_instant
 from lookout.public.about import ServiceDescription
 from tests.builders import NOON, SECOND
 from tests.commands import said

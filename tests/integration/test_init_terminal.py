@@ -91,7 +91,7 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(tmp_path: Path, base: s
         terminal.wait_for("rpc[0]: the environment variable NO_SUCH_KEY is not set")
         terminal.answer("RPC endpoint 1", f"{base}/rpc/137/a")
         terminal.answer("RPC endpoint 2", f"{base}/rpc/137/a/")
-        terminal.wait_for("rpc[1]: is the same endpoint as chains[0].rpc[0]")
+        terminal.wait_for("rpc[1]: is the same endpoint as rpc[0]")
         terminal.answer("RPC endpoint 2", f"{base}/rpc/1/a")
         terminal.wait_for("a node of another chain (1 instead of 137)")
         terminal.wait_for("wrong_chain: check its address in the configuration")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from tests.commands import a_command
 from tests.integration.fast import POLICY, World, a_world
 from tests.integration.metrics import Samples, scrape

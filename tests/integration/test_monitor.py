@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lookout.base.clock import SystemClock
-from lookout.base.instants import parse_instant
+from lookout.base.clock import SystemClock, parse_instant
 from tests.integration.fast import CHAINS, RowKey, a_config, a_world, watched
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # a reset connection closes itself a little late

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from lookout.app.log import configure_log
-from lookout.base.clock import SystemClock
-from lookout.base.instants import parse_instant
+from lookout.base.clock import SystemClock, parse_instant
 from lookout.base.logger import get_logger, set_sink
 from lookout.config.file import read_config
 from lookout.config.tables import LogTable

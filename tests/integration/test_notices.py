@@ -12,8 +12,7 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.clock import SystemClock
-from lookout.base.instants import format_second
+from lookout.base.clock import SystemClock, format_second
 from lookout.public.about import NoteDescription
 from tests.builders import SECOND
 from tests.commands import a_command, lookout, lookout_here, said

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from tests.integration.reloads import Running, reload, running, without
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.whole_service import answer

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from tests.integration.raw import RawServer, a_raw_server, admin, metrics, store
 from tests.integration.served import HISTORY, LIVE, has_ipv6
 from tests.wait import until

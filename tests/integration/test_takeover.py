@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.base.clock import SystemClock
-from lookout.base.instants import parse_instant
+from lookout.base.clock import SystemClock, parse_instant
 from tests.integration.fast import a_config, a_world, watched
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from lookout.base.instants import format_instant, format_second
+from lookout.base.clock import format_instant, format_second
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.config.services import OwnService
 from lookout.config.settings import Settings

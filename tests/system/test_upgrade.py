@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError
 from tests.commands import Meanwhile, a_command, meanwhile, said

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from lookout.base.instants import format_instant, format_second
+from lookout.base.clock import format_instant, format_second
 from lookout.public.picture import Names, Picture, take_picture
 from lookout_reader import AboutNote
 from lookout_reader.document import Check

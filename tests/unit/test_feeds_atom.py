@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import feedparser  # type: ignore[import-untyped]
 import pytest
 
-from lookout.base.instants import format_second
+from lookout.base.clock import format_second
 from lookout.public.atom import encode_feed
 from lookout.public.picture import Names
 from lookout_reader import About, AboutChain, AboutNote

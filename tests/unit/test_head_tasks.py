@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session

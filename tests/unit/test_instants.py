@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.base.instants import END_AT, format_instant, format_second, move, parse_instant, parse_second
+from lookout.base.clock import END_AT, format_instant, format_second, move, parse_instant, parse_second
 from tests.builders import HOUR, NOON
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.durations import parse_duration
+from lookout.base.clock import parse_duration
 from lookout.base.pieces import StateError
 from lookout.core.model import Check
 from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice

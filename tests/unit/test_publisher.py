@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Peers

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from lookout.base.instants import format_instant, format_second
+from lookout.base.clock import format_instant, format_second
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout_reader import About, AboutNote, History, LiveReport, Update, parse_history, parse_report
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from lookout.core.causes import split_cause
 from lookout.core.episodes import EpisodeRules, News
 from lookout.core.model import NO_METRICS, Metrics

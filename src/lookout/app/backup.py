@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, get_args
 
 import msgspec
 
-from lookout.base.instants import format_instant, format_second
+from lookout.base.clock import format_instant, format_second
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.core.ledger import State

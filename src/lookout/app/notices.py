@@ -12,8 +12,7 @@ from msgspec import Struct, field
 
 from lookout.app.reloader import Reloader
 from lookout.base.admin_port import AdminReply, AdminRoutes, error_reply, json_reply
-from lookout.base.clock import Clock
-from lookout.base.instants import format_second
+from lookout.base.clock import Clock, format_second
 from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind
 from lookout.monitor.monitor import Succession
 from lookout.monitor.notice_keeper import STORED_WITHIN_S, NoticeKeeper, NotStoredError

@@ -19,7 +19,7 @@ from lookout.alerts.sender import NotAcceptedError, open_sender
 from lookout.app import reloader
 from lookout.app.notices import ADD_PATH, ANSWER_WITHIN_S, END_PATH, LIST_PATH, Ending, NoticeEntry, Refusal
 from lookout.base.admin_port import CHANGE_HEADER, CONFIG_HEADER, RELOAD_HEADER
-from lookout.base.instants import parse_second
+from lookout.base.clock import parse_second
 from lookout.base.sockets import can_be_asked, is_unix, path_of, resolve
 from lookout.base.url import host_and_port
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of, show_status

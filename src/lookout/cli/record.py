@@ -17,8 +17,7 @@ from rich.table import Table
 from lookout.app.backup import Contents, back_up, name_backup, remove_old_backups
 from lookout.app.backup import restore as restore_from
 from lookout.app.process import stopping_signals
-from lookout.base.clock import SystemClock
-from lookout.base.instants import parse_instant, parse_second
+from lookout.base.clock import SystemClock, parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, open_private, settings_of, show_status
 from lookout.config.file import read_config
 from lookout.core.buckets import CHARACTERS, NO_DATA

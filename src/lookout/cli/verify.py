@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lookout.base.clock import SystemClock
-from lookout.base.instants import format_instant
+from lookout.base.clock import SystemClock, format_instant
 from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
 from lookout.verify.clauses import VERDICTS, ClauseFinding, find_doubts, verify_visit

@@ -112,9 +112,14 @@ class AlertRule(Table, frozen=True):
                 yield Problem(f"services[{number}]", what)
 
 
+def can_be_shown(target: str) -> bool:
+    """Whether it is a target's name; otherwise it may be an address, with its key."""
+    return _TARGET_NAME.fullmatch(target) is not None
+
+
 def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
     for number, name in enumerate(targets, 1):
-        if not _TARGET_NAME.fullmatch(name):  # it may be an address, with its key: it is not shown
+        if not can_be_shown(name):
             yield Problem("", f"name {number} is not allowed; it has to be up to 60 letters, digits, '_' and '-'")
 
 
@@ -139,7 +144,7 @@ class AlertsTable(Table, frozen=True):
     def _check_unused_targets(self) -> Iterator[Problem]:
         if self.rules and all(rule.targets for rule in self.rules):
             named = {target for rule in self.rules for target in rule.targets}
-            unnamed = (name for name in self.targets if name not in named)
+            unnamed = (name for name in self.targets if name not in named and can_be_shown(name))
             yield from (Problem(f"targets.{name}", "no rule tells it") for name in unnamed)
 
     def _check_named_targets(self) -> Iterator[Problem]:

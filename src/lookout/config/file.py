@@ -11,6 +11,7 @@ from msgspec.structs import fields
 
 from lookout.base.problem import Problem, join_keys
 from lookout.base.setting_types import FOR_SERVER
+from lookout.config.alerts import can_be_shown
 from lookout.config.reader import TableReader, has_note
 from lookout.config.settings import Settings, read_settings
 from lookout.config.tables import ServerSettings
@@ -128,7 +129,7 @@ def _check_targets(settings: Settings) -> Iterator[Problem]:
         yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
         return
     for name, address in settings.alerts.targets.items():
-        reached = count_recipients(address)
+        reached = count_recipients(address) if can_be_shown(name) else 1
         if reached == 0:
             yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
         elif reached > 1:  # of which one may accept what another does not, and get it again and again

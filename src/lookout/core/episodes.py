@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from lookout.base.instants import END_AT
+from lookout.base.clock import END_AT
 from lookout.core.causes import code_of, split_cause
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status

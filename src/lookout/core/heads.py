@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from lookout.base.instants import move
+from lookout.base.clock import move
 
 PACE_WINDOW_MS: Final = 3_600_000
 PACE_MIN_SPAN_MS: Final = 600_000

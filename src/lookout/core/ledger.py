@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.base.instants import move
+from lookout.base.clock import move
 from lookout.core.heads import ChainProgress, Heads, Reading, Reference
 from lookout.core.history import History, HistoryState, HistoryView
 from lookout.core.model import NO_GAPS, Check, Gaps, Observation, Report, Row, unmonitored, unobserved

@@ -6,8 +6,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lookout.base.durations import parse_duration
-from lookout.base.instants import parse_second
+from lookout.base.clock import parse_duration, parse_second
 from lookout.base.problem import Problem
 from lookout.base.text import can_be_shown, shorten
 from lookout.core.episodes import Instant, Lasted

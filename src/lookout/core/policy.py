@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from lookout.base.instants import move
+from lookout.base.clock import move
 from lookout.core.heads import Reference
 from lookout.core.model import (
     NO_GAPS,

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct, field
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 
 _GZIP: Final = 31  # zlib's word for gzip's format with the largest window; the header's instant is then always 0
 _LEVEL: Final = 6  # from here on each per cent of a history's size takes a multiple of the time

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct, field
 
-from lookout.base.instants import format_instant, format_second
+from lookout.base.clock import format_instant, format_second
 from lookout.core.history import HistoryView, Uptime
 from lookout.core.ledger import Ledger
 from lookout.core.model import Metrics, Report, Row

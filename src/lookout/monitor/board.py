@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from lookout.alerts.event import EndpointFact
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from lookout.core.agreement import STANDING_WORDS, Standing
 from lookout.core.causes import describe_cause
 from lookout.core.coverage import (

@@ -9,8 +9,7 @@ from functools import partial
 from random import Random, SystemRandom
 from typing import Final, NoReturn
 
-from lookout.base.clock import Clock
-from lookout.base.instants import parse_http_date
+from lookout.base.clock import Clock, parse_http_date
 from lookout.base.logger import get_logger
 from lookout.core.cadence import wait_ms
 from lookout.core.causes import code_of, describe_cause

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from lookout.base.instants import END_AT
+from lookout.base.clock import END_AT
 from lookout.core.heads import Reading
 from lookout.core.looks import Log
 from lookout.core.model import Blocks, Check, Found

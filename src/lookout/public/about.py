@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from lookout.base.instants import format_second
+from lookout.base.clock import format_second
 from lookout.core.notices import Notice
 from lookout_reader.about import NO_ABOUT, About, parse_about
 from lookout_reader.document import Unreadable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from lookout.base.instants import format_second
+from lookout.base.clock import format_second
 from lookout.public.about import scope_text
 from lookout_reader.about import About, AboutNote
 from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from lookout.public.picture import (
     NOT_OFFICIAL,
     EffectiveRow,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import BinaryIO, Final
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Observation

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, assert_never
 import msgspec
 from msgspec import UNSET, Struct
 
-from lookout.base.instants import format_instant, parse_instant
+from lookout.base.clock import format_instant, parse_instant
 from lookout.base.text import shorten
 from lookout.core.heads import Reading
 from lookout.core.model import (

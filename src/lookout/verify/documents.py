@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeGuard, TypeVa
 
 import msgspec
 
-from lookout.base.instants import parse_instant, parse_second
+from lookout.base.clock import parse_instant, parse_second
 from lookout.base.text import shorten
 
 _SCHEMA_VERSION: Final = 1

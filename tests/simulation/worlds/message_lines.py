@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from lookout.base.instants import format_second
+from lookout.base.clock import format_second
 from lookout.core.model import Check
 from tests.oracles.alerts import News
 

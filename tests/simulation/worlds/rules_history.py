@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lookout.base.instants import parse_instant
+from lookout.base.clock import parse_instant
 from lookout.core.model import Check
 from lookout.documents.document import Document
 from tests.oracles.documents import assert_history_is_right

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from lookout.base.instants import format_instant
+from lookout.base.clock import format_instant
 from lookout.documents.document import COMPRESSED, Document, compress, etag
 from lookout.server.replies import NO_TIMED_REPLIES, TimedReplies, convenience_resource
 from lookout.server.responder import respond

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.base.instants import END_AT
+from lookout.base.clock import END_AT
 from lookout.core.model import Check, Found, Members, Nothing
 from lookout.protocols.answers import decode, entries, open_value, table
 from lookout.protocols.broadcasters.announcements import FUTURE_TOLERANCE_MS, Claim, is_signed, read_claim

@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from lookout.base.instants import format_second
+from lookout.base.clock import format_second
 from lookout.public.about import Description
 from lookout.public.page.assets import LANGUAGES, read_catalogue, versioned_folder
 from lookout.public.picture import read_report
