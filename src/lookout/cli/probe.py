@@ -130,9 +130,7 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
     if first is not None and last is not None and first > last:
         fail(f"--from {first} is above --to {last}")
     if not settings.transaction_lists():
-        fail(
-            f"{config}: no indexer has a table `complete`, so there is no list to compare; docs/operations.md says more"
-        )
+        fail(f"{config}: no indexer has a table `complete`, so there is no list to compare (docs/operations.md)")
     progress: dict[Check, str] = {}
     with show_status("reading the heads") as status:
 

@@ -112,8 +112,9 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Blocks in which both sides had something: there the list is tried against itself."""
     tried_at: int | None = None
     """When the list last gave for single blocks what it gives for more of them."""
+    trial_at: int = 0
+    """When that was last looked at, with whatever result."""
     trial_failures: int = 0
-    trial_failed_at: int = 0
     unusable: str = ""
     """Why nothing is held against this list; "" if it may be."""
 
@@ -171,7 +172,7 @@ def resume(coverage: Coverage, now: int) -> Coverage:
         paused_until_at=0,
         newest_at=0,
         tried_at=None if coverage.tried_at is None else min(now, coverage.tried_at),
-        trial_failed_at=min(now, coverage.trial_failed_at),
+        trial_at=min(now, coverage.trial_at),
         logs_reach=Reach(coverage.logs_reach.blocks),
         lists_reach=Reach(coverage.lists_reach.blocks),
     )

@@ -34,6 +34,8 @@ _ROUNDS: Final = 6
 """How often position and list are asked in turn before a finding is confirmed: a balancer may have a replica that is
 behind, and each question may reach another one."""
 _TRIAL_FAILURES: Final = 3
+_FEW: Final = 100
+"""So many blocks are too much for no list: one that refuses them fails."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 
@@ -143,12 +145,12 @@ def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
 def _due_trial(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
     if coverage.sample is None or coverage.sample[1] > end:
         return None
-    if coverage.trial_failures:
-        wait_ms = _HOUR_MS if coverage.unusable else rules.again_ms
-        is_due = now - coverage.trial_failed_at >= wait_ms
-    else:
-        is_due = coverage.tried_at is None or now - coverage.tried_at >= rules.try_ms
-    return Task("try", *coverage.sample) if is_due else None
+    wait_ms = rules.try_ms
+    if coverage.unusable:
+        wait_ms = _HOUR_MS
+    elif coverage.trial_failures or coverage.tried_at is None:
+        wait_ms = rules.again_ms
+    return Task("try", *coverage.sample) if now - coverage.trial_at >= wait_ms else None
 
 
 def _newest_piece(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
@@ -223,7 +225,7 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         return coverage
     if sides.listed.keys() & sides.logged.keys():
         coverage = replace(coverage, sample=(first, last))
-        if coverage.tried_at is None:
+        if coverage.tried_at is None and facts.now - coverage.trial_at >= rules.again_ms:
             coverage = yield from _try_blocks(coverage, rules, facts, sides)
     differing = {key for key in {*sides.listed, *sides.logged} if sides.listed.get(key, 0) != sides.logged.get(key, 0)}
     if differing:
@@ -259,7 +261,7 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     if isinstance(answer, Refused):
         if answer.asks_for_less:  # so many blocks are not given at once any more
             return forget(coverage, task.first, task.last)
-        return _fail_list(coverage, task, rules, facts)
+        return _fail(coverage, task, rules, facts, "list_failed")
     if answer.length >= rules.limit:
         return forget(coverage, task.first, task.last)
     if is_as_expected(coverage, stretch, _count(answer.entries, rules)):
@@ -344,7 +346,7 @@ def _try(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list against itself, in blocks of which both sides had something."""
     coverage, sides = yield from _read_both(coverage, rules, facts, task.first, task.last)
     if sides is None:
-        return replace(coverage, trial_failed_at=facts.now, trial_failures=max(1, coverage.trial_failures))
+        return replace(coverage, trial_at=facts.now)
     if not sides.listed.keys() & sides.logged.keys():
         return replace(coverage, sample=None)
     return (yield from _try_blocks(coverage, rules, facts, sides))
@@ -352,6 +354,7 @@ def _try(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
 
 def _try_blocks(coverage: Coverage, rules: Rules, facts: Facts, sides: _Sides) -> Look:
     """Two blocks that the list's answer names, each asked for alone, have to give what the range gave (S17)."""
+    coverage = replace(coverage, trial_at=facts.now)
     blocks = sorted({sides.blocks[key] for key in sides.listed.keys() & sides.logged.keys()})
     for block in {blocks[0], blocks[-1]}:
         answer = yield AskList(block, block)
@@ -367,9 +370,7 @@ def _try_blocks(coverage: Coverage, rules: Rules, facts: Facts, sides: _Sides) -
             if failures >= _TRIAL_FAILURES:
                 why = f"for block {block} alone it gives something else than for blocks around it"
             findings = {} if why else coverage.findings
-            return replace(
-                coverage, trial_failures=failures, trial_failed_at=facts.now, unusable=why, findings=findings
-            )
+            return replace(coverage, trial_failures=failures, unusable=why, findings=findings)
     return replace(coverage, tried_at=facts.now, trial_failures=0, unusable="")
 
 
@@ -380,18 +381,18 @@ def _read_both(
     task, asked = Task("compare", first, last), last - first + 1
     answer = yield AskList(first, last)
     is_cut = isinstance(answer, Listed) and answer.length >= rules.limit
-    if is_cut or (isinstance(answer, Refused) and answer.asks_for_less):
-        if asked == 1:
-            return put_off(coverage, first, last, facts.now + rules.retry_ms, "list_cut"), None
+    if (is_cut and asked > 1) or (isinstance(answer, Refused) and answer.asks_for_less and asked > _FEW):
         return replace(coverage, lists_reach=coverage.lists_reach.shrink(asked, facts.now), newest_at=0), None
+    if is_cut:
+        return put_off(coverage, first, last, facts.now + rules.retry_ms, "list_cut"), None
     if isinstance(answer, Refused):
-        return _fail_list(coverage, task, rules, facts), None
+        return _fail(coverage, task, rules, facts, "list_failed"), None
     coverage = replace(coverage, lists_reach=coverage.lists_reach.grow(asked, facts.now))
     coverage, agreed = yield from _read_logs(coverage, rules, facts, first, last)
     if agreed is None:
         return replace(coverage, newest_at=0), None
     if not isinstance(agreed, frozenset):
-        return put_off(coverage, first, last, facts.now + rules.retry_ms, agreed), None
+        return _fail(coverage, task, rules, facts, agreed), None
     logged = _count(Counter(log.transaction for log in agreed), rules)
     blocks = {log.transaction: log.block for log in agreed}
     return coverage, _Sides(_count(answer.entries, rules), answer.length, logged, blocks)
@@ -418,10 +419,10 @@ def _read_logs(
     return coverage, "logs_disagree" if len(givers) > 1 else "logs_failed"
 
 
-def _fail_list(coverage: Coverage, task: Task, rules: Rules, facts: Facts) -> Coverage:
-    """Nothing is asked of the list for a while."""
+def _fail(coverage: Coverage, task: Task, rules: Rules, facts: Facts, why: Trouble) -> Coverage:
+    """Nothing is asked for a minute, and nothing about these blocks for longer."""
     coverage = replace(coverage, paused_until_at=facts.now + rules.again_ms)
-    return put_off(coverage, task.first, task.last, facts.now + rules.again_ms, "list_failed")
+    return put_off(coverage, task.first, task.last, facts.now + rules.retry_ms, why)
 
 
 def _count(entries: Counts, rules: Rules) -> Counts:

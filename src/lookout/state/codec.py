@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import reduce
 from hashlib import blake2b
 from operator import xor
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -154,7 +154,7 @@ def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
 
 def _decode_coverage(piece: bytes) -> Coverage:
     """Also of 1.0.0, which kept what a list lacks and what it has too much apart, and some that were neither."""
-    fields = msgspec.json.decode(piece)
+    fields = msgspec.json.decode(piece, type=dict[str, Any])
     for side, listed in (("missing", 0), ("extra", 1)):
         for old in fields.pop(side, {}).values():
             if old.get("stage", "suspected") != "elsewhere":
