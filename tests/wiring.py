@@ -14,8 +14,8 @@ from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
 from lookout.config.settings import Settings
-from lookout.core.completeness.tasks import Rules
 from lookout.core.ledger import Ledger
+from lookout.core.looks import Rules
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers, rules_of
 from lookout.monitor.journal import Journal, Timeline

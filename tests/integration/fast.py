@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
-from lookout.core.completeness.tasks import Rules
+from lookout.core.looks import Rules
 from lookout.demo.sim.server import BARE, UpstreamFront, serving, wall_clock
 from lookout.demo.sim.world import launch_world
 from lookout.monitor.board import Board

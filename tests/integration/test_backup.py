@@ -21,7 +21,7 @@ import pytest
 
 from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
-from lookout.core.completeness.coverage import Coverage
+from lookout.core.coverage import Coverage
 from lookout.core.notices import Notices
 from lookout.documents.reports import documents_of
 from lookout.state.codec import decode_coverages, decode_notices, decode_state, encode_coverage, encode_notices

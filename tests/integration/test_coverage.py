@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.core.completeness.tasks import Rules
+from lookout.core.looks import Rules
 from lookout.demo.sim.chain import hash_of
 from lookout.monitor.board import CoverageEntry
 from lookout.protocols.lists import CompleteTable
@@ -21,12 +21,11 @@ def in_a_hurry(table: CompleteTable) -> Rules:
     """The rules with a second for a minute."""
     return Rules(
         first_block=table.first_block,
-        lowest_block=table.first_block,
         limit=table.limit,
         endpoints=table.endpoints,
         newest_every_ms=1_500,
-        look_again_ms=1_000,
-        confirm_ms=3_000,
+        again_ms=1_000,
+        retry_ms=1_000,
         follow_ms=2_000,
         prove_ms=10_000,
         repeat_ms=2_000,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter
 
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, process_registry
-from lookout.core.completeness.coverage import Coverage
+from lookout.core.coverage import Coverage
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing

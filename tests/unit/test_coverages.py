@@ -4,13 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.base.pieces import StateError
-from lookout.core.completeness.coverage import (
+from lookout.core.coverage import (
     Coverage,
     Finding,
-    PutOff,
     Reach,
     Stretch,
-    Transaction,
+    Waiting,
     describe_gaps,
 )
 from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
@@ -26,13 +25,14 @@ def a_hash(number: int) -> str:
     return f"0x{number:064x}"
 
 
-def a_finding(number: int, block: int = 150) -> Finding:
+def a_finding(number: int, listed: int, block: int = 150) -> Finding:
     return Finding(
         hash=a_hash(number),
-        first=100,
-        last=199,
-        block=block,
-        stage="confirmed",
+        first=block,
+        last=block,
+        listed=listed,
+        logged=1 - listed,
+        is_confirmed=True,
         seen_at=NOON,
         looked_at=NOON,
         proved_at=NOON,
@@ -42,17 +42,31 @@ def a_finding(number: int, block: int = 150) -> Finding:
 FULL = Coverage(
     subject="a",
     began_at=NOON,
-    stretches=(Stretch(100, 199, 7, b"\x01" * 16, NOON), Stretch(300, 399, 0, b"\x00" * 16, NOON, NOON + 1)),
-    missing={a_hash(1): a_finding(1)},
-    extra={a_hash(2): a_finding(2)},
-    oldest=Transaction(101, a_hash(3)),
-    controls=(Transaction(199, a_hash(4)),),
-    most_entries=9,
+    stretches=(Stretch(100, 199, 7, b"\x01" * 16, NOON), Stretch(300, 399, 0, b"\x00" * 16, NOON, 0, NOON + 1)),
+    findings={a_hash(1): a_finding(1, listed=0), a_hash(2): a_finding(2, listed=1)},
     endpoints=("one", "two"),
-    reaches={"one": Reach(50, 100)},
+    logs_reach=Reach(50, 100),
     newest_at=NOON,
-    put_off=(PutOff(400, 499, NOON + 60_000, 1, "logs_failed"),),
+    waiting=(Waiting(400, 499, NOON + 60_000, "logs_failed"),),
+    tried_at=NOON,
+    sample=(100, 199),
 )
+# As 1.0.0 stored it.
+OLD = b"""{"subject":"a","began_at":1,"stretches":[[100,199,7,"AQEBAQEBAQEBAQEBAQEBAQ==",5,9,null,true]],
+ "missing":{"0x01":{"hash":"0x01","first":100,"last":199,"block":150,"stage":"confirmed","seen_at":2,"looked_at":3,
+ "proved_at":4},"0x02":{"hash":"0x02","first":100,"last":199,"block":151,"stage":"elsewhere","seen_at":2,"looked_at":3,
+ "proved_at":4}},"extra":{"0x03":{"hash":"0x03","first":100,"last":199,"block":100,"seen_at":2,"looked_at":3,
+ "proved_at":4}},"controls":[[199,"0x04"]],"reaches":{"one":[50,100]},"list_reach":[7,9],
+ "put_off":[[400,499,6,1,"logs_failed"]]}"""
+
+
+@pytest.mark.clause("M7", "S19")
+def test_what_1_0_0_stored_is_read_without_loss() -> None:
+    (coverage,) = decode_coverages({name_coverage(INDEXER): OLD}).values()
+    assert coverage.stretches == (Stretch(100, 199, 7, b"\x01" * 16, 5, 9),)
+    missing, extra = coverage.findings.values()
+    assert (missing.hash, missing.first, missing.last, missing.is_confirmed) == ("0x01", 150, 150, True)
+    assert (extra.hash, extra.first, extra.last, extra.is_confirmed) == ("0x03", 100, 199, False)
 
 
 @pytest.mark.clause("M7", "S19")
@@ -149,10 +163,10 @@ def test_what_did_not_change_is_encoded_once() -> None:
 
 
 def test_of_many_transactions_the_first_five_are_named() -> None:
-    many = replace(FULL, missing={a_hash(each): a_finding(each, 150 + each) for each in range(7)}, extra={})
-    named = ", ".join(a_hash(each) for each in range(5))
-    assert describe_gaps(many) == f"7 missing in blocks 100 to 199: {named} and 2 more"
+    many = replace(FULL, findings={a_hash(number): a_finding(number, 0, 150 + number) for number in range(7)})
+    named = ", ".join(a_hash(number) for number in range(5))
+    assert describe_gaps(many) == f"7 missing in blocks 150 to 156: {named} and 2 more"
     assert describe_gaps(FULL) == (
-        f"1 missing in blocks 100 to 199: {a_hash(1)}; 1 extra in blocks 100 to 199: {a_hash(2)}"
+        f"1 missing in blocks 150 to 150: {a_hash(1)}; 1 extra in blocks 150 to 150: {a_hash(2)}"
     )
     assert describe_gaps(Coverage(subject="", began_at=0)) == ""

@@ -16,7 +16,7 @@ from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, setti
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.causes import choose_next_step, code_of
-from lookout.core.completeness.coverage import Finding
+from lookout.core.coverage import Finding
 from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
 from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
@@ -156,15 +156,18 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
     _list_findings("differs, and could not be confirmed; a longer range may help", checked.suspected)
     for part in checked.not_compared:
         click.echo(f"  not compared: blocks {part.first} to {part.last}: {part.why}")
+    if checked.unusable:
+        click.echo(f"  the list cannot be used: {checked.unusable}")
     for cause in checked.causes:
         click.echo(f"  {cause}")
 
 
 def _list_findings(what: str, findings: tuple[Finding, ...]) -> None:
     if findings:
-        click.echo(f"  {what}: {len(findings)}")
+        click.echo(f"  {what}: {sum(abs(finding.logged - finding.listed) for finding in findings)}")
     for finding in findings:
-        click.echo(f"    {finding.hash} in blocks {finding.first} to {finding.last}")
+        to_last = f" to {finding.last}" if finding.last > finding.first else ""
+        click.echo(f"    {finding.hash} in block {finding.first}{to_last}")
 
 
 def _name(check: Check, names: dict[int, str]) -> str:

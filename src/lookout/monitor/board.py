@@ -11,13 +11,15 @@ from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
 from lookout.core.agreement import STANDING_WORDS, Standing
 from lookout.core.causes import describe_cause
-from lookout.core.completeness.coverage import (
+from lookout.core.coverage import (
     TROUBLE_WORDS,
     Coverage,
-    PutOff,
+    Finding,
     Trouble,
+    Waiting,
     checked_blocks,
     confirmed_of,
+    gaps_of,
     oldest_unchecked_at,
 )
 from lookout.core.heads import Reading
@@ -76,7 +78,6 @@ class NotComparedEntry(Struct, frozen=True, rename="camel"):
     last_block: int
     why: Trouble
     words: str
-    tried: int
     next_at: str
 
 
@@ -108,6 +109,8 @@ class CoverageEntry(Struct, frozen=True, rename="camel"):
     not_compared: tuple[NotComparedEntry, ...]
     not_compared_more: int
     endpoints: tuple[SideEntry, ...]
+    unusable: str | UnsetType = UNSET
+    """Why nothing is held against the list."""
 
 
 class Entry(Struct, frozen=True, rename="camel"):
@@ -213,13 +216,10 @@ def _describe(endpoint: Entry) -> EndpointFact:
 
 
 def _describe_coverage(note: CoverageNote) -> Entry:
-    coverage = note.coverage
-    found = {kind: confirmed_of(some) for kind, some in (("missing", coverage.missing), ("extra", coverage.extra))}
-    listed = {
-        kind: tuple(TransactionEntry(finding.hash, finding.block) for finding in some[:MOST_LISTED])
-        for kind, some in found.items()
-    }
-    everything = (*coverage.missing.values(), *coverage.extra.values())
+    coverage, gaps = note.coverage, gaps_of(note.coverage)
+    confirmed = confirmed_of(coverage)
+    missing = [finding for finding in confirmed if finding.logged > finding.listed]
+    extra = [finding for finding in confirmed if finding.listed > finding.logged]
     oldest_at = oldest_unchecked_at(coverage, note.first_block)
     described = CoverageEntry(
         *note.check,
@@ -227,15 +227,16 @@ def _describe_coverage(note: CoverageNote) -> Entry:
         last_block=coverage.stretches[-1].last if coverage.stretches else None,
         checked_blocks=checked_blocks(coverage),
         oldest_unchecked_at=format_instant(oldest_at),
-        missing=len(found["missing"]),
-        extra=len(found["extra"]),
-        missing_transactions=listed["missing"],
-        missing_more=len(found["missing"][MOST_LISTED:]),
-        extra_transactions=listed["extra"],
-        extra_more=len(found["extra"][MOST_LISTED:]),
-        suspected=sum(finding.stage == "suspected" for finding in everything),
-        not_compared=tuple(map(_describe_put_off, coverage.put_off[:MOST_LISTED])),
-        not_compared_more=len(coverage.put_off[MOST_LISTED:]),
+        unusable=coverage.unusable or UNSET,
+        missing=gaps.missing,
+        extra=gaps.extra,
+        missing_transactions=tuple(map(_describe_finding, missing[:MOST_LISTED])),
+        missing_more=len(missing[MOST_LISTED:]),
+        extra_transactions=tuple(map(_describe_finding, extra[:MOST_LISTED])),
+        extra_more=len(extra[MOST_LISTED:]),
+        suspected=len(coverage.findings) - len(confirmed),
+        not_compared=tuple(map(_describe_waiting, coverage.waiting[:MOST_LISTED])),
+        not_compared_more=len(coverage.waiting[MOST_LISTED:]),
         endpoints=tuple(_describe_side(name, last) for name, last in note.outcomes.items() if name is not None),
     )
     answer = note.outcomes.get(None)
@@ -245,9 +246,13 @@ def _describe_coverage(note: CoverageNote) -> Entry:
     return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
 
 
-def _describe_put_off(put_off: PutOff) -> NotComparedEntry:
-    words, next_at = TROUBLE_WORDS[put_off.why], format_instant(put_off.until_at)
-    return NotComparedEntry(put_off.first, put_off.last, put_off.why, words, put_off.times, next_at)
+def _describe_finding(finding: Finding) -> TransactionEntry:
+    return TransactionEntry(finding.hash, finding.first)
+
+
+def _describe_waiting(blocks: Waiting) -> NotComparedEntry:
+    words, next_at = TROUBLE_WORDS[blocks.why], format_instant(blocks.until_at)
+    return NotComparedEntry(blocks.first, blocks.last, blocks.why, words, next_at)
 
 
 def _describe_side(name: str, last: SideOutcome) -> SideEntry:

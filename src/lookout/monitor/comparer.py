@@ -11,11 +11,20 @@ from typing import Any, Final
 import msgspec
 
 from lookout.base.clock import Clock
-from lookout.core.completeness.asks import Ask, AskList, AskLogs, AskPosition, AskReceipt, Look, Position, Refused
-from lookout.core.completeness.coverage import Coverage
-from lookout.core.completeness.looks import run_task
-from lookout.core.completeness.tasks import Facts, Rules, choose_task
+from lookout.core.coverage import Coverage
 from lookout.core.heads import Pace
+from lookout.core.looks import (
+    Ask,
+    AskList,
+    AskLogs,
+    AskPosition,
+    Facts,
+    Look,
+    Refused,
+    Rules,
+    choose_task,
+    run_task,
+)
 from lookout.core.model import Blocks, Check, Found
 from lookout.core.plan import Plan
 from lookout.monitor.board import CoverageNote, SideOutcome
@@ -66,7 +75,8 @@ class Comparison:
         """A fingerprint: what is known of a list holds for no other. The address may hold a key, and is not stored."""
         table, kind = self.list.table, self.list.kind
         same = (sorted(table.contracts), sorted(table.events), table.first_block, table.query, table.pointer)
-        compared = msgspec.json.encode((*same, self.list.url, kind, table.endpoints))
+        each = ("each",) if table.each else ()
+        compared = msgspec.json.encode((*same, self.list.url, kind, table.endpoints, *each))
         return hashlib.sha256(compared).hexdigest()
 
     def final_block(self, head: int, pace: Pace) -> int:
@@ -75,8 +85,7 @@ class Comparison:
 
 
 def rules_of(table: CompleteTable) -> Rules:
-    first_block = table.first_block
-    return Rules(first_block=first_block, lowest_block=first_block, limit=table.limit, endpoints=table.endpoints)
+    return Rules(first_block=table.first_block, limit=table.limit, endpoints=table.endpoints, each=table.each)
 
 
 def build_comparisons(
@@ -137,16 +146,11 @@ class Asker:
                 return await self._try(None, lambda: self._read_list(first, last))
             case AskLogs(name, first, last):
                 of = compared.list.table.event_filter()
-                return await self._try_in_turn(name, lambda each: each.read_logs(of, first, last, session, self._now))
-            case AskReceipt(name, transaction):
-                of = compared.list.table.event_filter()
-                return await self._try_in_turn(
-                    name, lambda each: each.read_receipt(of, transaction, session, self._now)
-                )
+                return await self._try_in_turn(name, lambda node: node.read_logs(of, first, last, session, self._now))
             case AskPosition():
                 found = (await observe(compared.source, session, self._now))[compared.check]
                 self._hear(found)
-                return Position(self._now(), found.position if isinstance(found, Blocks) else None)
+                return found.position if isinstance(found, Blocks) else None
 
     async def _read_list(self, first: int, last: int) -> Any:
         of = self._comparison.list

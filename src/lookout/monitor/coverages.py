@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from lookout.core.completeness.coverage import Coverage, describe_gaps, follow_position, gaps_of, resume
+from lookout.core.coverage import Coverage, describe_gaps, follow_position, gaps_of, resume
 from lookout.core.model import NO_GAPS, Blocks, Check, Found, Gaps
 from lookout.state.codec import encode_coverage, name_coverage
 

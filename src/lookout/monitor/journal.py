@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.core.causes import code_of, describe_cause, explain
-from lookout.core.completeness.coverage import Coverage
+from lookout.core.coverage import Coverage
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import NO_GAPS, Check, Found, Observation, Row
@@ -157,7 +157,10 @@ class Journal:
 
     def end_look(self, check: Check, coverage: Coverage) -> None:
         """A list was looked at: this is known of it now."""
+        was_unusable = self.coverages.known(check).unusable
         self.coverages.end_look(check, coverage)
+        if coverage.unusable and not was_unusable:
+            log.warning("the list cannot be compared with the chain", check=check.name, why=coverage.unusable)
         self._update_gaps(check)
 
     def _update_gaps(self, check: Check) -> None:

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
-from lookout.core.completeness.coverage import checked_blocks, gaps_of, oldest_unchecked_at
+from lookout.core.coverage import checked_blocks, gaps_of, oldest_unchecked_at
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status

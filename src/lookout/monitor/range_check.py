@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lookout.base.clock import Clock
 from lookout.config.settings import Settings
 from lookout.core.causes import describe_cause
-from lookout.core.completeness.coverage import (
+from lookout.core.coverage import (
     TROUBLE_WORDS,
     Coverage,
     Finding,
@@ -20,9 +20,8 @@ from lookout.core.completeness.coverage import (
     find_unchecked,
     gaps_of,
 )
-from lookout.core.completeness.looks import run_task
-from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.core.heads import Heads, Pace
+from lookout.core.looks import Facts, Rules, choose_task, run_task
 from lookout.core.model import Check, Failed
 from lookout.core.plan import Limits
 from lookout.monitor.comparer import Asker, Budget, Comparison, build_comparisons, rules_of
@@ -39,7 +38,6 @@ _ROUNDS_IN_VAIN: Final = 5
 _AFTER_ROUND_IN_VAIN_S: Final = 3
 _AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
 _DAY_MS: Final = 86_400_000
-_NEVER_MS: Final = 10_000 * _DAY_MS  # a list without anything may only fail without a word: it proves nothing at once
 
 ReportProgress = Callable[[Check, int, int], None]
 """Called with how many blocks of a check's list were compared, and how many there are."""
@@ -72,6 +70,8 @@ class CheckedRange(Struct, frozen=True):
     not_compared: tuple[NotCompared, ...] = ()
     causes: tuple[str, ...] = ()
     """Who failed, and why."""
+    unusable: str = ""
+    """Why nothing can be held against the list."""
 
     @property
     def differs(self) -> bool:
@@ -79,7 +79,7 @@ class CheckedRange(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        return not self.suspected and not self.not_compared
+        return not self.suspected and not self.not_compared and not self.unusable
 
 
 class _Chain(NamedTuple):
@@ -158,9 +158,7 @@ class _RangeCheck:
             )
             return _compared_nothing(check, first, first if ends.last is None else ends.last, why)
         end = final if ends.last is None else ends.last
-        rules = replace(
-            rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS, confirm_empty_ms=_NEVER_MS
-        )
+        rules = replace(rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())
         furthest, in_vain = 0, 0
@@ -168,7 +166,7 @@ class _RangeCheck:
             await self._compare(coverages, rules, min(end, final))
             coverage, position = coverages.known(check), coverages.position(check)
             is_done = position is not None and not any(find_unchecked(coverage, first, min(end, final, position)))
-            if is_done and not _suspected(coverage):
+            if coverage.unusable or (is_done and not _suspected(coverage)):
                 break
             progress = checked_blocks(coverage) + gaps_of(coverage).missing + gaps_of(coverage).extra
             in_vain = 0 if progress > furthest else in_vain + 1
@@ -219,10 +217,11 @@ class _RangeCheck:
             first,
             end,
             checked_blocks(coverage),
-            tuple(confirmed_of(coverage.missing)),
-            tuple(confirmed_of(coverage.extra)),
+            tuple(finding for finding in confirmed_of(coverage) if finding.logged > finding.listed),
+            tuple(finding for finding in confirmed_of(coverage) if finding.listed > finding.logged),
             _suspected(coverage),
             tuple(_not_compared(coverage, first, end, final, position)),
+            unusable=coverage.unusable,
         )
         if whole.is_whole:
             return whole
@@ -234,15 +233,14 @@ def _compared_nothing(check: Check, first: int, last: int, why: str) -> CheckedR
 
 
 def _suspected(coverage: Coverage) -> tuple[Finding, ...]:
-    everything = (*coverage.missing.values(), *coverage.extra.values())
-    return tuple(each for each in everything if each.stage == "suspected")
+    return tuple(finding for finding in coverage.findings.values() if not finding.is_confirmed)
 
 
 def _not_compared(coverage: Coverage, first: int, end: int, final: int, position: int | None) -> Iterator[NotCompared]:
     reached = final if position is None else min(final, position)
     for one, other in find_unchecked(coverage, first, min(end, reached)):
         why = next(
-            (TROUBLE_WORDS[each.why] for each in coverage.put_off if each.first <= other and one <= each.last), ""
+            (TROUBLE_WORDS[each.why] for each in coverage.waiting if each.first <= other and one <= each.last), ""
         )
         no_position = "the indexer does not say how far it is" if position is None else "too few endpoints have them"
         yield NotCompared(one, other, why or no_position)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from lookout.base.instants import END_AT
-from lookout.core.completeness.asks import Log, Receipt
 from lookout.core.heads import Reading
+from lookout.core.looks import Log
 from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, entries, hexadecimal, open_value, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
@@ -26,7 +26,6 @@ _CHAIN_ID_HOLDS_MS: Final = 60_000
 _CHAIN_ID: Final = 1
 _BLOCK: Final = 2
 _LOGS: Final = 3
-_RECEIPT: Final = 4
 
 
 class EventFilter(NamedTuple):
@@ -82,7 +81,7 @@ class EvmEndpoint:
         return parse_block(await session.fetch(self._ask_block), now())
 
     async def check_chain(self, session: "Session", now: Now, /) -> bool:
-        """Whether the node had to be asked for its chain id, which logs and receipts need."""
+        """Whether the node had to be asked for its chain id, which logs need."""
         async with at_most(session.timeout_s):
             return await self._chain_id.check(session, now)
 
@@ -91,10 +90,6 @@ class EvmEndpoint:
     ) -> frozenset[Log]:
         """Read the logs from the first to the last of these blocks, both included."""
         return parse_logs(await self._fetch(call_logs(of, first, last), session, now), of, first, last)
-
-    async def read_receipt(self, of: EventFilter, transaction: str, session: "Session", now: Now, /) -> Receipt | None:
-        """None if the node does not have the transaction."""
-        return parse_receipt(await self._fetch(call_receipt(transaction), session, now), of, transaction)
 
     async def _fetch(self, body: bytes, session: "Session", now: Now) -> bytes:
         """Many nodes refuse logs and still answer for heads: a failure here says nothing of the chain id."""
@@ -139,10 +134,6 @@ def call_logs(of: EventFilter, first: int, last: int) -> bytes:
     return call("eth_getLogs", [asked], _LOGS)
 
 
-def call_receipt(transaction: str) -> bytes:
-    return call("eth_getTransactionReceipt", [transaction], _RECEIPT)
-
-
 def parse_logs(body: bytes, of: EventFilter, first: int, last: int) -> frozenset[Log]:
     """All of them have to be what was asked for, each once, and of one chain of blocks."""
     logs = [_parse_log(log, of, first, last) for log in entries(result_of(body, _LOGS), "no logs")]
@@ -152,19 +143,6 @@ def parse_logs(body: bytes, of: EventFilter, first: int, last: int) -> frozenset
     if len({block for block, _ in hashes}) < len(hashes):
         raise not_understood("a block has two hashes")
     return frozenset(logs)
-
-
-def parse_receipt(body: bytes, of: EventFilter, transaction: str) -> Receipt | None:
-    """None if the node does not have it."""
-    result = open_value(result_of(body, _RECEIPT))
-    if result is None:
-        return None
-    receipt = table(result, "no receipt")
-    if hexadecimal(receipt.get("transactionHash"), HASH_BYTES, "the transaction's hash") != transaction:
-        raise not_understood("a receipt of another transaction")
-    block = quantity(receipt.get("blockNumber"), "the block number")
-    matching = [_matches(_open_log(log), of) for log in entries(receipt.get("logs"), "no logs")]
-    return Receipt(block, any(matching))
 
 
 def _parse_log(value: Any, of: EventFilter, first: int, last: int) -> Log:

@@ -1,6 +1,7 @@
 """An indexer's own list of the transactions in a range of blocks, which is compared with the chain's logs (S17)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Final
@@ -10,7 +11,7 @@ from msgspec.structs import force_setattr
 
 from lookout.base.problem import Problem
 from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
-from lookout.core.completeness.asks import Listed
+from lookout.core.looks import Listed
 from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, member, query
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.evm import HASH_BYTES, EventFilter
@@ -40,6 +41,7 @@ class CompleteTable(Table, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=2, le=1_000_000)] = 1000
     endpoints: Positive = 2
     requests_per_minute: Annotated[int, Meta(ge=1, le=600)] = 5
+    each: bool = False
     url: Annotated[UrlOrNone, NOT_EMPTY] = ""
 
     def __post_init__(self) -> None:
@@ -127,7 +129,7 @@ def parse_list(body: bytes, of: TransactionList) -> Listed:
             values = [entry for listed in lists for entry in listed]
         else:
             values = [member(value, token) for value in values]
-    return Listed(frozenset(hexadecimal(value, HASH_BYTES, "a transaction's hash") for value in values), longest)
+    return Listed(Counter(hexadecimal(value, HASH_BYTES, "a transaction's hash") for value in values), longest)
 
 
 def _type_of(variable: str, graphql: str) -> str | None:

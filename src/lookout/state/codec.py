@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import reduce
 from hashlib import blake2b
 from operator import xor
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from lookout.alerts.outbox import Queued
 from lookout.base.pieces import StateError
-from lookout.core.completeness.coverage import Coverage
+from lookout.core.coverage import Coverage
 from lookout.core.episodes import AlertState, Instant, Lasted
 from lookout.core.heads import Reading, of_the_hour
 from lookout.core.history import HistoryProgress, HistoryState
@@ -148,8 +148,21 @@ def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
         if name.startswith(_COVERAGE):
             with _naming(name):
                 service, chain_id = name.removeprefix(_COVERAGE).split("/")
-                coverages[Check(service, int(chain_id))] = msgspec.json.decode(piece, type=Coverage)
+                coverages[Check(service, int(chain_id))] = _decode_coverage(piece)
     return coverages
+
+
+def _decode_coverage(piece: bytes) -> Coverage:
+    """Also of 1.0.0, which kept what a list lacks and what it has too much apart, and some that were neither."""
+    fields = msgspec.json.decode(piece, type=dict[str, Any])
+    for side, listed in (("missing", 0), ("extra", 1)):
+        for old in fields.pop(side, {}).values():
+            if old.get("stage", "suspected") != "elsewhere":
+                place = {"first": old["block"], "last": old["block"]} if side == "missing" else {}
+                is_confirmed = old.get("stage") == "confirmed"
+                finding = {**old, **place, "listed": listed, "logged": 1 - listed, "is_confirmed": is_confirmed}
+                fields.setdefault("findings", {})[old["hash"]] = finding
+    return msgspec.convert(fields, Coverage)
 
 
 class StoredAlerts(Struct, frozen=True):

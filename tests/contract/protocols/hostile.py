@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from lookout.core.causes import OWN_CAUSES
-from lookout.core.completeness.asks import Listed, Receipt
 from lookout.core.heads import Reading
+from lookout.core.looks import Listed
 from lookout.core.model import LARGEST_METRIC, Failed, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
@@ -76,14 +76,10 @@ def is_legal(outcome: object) -> bool:
             return all(map(_is_count, msgspec.structs.astuple(outcome)))
         case Listed(transactions, entries):
             return _is_count(entries) and all(map(_HASH.fullmatch, transactions))
-        case Receipt(block, has_event):
-            return _is_count(block) and type(has_event) is bool
         case frozenset():  # logs
             return all(_is_count(log.block) and _is_count(log.number) for log in outcome) and all(
                 _HASH.fullmatch(each) for log in outcome for each in (log.block_hash, log.transaction)
             )
-        case None:  # a receipt that a node does not have
-            return True
         case tuple():
             return all(isinstance(message, StoredMessage) for message in outcome) and _can_be_counted(outcome)
         case dict():

@@ -8,7 +8,7 @@ from typing import Final
 from lookout.protocols import evm, messaging, ppoi
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
 from lookout.protocols.client.request import DIRECT
-from lookout.protocols.evm import EventFilter, parse_logs, parse_receipt
+from lookout.protocols.evm import EventFilter, parse_logs
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.lists import CompleteTable, TransactionList, parse_list
 from lookout.protocols.registry import PROTOCOLS
@@ -17,7 +17,7 @@ from lookout.protocols.subgraph import SubgraphTable
 from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 
-# What the recorded logs, receipt and list are of, and the blocks of the logs.
+# What the recorded logs and list are of, and the blocks of the logs.
 SHIELD: Final = "0x3a5b9dc26075a3801a6ddccf95fec485bb7500a91b44cec1add984c21ee6db3b"
 TRANSACT: Final = "0x56a618cda1e34057b7f849a5792f6c8587a2dbe11c83d0254e72cb3daffda7d1"
 EVENTS: Final = EventFilter(("0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9",), (SHIELD, TRANSACT))
@@ -81,7 +81,6 @@ PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "head": (partial(evm.parse_block, at=NOON), "evm-block.json"),
     "chain id": (evm.parse_chain_id, "evm-chain-id.json"),
     "logs": (partial(parse_logs, of=EVENTS, first=FIRST, last=LAST), "evm-logs.json"),
-    "receipt": (partial(parse_receipt, of=EVENTS, transaction=TRANSACTION), "evm-receipt.json"),
     "list": (partial(parse_list, of=COMMITMENTS), "squid-commitments.json"),
     "connected peers": (messaging.parse_connected, "waku-peers-connected.json"),
     "known peers": (messaging.parse_known, "waku-peers-known-numbers.json"),

@@ -25,7 +25,6 @@ ROOM: dict[str, tuple[Any, ...]] = {
     "head": ("result",),
     "chain id": (),
     "logs": ("result", 0),
-    "receipt": ("result", "logs", 0),
     "list": ("data", "commitments", 0),
     "connected peers": (0,),
     "known peers": (0,),

@@ -1,4 +1,4 @@
-"""The chain's side of a comparison: logs, and receipts of transactions."""
+"""The chain's side of a comparison: logs."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from lookout.core.completeness.asks import Log, Receipt
+from lookout.core.looks import Log
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import MIB, AccessTable
 from lookout.protocols.client.session import open_session
-from lookout.protocols.evm import EventFilter, EvmEndpoint, parse_logs, parse_receipt
+from lookout.protocols.evm import EventFilter, EvmEndpoint, parse_logs
 from tests.builders import MINUTE, NOON
 from tests.contract.protocols.recorded import EVENTS, FIRST, LAST, OTHER_TRANSACTION, SHIELD, TRANSACTION, recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering
@@ -93,62 +93,8 @@ def test_null_is_not_an_empty_list_of_logs() -> None:
         parse_logs(b'{"jsonrpc":"2.0","id":3,"result":null}', EVENTS, FIRST, LAST)
 
 
-@pytest.mark.clause("S17")
-@pytest.mark.parametrize(
-    ("change", "receipt"),
-    [
-        pytest.param(lambda _: None, Receipt(FIRST, has_event=True), id="a log that is asked for"),
-        pytest.param(
-            lambda found: found["logs"].pop(), Receipt(FIRST, has_event=False), id="a log of another contract"
-        ),
-        pytest.param(lambda found: found["logs"].clear(), Receipt(FIRST, has_event=False), id="no logs"),
-        pytest.param(
-            lambda found: found["logs"][1].update(topics=[]), Receipt(FIRST, has_event=False), id="an anonymous log"
-        ),
-        pytest.param(
-            lambda found: found["logs"][1].update(topics=["0x" + "11" * 32, SHIELD]),
-            Receipt(FIRST, has_event=False),
-            id="another event of the contract",
-        ),
-    ],
-)
-def test_a_receipt_says_whether_the_transaction_has_an_event(change: Callable[[Any], object], receipt: Receipt) -> None:
-    assert parse_receipt(changed("evm-receipt.json", change), EVENTS, TRANSACTION) == receipt
-
-
-@pytest.mark.clause("S17")
-def test_a_node_that_does_not_have_a_transaction_says_null() -> None:
-    assert parse_receipt(b'{"jsonrpc":"2.0","id":4,"result":null}', EVENTS, TRANSACTION) is None
-
-
-@pytest.mark.clause("S17")
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        pytest.param(
-            lambda found: found.update(transactionHash=OTHER_TRANSACTION),
-            "a receipt of another transaction",
-            id="another transaction",
-        ),
-        pytest.param(lambda found: found.pop("transactionHash"), "the transaction's hash", id="no hash"),
-        pytest.param(lambda found: found.update(blockNumber=None), "the block number", id="a pending transaction"),
-        pytest.param(lambda found: found.update(logs=None), "no logs", id="null for the logs"),
-        pytest.param(
-            lambda found: found["logs"][0].update(removed=True), "a log that was removed", id="a log that was removed"
-        ),
-        pytest.param(
-            lambda found: found["logs"].append({}), "a contract's address", id="an empty log after the right one"
-        ),
-    ],
-)
-def test_a_receipt_that_is_not_as_it_should_be_is_not_understood(change: Callable[[Any], object], reason: str) -> None:
-    with pytest.raises(ProbeFailed) as caught:
-        parse_receipt(changed("evm-receipt.json", change), EVENTS, TRANSACTION)
-    assert caught.value.reason == f"not_understood: {reason}"
-
-
 class Node:
-    """A node of chain 1 with the recorded logs and receipt, until a test changes it."""
+    """A node of chain 1 with the recorded logs, until a test changes it."""
 
     def __init__(self) -> None:
         self.chain_id = "0x1"
@@ -164,8 +110,6 @@ class Node:
                 return 200, msgspec.json.encode({"jsonrpc": "2.0", "id": call["id"], "result": self.chain_id})
             case "eth_getLogs":
                 return self.logs()
-            case "eth_getTransactionReceipt":
-                return 200, recorded("evm-receipt.json")
             case _:
                 return 200, HEAD
 
@@ -179,14 +123,12 @@ def an_endpoint(url: str) -> EvmEndpoint:
 
 
 @pytest.mark.clause("S17", "M8")
-async def test_an_endpoint_is_asked_for_logs_and_receipts_after_its_chain_id_which_reading_heads_shares() -> None:
+async def test_an_endpoint_is_asked_for_logs_after_its_chain_id_which_reading_heads_shares() -> None:
     node = Node()
     async with answering(node) as (url, _), open_session(20) as session:
         endpoint = an_endpoint(url)
         await endpoint.read(session, lambda: NOON)
         assert await endpoint.read_logs(EVENTS, FIRST, LAST, session, lambda: NOON) == LOGS
-        found = await endpoint.read_receipt(EVENTS, TRANSACTION, session, lambda: NOON + MINUTE)
-        assert found == Receipt(FIRST, has_event=True)
         await endpoint.read(session, lambda: NOON + MINUTE)
     assert node.asked == [
         ("eth_chainId", []),
@@ -203,7 +145,6 @@ async def test_an_endpoint_is_asked_for_logs_and_receipts_after_its_chain_id_whi
             ],
         ),
         ("eth_chainId", []),
-        ("eth_getTransactionReceipt", [TRANSACTION]),
         ("eth_getBlockByNumber", ["latest", False]),
     ]
 
@@ -252,16 +193,14 @@ async def test_logs_that_were_refused_cost_no_further_chain_id(reply: Reply) -> 
 
 
 @pytest.mark.clause("S17", "M8")
-async def test_logs_and_receipts_of_another_chain_are_a_failure() -> None:
+async def test_logs_of_another_chain_are_a_failure() -> None:
     node = Node()
     node.chain_id = "0x38"
     async with answering(node) as (url, _), open_session(20) as session:
         endpoint = an_endpoint(url)
         with pytest.raises(ProbeFailed, match="wrong_chain: 56 instead of 1"):
             await endpoint.read_logs(EVENTS, FIRST, LAST, session, lambda: NOON)
-        with pytest.raises(ProbeFailed, match="wrong_chain: 56 instead of 1"):
-            await endpoint.read_receipt(EVENTS, TRANSACTION, session, lambda: NOON)
-    assert node.methods == ["eth_chainId", "eth_chainId"]
+    assert node.methods == ["eth_chainId"]
 
 
 def test_a_filter_with_several_contracts_takes_logs_of_each() -> None:

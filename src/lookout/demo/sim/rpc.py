@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from lookout.demo.sim.chain import CONTRACT, EVENT, ContractEvent, block_of, events_between, hash_of
+from lookout.demo.sim.chain import CONTRACT, EVENT, ContractEvent, hash_of
 from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply, rpc_error
 from lookout.demo.sim.world import MOST_LOGS, EndpointHead
 
@@ -58,8 +58,6 @@ def _call_node(asked: Asked, method: str, params: object) -> object:
             raise CallError(-32602, "invalid argument 0: only the latest block is simulated")
         case "eth_getLogs", [{"fromBlock": str(first), "toBlock": str(last), **wanted}]:
             return _logs(asked, head.chain_id, _parse_block(first), _parse_block(last), wanted)
-        case "eth_getTransactionReceipt", [str(transaction)]:
-            return _receipt(head, transaction)
         case _:
             raise CallError(-32601, f"the method {method} does not exist/is not available")
 
@@ -95,20 +93,6 @@ def _logs(
     if CONTRACT not in _one_or_more(wanted.get("address", CONTRACT)) or EVENT not in _one_or_more(topics):
         return []
     return [_log(chain_id, event) for event in events]
-
-
-def _receipt(head: EndpointHead, transaction: str) -> dict[str, object] | None:
-    block = block_of(head.chain_id, transaction)
-    if block is None or block > head.height:
-        return None
-    return {
-        "transactionHash": transaction,
-        "transactionIndex": "0x0",
-        "blockNumber": hex(block),
-        "blockHash": hash_of("block", head.chain_id, block),
-        "status": "0x1",
-        "logs": [_log(head.chain_id, event) for event in events_between(head.chain_id, block, block)],
-    }
 
 
 def _log(chain_id: int, event: ContractEvent) -> dict[str, object]:
