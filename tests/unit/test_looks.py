@@ -4,11 +4,21 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.coverage import Coverage, Stretch, checked_blocks, confirmed_of, follow_position, gaps_of, resume
+from lookout.core.coverage import (
+    Coverage,
+    Stretch,
+    checked_blocks,
+    confirmed_of,
+    follow_position,
+    forget,
+    gaps_of,
+    resume,
+)
 from lookout.core.looks import (
     Ask,
     AskList,
@@ -50,6 +60,7 @@ class World:
     most_blocks: int = 10**9
     list_answers: Callable[[int, int], Listed | Refused] | None = None
     asked: list[Ask] = field(default_factory=list)
+    endpoints: str = "abc"
     coverage: Coverage = field(default_factory=lambda: Coverage(subject="s", began_at=NOON))
 
     def __post_init__(self) -> None:
@@ -81,7 +92,7 @@ class World:
 
     def look(self) -> bool:
         """One look, if anything is due."""
-        facts = Facts(self.now, self.head - 5, self.position, dict.fromkeys("abc", self.head))
+        facts = Facts(self.now, self.head - 5, self.position, dict.fromkeys(self.endpoints, self.head))
         task = choose_task(self.coverage, self.rules, facts)
         if task is None:
             return False
@@ -320,3 +331,74 @@ def test_a_stretch_without_a_digest_of_its_own_is_never_as_expected() -> None:
     world.run(10)
     assert bytes(16) not in [kept.digest for kept in world.coverage.stretches]
     assert world.gaps == Gaps()
+
+
+@pytest.mark.clause("S17", "S18")
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_fails_nothing_is_reported_but_what_differs(seed: int) -> None:
+    chance, world = Random(seed), without(World(), 500)
+    world.listed[603] = [tx(7)]
+
+    def answer(ask: Ask, whole: Callable[[Ask], object] = world.answer) -> object:
+        if chance.random() > 0.3:
+            return whole(ask)
+        match ask:
+            case AskPosition():
+                return chance.choice((None, 400))
+            case AskLogs():
+                return Refused(asks_for_less=chance.random() < 0.2)
+            case AskList():
+                cut = Listed({}, RULES.limit)
+                return chance.choice((Refused(), Refused(asks_for_less=True), cut, whole(ask)))
+
+    world.answer = answer  # type: ignore[method-assign]
+    world.coverage = replace(world.coverage, tried_at=NOON)
+    for number in range(120):
+        if number == 60:
+            world.listed = {block: list(hashes) for block, hashes in world.chain.items()}
+        world.run(1)
+        if chance.random() < 0.1:
+            world.coverage = replace(world.coverage, paused_until_at=0, tried_at=None, trial_at=0)
+        assert {finding.hash for finding in confirmed_of(world.coverage)} <= {tx(500), tx(7)}
+
+
+@pytest.mark.clause("S18")
+def test_what_is_confirmed_ends_also_while_too_few_endpoints_answer() -> None:
+    world = without(World(), 500).run(5)
+    assert world.gaps == Gaps(missing=1)
+    world.endpoints, world.listed[500] = "a", [tx(500)]
+    assert world.run(5).gaps == Gaps()
+
+
+def test_what_is_known_to_differ_stays_confirmed_when_its_blocks_are_compared_again() -> None:
+    world = without(World(), 500).run(5)
+    world.coverage = forget(world.coverage, 100, 995)
+    assert world.run(2).gaps == Gaps(missing=1)
+    assert checked_blocks(world.coverage) == 896
+
+
+def test_a_listed_transaction_that_is_gone_before_it_is_located_is_dropped() -> None:
+    world = World()
+    world.listed[503] = [tx(7)]
+    while world.look():
+        pass
+    assert [finding.hash for finding in world.coverage.findings.values()] == [tx(7)]
+    del world.listed[503]
+    assert world.run(3).coverage.findings == {}
+
+
+def test_a_single_block_whose_list_is_cut_waits() -> None:
+    world = World(replace(RULES, limit=3))
+    world.listed[500] = [tx(number) for number in range(3)]
+    world.run(30)
+    assert [(blocks.first, blocks.last, blocks.why) for blocks in world.coverage.waiting] == [(500, 500, "list_cut")]
+
+
+def test_blocks_in_which_the_two_sides_share_nothing_any_more_are_no_sample() -> None:
+    world = World().run(5)
+    sample = world.coverage.sample
+    assert sample is not None
+    world.listed = {}
+    world.coverage = replace(world.coverage, tried_at=None, trial_at=0)
+    world.look()
+    assert world.coverage.sample is None

@@ -201,7 +201,7 @@ def run_task(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
             return _repeat(task, coverage, rules, facts)
         case "follow":
             return _follow(task, coverage, rules, facts)
-        case "try":
+        case _:
             return _try(task, coverage, rules, facts)
 
 
