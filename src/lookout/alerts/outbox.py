@@ -13,7 +13,7 @@ from lookout.alerts.messages import OVER, Message
 from lookout.core.episodes import Lasted
 
 MOST_WAITING: Final = 100  # messages to one target
-# PostgreSQL lets another monitor in when this one was silent for 5 s: what was stored a moment ago is still ours.
+# PostgreSQL lets another monitor in when this one was silent for 6 s: what was stored a moment ago is still ours.
 FRESH_MS: Final = 4_000
 FIRST_WAIT_MS: Final = 5_000  # after messages were refused
 _LONGEST_WAIT_MS: Final = 300_000

@@ -14,7 +14,7 @@ class Caller(Protocol):
     """Makes calls that may take long, one after the other, while the event loop goes on."""
 
     async def call(self, work: Callable[[], None], /) -> None:
-        """Wait for a call, and for those before it. One who is cancelled no longer waits; the call is made anyway."""
+        """Wait for a call, and for those before it. Cancelling stops the waiting, not the call."""
 
 
 class DaemonThread:

@@ -1,4 +1,4 @@
-"""The middle: probe results, heads, comparisons of lists and the passing of time in; the two documents out.
+"""What the monitor knows: probe results, heads, comparisons of lists and the passing of time in; the two documents out.
 
 Everything the monitor knows is here, and all of it follows from the events alone, so that a recorded log replays to
 the same documents and a stored state resumes where it stopped.

@@ -35,7 +35,7 @@ _ROUNDS: Final = 6
 behind, and each question may reach another one."""
 _TRIAL_FAILURES: Final = 3
 _FEW: Final = 100
-"""So many blocks are too much for no list: one that refuses them fails."""
+"""Every list can give so many blocks: a refusal counts as a failure."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 

@@ -77,14 +77,10 @@ class PluginSource:
 
     def _log(self, failure: PluginFailed) -> None:
         """Log where it happened, without the error's text, which may hold a secret."""
-        from lookout.base.logger import get_logger
-
         where = "" if failure.__cause__ is None else "".join(format_tb(failure.__cause__.__traceback__, -_FRAMES))
         if where + failure.what != self._logged:
             self._logged = where + failure.what
-            get_logger("monitor").error(
-                "a plug-in did something wrong", source=self.name, what=failure.what, traceback=where
-            )
+            log.error("a plug-in did something wrong", source=self.name, what=failure.what, traceback=where)
 
 
 def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
