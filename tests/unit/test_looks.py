@@ -402,3 +402,63 @@ def test_blocks_in_which_the_two_sides_share_nothing_any_more_are_no_sample() ->
     world.coverage = replace(world.coverage, tried_at=None, trial_at=0)
     world.look()
     assert world.coverage.sample is None
+
+
+@pytest.mark.clause("S19")
+def test_a_refusal_of_minutes_slows_the_comparison_for_minutes() -> None:
+    world = World(most_blocks=1).run(10)
+    assert world.coverage.logs_reach.blocks < 10
+    world.most_blocks = 10**9
+    assert checked_blocks(world.run(60).coverage) == 896
+
+
+@pytest.mark.clause("S19")
+def test_one_refusal_of_compared_blocks_keeps_their_digest_and_a_second_one_asks_for_fewer() -> None:
+    world = World().run(5)
+    whole = world.list_answers = lambda _first, _last: Refused(asks_for_less=True)
+    world.coverage = replace(
+        world.coverage, stretches=tuple(replace(stretch, compared_at=1) for stretch in world.coverage.stretches)
+    )
+    assert world.look()
+    assert checked_blocks(world.coverage) == 896
+    world.now += 10 * MINUTE
+    assert world.look()
+    assert checked_blocks(world.coverage) < 896
+    assert whole is world.list_answers
+
+
+@pytest.mark.clause("S18")
+def test_a_list_that_cannot_be_read_ends_no_finding() -> None:
+    world = World()
+    world.listed[503] = [tx(7)]
+    while world.look():
+        pass
+    (finding,) = world.coverage.findings.values()
+    assert finding.first < finding.last
+    world.list_answers = lambda first, last: Refused() if last - first < 3 else world.list_of(first, last)
+    world.run(3)
+    assert tx(7) in world.coverage.findings
+    world.list_answers = lambda _first, _last: Refused()
+    assert tx(7) in world.run(3).coverage.findings
+
+
+@pytest.mark.clause("S17")
+def test_an_unusable_list_that_is_empty_for_a_moment_is_tried_again() -> None:
+    world = World().run(5)
+    world.coverage = replace(world.coverage, unusable="it rounds", trial_failures=3)
+    world.listed, kept = {}, world.listed
+    world.now += 2 * HOUR
+    assert world.look()
+    world.listed = kept
+    assert world.run(90).coverage.unusable == ""
+
+
+@pytest.mark.clause("S19")
+def test_many_findings_leave_time_for_blocks_that_were_compared_a_day_ago() -> None:
+    world = World()
+    for block in range(300, 900, 10):
+        del world.listed[block]
+    world.run(30)
+    world.asked.clear()
+    world.run(24 * 60)
+    assert any(isinstance(ask, AskList) and ask.last - ask.first > 100 for ask in world.asked)

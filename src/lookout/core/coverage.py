@@ -17,7 +17,7 @@ _MOST_BLOCKS: Final = 1 << 20
 _PIECES_OF_STRETCH: Final = 64
 _MOST_NAMED: Final = 5
 _MOST_WAITING: Final = 200
-_DAY_MS: Final = 86_400_000
+_AFTER_REFUSAL_MS: Final = 10 * 60_000
 
 Counts = Mapping[str, int]
 """How often transactions count on one side, by their hashes: once, or with ``each`` once for every entry or log."""
@@ -67,7 +67,7 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 class Reach(Struct, frozen=True, gc=False, array_like=True):
-    """How many blocks one request asks for: half as many after a refusal, twice as many after answers of a day."""
+    """How many blocks one request asks for: half as many after a refusal, and more again ten minutes later."""
 
     blocks: int = _FIRST_REACH
     refused_at: int | None = None
@@ -76,8 +76,8 @@ class Reach(Struct, frozen=True, gc=False, array_like=True):
         return Reach(max(1, min(self.blocks, asked // 2)), now)
 
     def grow(self, asked: int, now: int) -> "Reach":
-        may_grow = self.refused_at is None or now - self.refused_at >= _DAY_MS
-        return Reach(min(2 * self.blocks, _MOST_BLOCKS)) if may_grow and asked >= self.blocks else self
+        may_grow = self.refused_at is None or now - self.refused_at >= _AFTER_REFUSAL_MS
+        return Reach(min(2 * self.blocks, _MOST_BLOCKS), self.refused_at) if may_grow and asked >= self.blocks else self
 
 
 class Waiting(Struct, frozen=True, gc=False, array_like=True):

@@ -28,12 +28,13 @@ from lookout.core.coverage import (
     renew_stretch,
 )
 
-_MOST_AT_ONCE: Final = 20
+_MOST_AT_ONCE: Final = 5
 """How many findings one look follows: newer blocks wait for it meanwhile."""
 _ROUNDS: Final = 6
 """How often position and list are asked in turn before a finding is confirmed: a balancer may have a replica that is
 behind, and each question may reach another one."""
 _TRIAL_FAILURES: Final = 3
+_NOWHERE: Final = -1
 _FEW: Final = 100
 """Every list can give so many blocks: a refusal counts as a failure."""
 _MINUTE_MS: Final = 60_000
@@ -138,8 +139,15 @@ def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
         return trial
     piece = min(coverage.lists_reach.blocks, coverage.logs_reach.blocks)
     newest = _newest_piece(coverage, rules, now, end, piece)
+    overdue = _due_stretch(coverage, rules, now, end, rules.repeat_ms)  # also while there are findings without end
     findings = _due_findings(coverage.findings.values(), rules, now, end)
-    return newest or findings or _due_stretch(coverage, rules, now, end) or _old_piece(coverage, rules, now, end, piece)
+    return (
+        newest
+        or overdue
+        or findings
+        or _due_stretch(coverage, rules, now, end)
+        or _old_piece(coverage, rules, now, end, piece)
+    )
 
 
 def _due_trial(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
@@ -172,9 +180,9 @@ def _due_findings(findings: Iterable[Finding], rules: Rules, now: int, end: int)
     return Task("follow", due[0].first, due[0].last, tuple(finding.hash for finding in due)) if due else None
 
 
-def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
+def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int, after_ms: int | None = None) -> Task | None:
     """Where there are few stretches, the list is asked for them more often: each at most once an hour."""
-    repeat_ms = min(rules.repeat_ms, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
+    repeat_ms = after_ms or min(rules.repeat_ms, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
     waits = [(blocks.first, blocks.last) for blocks in coverage.waiting if now < blocks.until_at]
     for stretch in coverage.stretches:
         since_at, wait_ms = stretch.compared_at, repeat_ms
@@ -259,9 +267,14 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     stretch = next(stretch for stretch in coverage.stretches if stretch.first == task.first)
     answer = yield AskList(task.first, task.last)
     if isinstance(answer, Refused):
-        if answer.asks_for_less:  # so many blocks are not given at once any more
-            return forget(coverage, task.first, task.last)
-        return _fail(coverage, task, rules, facts, "list_failed")
+        coverage = _fail(coverage, task, rules, facts, "list_failed")
+        if not answer.asks_for_less:
+            return coverage
+        if stretch.doubted_at is None:
+            return renew_stretch(coverage, replace(stretch, doubted_at=facts.now), rules.limit)
+        # So many blocks are not given at once any more.
+        reach = coverage.lists_reach.shrink(task.last - task.first + 1, facts.now)
+        return forget(replace(coverage, lists_reach=reach), task.first, task.last)
     if answer.length >= rules.limit:
         return forget(coverage, task.first, task.last)
     if is_as_expected(coverage, stretch, _count(answer.entries, rules)):
@@ -283,6 +296,8 @@ def _follow(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
         if finding.first < finding.last:
             block = yield from _locate(finding)
             if block is None:
+                continue
+            if block == _NOWHERE:
                 coverage = drop_findings(coverage, [key])
                 continue
             finding = replace(finding, first=block, last=block)
@@ -292,17 +307,18 @@ def _follow(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
 
 
 def _locate(finding: Finding) -> Generator[Ask, Any, int | None]:
-    """The block under which the list has a transaction, by halving; None if it does not have it any more."""
+    """The block under which the list has a transaction, by halving; None if the list cannot be read."""
     first, last = finding.first, finding.last
     while first < last:
         middle = (first + last) // 2
         answer = yield AskList(first, middle)
-        if isinstance(answer, Listed) and finding.hash in answer.entries:
-            last = middle
-        else:
-            first = middle + 1
+        if isinstance(answer, Refused):
+            return None
+        first, last = (first, middle) if finding.hash in answer.entries else (middle + 1, last)
     answer = yield AskList(first, first)
-    return first if isinstance(answer, Listed) and finding.hash in answer.entries else None
+    if isinstance(answer, Refused):
+        return None
+    return first if finding.hash in answer.entries else _NOWHERE
 
 
 def _look_again(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -347,8 +363,8 @@ def _try(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     coverage, sides = yield from _read_both(coverage, rules, facts, task.first, task.last)
     if sides is None:
         return replace(coverage, trial_at=facts.now)
-    if not sides.listed.keys() & sides.logged.keys():
-        return replace(coverage, sample=None)
+    if not sides.listed.keys() & sides.logged.keys():  # an unusable list has no other sample
+        return replace(coverage, trial_at=facts.now, sample=coverage.sample if coverage.unusable else None)
     return (yield from _try_blocks(coverage, rules, facts, sides))
 
 
@@ -415,7 +431,8 @@ def _read_logs(
             coverage = _demote(coverage, [other for logs, names in givers.items() if logs != answer for other in names])
             return replace(coverage, logs_reach=coverage.logs_reach.grow(asked, facts.now)), answer
     if has_refused and asked > 1:
-        return replace(coverage, logs_reach=coverage.logs_reach.shrink(asked, facts.now)), None
+        paused = replace(coverage, paused_until_at=facts.now + rules.again_ms // 4)  # it may only be a rate limit
+        return replace(paused, logs_reach=coverage.logs_reach.shrink(asked, facts.now)), None
     return coverage, "logs_disagree" if len(givers) > 1 else "logs_failed"
 
 
