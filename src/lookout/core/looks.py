@@ -127,7 +127,7 @@ class Task(NamedTuple):
 
 
 def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
-    """What is due: the newest blocks first, then findings, then blocks that were compared long ago, then others."""
+    """What is due: the newest blocks, blocks compared a day ago, findings, other compared blocks, then older ones."""
     if facts.final is None or facts.position is None or facts.now < coverage.paused_until_at:
         return None
     now, end = facts.now, min(facts.final, facts.position)
