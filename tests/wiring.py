@@ -19,6 +19,8 @@ from lookout.core.looks import Rules
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers, rules_of
 from lookout.monitor.journal import Journal, Timeline
+from lookout.monitor.list_readers import build_list_readers
+from lookout.monitor.lists import Lists
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor, Succession, resume_ledger
 from lookout.monitor.notice_keeper import NoticeKeeper
@@ -29,7 +31,7 @@ from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.lists import CompleteTable
-from lookout.state.codec import decode_coverages, decode_sightings
+from lookout.state.codec import decode_coverages, decode_links, decode_node_gaps, decode_sightings
 from lookout.store.protocol import Writer
 
 Build = Callable[[Settings, Mapping[str, SeenBroadcasters]], Built]
@@ -62,7 +64,9 @@ class Wiring:
         built = self.build_sources(settings, decode_sightings(stored))
         alerts = self.alerts(settings.alert_policy(), stored, clock, instruments, self.open_thread, self.open_sender)
         ledger = resume_ledger(plan, stored, self.ledger)
-        journal = self.journal(ledger, self.timeline(clock), alerts, recorder, decode_coverages(stored))
+        known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
+        beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
+        journal = self.journal(ledger, self.timeline(clock), alerts, recorder, known, beside)
         notices = NoticeKeeper(description, plan, stored, journal)
         seen = self.seen or partial(seen_by, built.sources)
         publisher = self.publisher(
@@ -73,7 +77,8 @@ class Wiring:
         )
         lists = settings.transaction_lists()
         comparers = build_comparers(lists, plan, built, journal, clock, instruments, self.rules_of)
-        watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, self.chance or Random(1))
+        readers = build_list_readers(settings, plan, journal, clock, instruments)
+        watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers, self.chance or Random(1))
         opened: Any = open_session if self.session is None else lambda _: nullcontext(self.session)
         ping = settings.ping
         return Monitor(plan, description, ping, built, journal, notices, publisher, watcher, instruments, opened)

@@ -28,28 +28,16 @@ class _Collector:
                     self.everyday.update(mark.args)
 
 
-def problems(clauses: list[str], pending: dict[str, str], tests: dict[str, set[str]]) -> list[str]:
-    """What keeps the contract from being covered: a clause neither tested nor pending, or a list out of date."""
+def problems(clauses: list[str], tests: dict[str, set[str]]) -> list[str]:
+    """What keeps the contract from being covered: a clause without a test, or a test of no clause."""
     return [
-        *(f"{clause}: no test names it" for clause in clauses if clause not in tests and clause not in pending),
-        *(f"{clause}: has tests now; take it out of clauses-pending.txt" for clause in pending if clause in tests),
-        *(f"{clause}: in clauses-pending.txt, but not a clause" for clause in pending if clause not in clauses),
+        *(f"{clause}: no test names it" for clause in clauses if clause not in tests),
         *(f"{clause}: named by {min(tests[clause])}, but not a clause" for clause in tests if clause not in clauses),
     ]
 
 
-def read_pending(text: str) -> dict[str, str]:
-    """Lines of clause ids, a colon, and what they wait for; # begins a comment."""
-    pending = {}
-    for line in text.splitlines():
-        ids, _, reason = line.partition("#")[0].partition(":")
-        pending.update(dict.fromkeys(ids.split(), reason.strip()))
-    return pending
-
-
 def main() -> int:
     clauses = (ROOT / "clauses.txt").read_text().split()
-    pending = read_pending((ROOT / "clauses-pending.txt").read_text())
     collector = _Collector()
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -58,13 +46,13 @@ def main() -> int:
         print(said.getvalue())
         return 1
     for clause in clauses:
-        print(f"{clause:4} {'waits for ' + pending[clause] if clause in pending else ''}".rstrip())
+        print(clause)
         for test in sorted(collector.tests[clause]):
             print(f"       {test}")
     tests = {clause: names for clause, names in collector.tests.items() if names}
-    found = problems(clauses, pending, tests)
+    found = problems(clauses, tests)
     found += [f"{clause}: only long tests name it" for clause in tests if clause not in collector.everyday]
-    print(f"\n{len(clauses)} clauses: {len(tests)} tested, {len(pending)} pending")
+    print(f"\n{len(clauses)} clauses: {len(tests)} tested")
     for problem in found:
         print(f"clauses: {problem}", file=sys.stderr)
     return 1 if found else 0

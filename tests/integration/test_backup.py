@@ -24,7 +24,7 @@ from lookout.config.file import read_config
 from lookout.core.coverage import Coverage
 from lookout.core.notices import Notices
 from lookout.documents.reports import documents_of
-from lookout.state.codec import decode_coverages, decode_notices, decode_state, encode_coverage, encode_notices
+from lookout.state.codec import decode_coverages, decode_notices, decode_state, encode_known, encode_notices
 from lookout.state.differ import all_pieces
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
@@ -184,7 +184,7 @@ def test_how_far_a_comparison_came_is_backed_up_and_a_damaged_one_is_refused(pla
             writer.write(documents_of(ledger), all_pieces(ledger.state(), {"coverage/indexer/1": piece}))
 
     coverage = Coverage(subject="a list", began_at=NOON)
-    store(encode_coverage(coverage))
+    store(encode_known(coverage))
     backup = place.back_up()
     store(b"{}")
     with pytest.raises(StoreError, match="is damaged: the stored piece coverage/indexer/1 cannot be read"):

@@ -13,8 +13,10 @@ from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, proc
 from lookout.core.coverage import Coverage
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
+from lookout.core.links import Links
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
-from lookout.monitor.board import CoverageNote, EntryKey
+from lookout.core.node_gap import NodeGap
+from lookout.monitor.board import AgreementNote, CoverageNote, EntryKey, LinksNote, SideOutcome
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.public.about import ChainDescription
@@ -171,6 +173,9 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.board.note_standings(1, {RPC.name: "agrees"})
     instruments.count("lookout_coverage_requests_total", "1", RPC.name, "answered")
     instruments.board.note_coverage(CoverageNote(INDEXER, NOON, 1, Coverage(subject="", began_at=NOON), 0, {}))
+    answered = SideOutcome(NOON, None)
+    instruments.board.note_links(LinksNote(INDEXER, 1, Links(subject=""), answered))
+    instruments.board.note_agreement(AgreementNote(PPOI, INDEXER, 1, NodeGap(""), answered))
     compared = (
         replace(a_row("current", check=check), metrics=Metrics(position=7, head=9)) for check in (PPOI, INDEXER)
     )

@@ -257,7 +257,7 @@ def test_the_operator_sees_which_transactions_are_missing_and_why_blocks_were_no
         assert isinstance(source.rows, tuple)
         cause = str(source.rows[0].cause)
         assert cause.startswith(f"incomplete: {told.coverage.missing} missing in blocks ")
-        assert describe_cause(cause).startswith("its list lacks transactions that the chain has (")
+        assert describe_cause(cause).startswith("its list of transactions has a gap (")
         assert cause.count("0x") == 5
         assert first.hash in cause
         assert cause.endswith(f" and {told.coverage.missing - 5} more")

@@ -149,7 +149,7 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
 
 
 def without_complete(table: SourceTable) -> SourceTable:
-    return replace(table, complete=None) if isinstance(table, ListTable) else table
+    return replace(table, complete=None, links=None) if isinstance(table, ListTable) else table
 
 
 def test_the_example_has_every_key_and_in_force_only_those_that_are_required() -> None:

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-from tools.clauses import read_pending
-
 ROOT = Path(__file__).parent.parent.parent
 CONTRACT = (ROOT / "docs" / "contract.md").read_text()
 
@@ -13,8 +11,3 @@ def test_the_clauses_listed_are_those_of_the_contract() -> None:
     listed = (ROOT / "clauses.txt").read_text().split()
     written = re.findall(r"^\| ([A-Z][0-9]+) \|", CONTRACT, flags=re.MULTILINE)
     assert listed == written
-
-
-def test_a_clause_that_is_not_built_yet_says_so() -> None:
-    pending = read_pending((ROOT / "clauses-pending.txt").read_text())
-    assert re.findall(r"^\| ([A-Z][0-9]+) \| \*Not built yet\.\*", CONTRACT, flags=re.MULTILINE) == list(pending)

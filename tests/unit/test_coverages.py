@@ -13,8 +13,8 @@ from lookout.core.coverage import (
     describe_gaps,
 )
 from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
-from lookout.monitor.coverages import Coverages
-from lookout.state.codec import decode_coverages, encode_coverage, name_coverage
+from lookout.monitor.lists import Lists, Subjects
+from lookout.state.codec import decode_coverages, encode_known, name_known
 from tests.builders import NOON
 
 INDEXER = Check("indexer", 1)
@@ -62,7 +62,7 @@ OLD = b"""{"subject":"a","began_at":1,"stretches":[[100,199,7,"AQEBAQEBAQEBAQEBA
 
 @pytest.mark.clause("M7", "S19")
 def test_what_1_0_0_stored_is_read_without_loss() -> None:
-    (coverage,) = decode_coverages({name_coverage(INDEXER): OLD}).values()
+    (coverage,) = decode_coverages({name_known(INDEXER, FULL): OLD}).values()
     assert coverage.stretches == (Stretch(100, 199, 7, b"\x01" * 16, 5, 9),)
     missing, extra = coverage.findings.values()
     assert (missing.hash, missing.first, missing.last, missing.is_confirmed) == ("0x01", 150, 150, True)
@@ -71,95 +71,81 @@ def test_what_1_0_0_stored_is_read_without_loss() -> None:
 
 @pytest.mark.clause("M7", "S19")
 def test_what_is_stored_comes_back() -> None:
-    pieces = {name_coverage(INDEXER): encode_coverage(FULL), "progress": b"somebody else's"}
+    pieces = {name_known(INDEXER, FULL): encode_known(FULL), "progress": b"somebody else's"}
     assert decode_coverages(pieces) == {INDEXER: FULL}
-    assert name_coverage(INDEXER) == "coverage/indexer/1"
+    assert name_known(INDEXER, FULL) == "coverage/indexer/1"
 
 
 @pytest.mark.parametrize("harm", [b"", b"{}", b"[]", b"\xff"], ids=["nothing", "an empty one", "a list", "no text"])
 def test_a_piece_that_is_none_is_not_read(harm: bytes) -> None:
     with pytest.raises(StateError, match="coverage/indexer/1"):
-        decode_coverages({name_coverage(INDEXER): harm})
+        decode_coverages({name_known(INDEXER, FULL): harm})
 
 
 def test_a_piece_of_no_check_is_not_read() -> None:
     with pytest.raises(StateError, match="coverage/indexer/one"):
-        decode_coverages({"coverage/indexer/one": encode_coverage(FULL)})
+        decode_coverages({"coverage/indexer/one": encode_known(FULL)})
 
 
-def followed() -> Coverages:
-    coverages = Coverages({INDEXER: FULL})
-    coverages.follow({INDEXER: "a"}, NOON)
-    return coverages
+def followed() -> Lists:
+    lists = Lists({INDEXER: FULL})
+    lists.follow(Subjects({INDEXER: "a"}), NOON)
+    return lists
 
 
 @pytest.mark.clause("S18")
 def test_nothing_is_held_against_an_indexer_above_the_position_that_it_says() -> None:
-    coverages = followed()
-    assert coverages.gaps(INDEXER) == Gaps(1, 1)
-    coverages.hear(INDEXER, Blocks(160))
-    assert (coverages.gaps(INDEXER), coverages.position(INDEXER)) == (Gaps(1, 1), 160)
-    coverages.hear(INDEXER, Blocks(140))
-    assert coverages.gaps(INDEXER) == NO_GAPS
-    coverages.hear(INDEXER, Failed("timeout"))
-    assert coverages.position(INDEXER) is None
+    lists = followed()
+    assert lists.gaps(INDEXER) == Gaps(1, 1)
+    lists.hear(INDEXER, Blocks(160))
+    assert (lists.gaps(INDEXER), lists.position(INDEXER)) == (Gaps(1, 1), 160)
+    lists.hear(INDEXER, Blocks(140))
+    assert lists.gaps(INDEXER) == NO_GAPS
+    lists.hear(INDEXER, Failed("timeout"))
+    assert lists.position(INDEXER) is None
 
 
 @pytest.mark.clause("S18")
 def test_a_position_that_went_back_during_a_look_holds_for_what_it_found() -> None:
-    coverages = followed()
-    coverages.hear(INDEXER, Blocks(10))
-    coverages.begin_look(INDEXER)
-    coverages.end_look(INDEXER, FULL)
-    assert coverages.gaps(INDEXER) == Gaps(1, 1)  # what was said before it is in what it began with
-    coverages.begin_look(INDEXER)
+    lists = followed()
+    lists.hear(INDEXER, Blocks(10))
+    lists.begin_look(INDEXER)
+    lists.end_look(INDEXER, FULL)
+    assert lists.gaps(INDEXER) == Gaps(1, 1)  # what was said before it is in what it began with
+    lists.begin_look(INDEXER)
     for block in (500, 140, 600):
-        coverages.hear(INDEXER, Blocks(block))
-    coverages.end_look(INDEXER, FULL)
-    assert coverages.gaps(INDEXER) == NO_GAPS
+        lists.hear(INDEXER, Blocks(block))
+    lists.end_look(INDEXER, FULL)
+    assert lists.gaps(INDEXER) == NO_GAPS
 
 
 @pytest.mark.clause("M12")
 def test_a_look_that_a_start_came_between_is_of_before() -> None:
-    coverages = followed()
-    coverages.begin_look(INDEXER)
-    coverages.restart(NOON)
-    coverages.end_look(INDEXER, Coverage(subject="a", began_at=0))
-    assert coverages.gaps(INDEXER) == Gaps(1, 1)
+    lists = followed()
+    lists.begin_look(INDEXER)
+    lists.restart(NOON)
+    lists.end_look(INDEXER, Coverage(subject="a", began_at=0))
+    assert lists.gaps(INDEXER) == Gaps(1, 1)
 
 
 @pytest.mark.clause("S18")
 def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> None:
-    coverages = followed()
-    coverages.follow({INDEXER: "b", OTHER: "a"}, NOON)
-    assert coverages.known(INDEXER) == Coverage(subject="b", began_at=NOON)
-    assert [*coverages.pieces()] == ["coverage/indexer/1", "coverage/hosted-indexer/137"]
-    coverages.follow({OTHER: "a"}, NOON)
-    assert INDEXER not in coverages
-    assert coverages.gaps(INDEXER) == NO_GAPS
-    coverages.hear(INDEXER, Blocks(1))
-    assert coverages.position(INDEXER) is None
-
-
-@pytest.mark.clause("S18")
-def test_a_list_that_returns_starts_without_the_position_that_its_indexer_said_before() -> None:
-    coverages = followed()
-    coverages.hear(INDEXER, Blocks(160))
-    coverages.follow({INDEXER: "b"}, NOON)
-    assert coverages.position(INDEXER) == 160  # another query, of the same indexer
-    coverages.follow({}, NOON)
-    assert coverages.position(INDEXER) is None
-    coverages.follow({INDEXER: "b"}, NOON)
-    assert coverages.position(INDEXER) is None
+    lists = followed()
+    lists.follow(Subjects({INDEXER: "b", OTHER: "a"}), NOON)
+    assert lists.coverage(INDEXER) == Coverage(subject="b", began_at=NOON)
+    assert [*lists.pieces()] == ["coverage/indexer/1", "coverage/hosted-indexer/137"]
+    lists.follow(Subjects({OTHER: "a"}), NOON)
+    assert INDEXER not in lists
+    assert lists.gaps(INDEXER) == NO_GAPS
 
 
 def test_what_did_not_change_is_encoded_once() -> None:
-    coverages = followed()
-    (before,) = coverages.pieces().values()
-    (after,) = coverages.pieces().values()
+    lists = followed()
+    (before,) = lists.pieces().values()
+    (after,) = lists.pieces().values()
     assert after is before
-    coverages.hear(INDEXER, Blocks(140))
-    assert coverages.pieces() != {name_coverage(INDEXER): before}
+    lists.hear(INDEXER, Blocks(140))
+    assert lists.pieces() != {name_known(INDEXER, FULL): before}
 
 
 def test_of_many_transactions_the_first_five_are_named() -> None:

@@ -132,7 +132,7 @@ WHOLE = "it has to be a whole number from 0 to 9007199254740991"
 POSITIVE = "it has to be a positive whole number"
 INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
 SERVICES = "it has to be messaging, ppoi, broadcasters, indexer, hosted-indexer or a name of [a-z][a-z0-9-]*"
-KINDS = "it has to be start, head, probe, coverage or stop"
+KINDS = "it has to be start, head, probe, coverage, agreement or stop"
 
 
 @pytest.mark.clause("R10")

@@ -58,6 +58,8 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
         if wrong
         else "every row would be current or unmonitored"
     )
+    for listed in probed.lists:
+        console.print(Text(f"{listed.check.name}: {listed.found}", "" if listed.can_be_checked else "yellow"))
     of_endpoints = (endpoint.cause for chain in probed.chains for endpoint in chain.endpoints)
     of_rows = (row.cause for row in probed.rows)
     laters = (row.later for row in probed.rows if row.later)

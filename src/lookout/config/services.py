@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from msgspec import NODEFAULT, Meta
 from msgspec.structs import FieldInfo, fields, replace
@@ -15,6 +15,8 @@ from lookout.protocols.plugins import PluginProtocol, guard_check
 from lookout.protocols.registry import PROTOCOLS, all_kinds, kinds_for, own_table_for
 from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable, SourceTable
+
+_LIST_KEYS: Final = frozenset(("complete", "links"))  # of indexers alone
 
 
 @dataclass(frozen=True)
@@ -73,16 +75,16 @@ def form_of(service: Service) -> type[SourceTable] | KindForm:
         return own.settings
     kinds = {protocol.name: protocol for protocol in kinds_for(service)}
     if service.is_shared:
-        return KindForm(kinds, frozenset(("chain", "confirmations", "complete")), frozenset())
+        return KindForm(kinds, _LIST_KEYS | {"chain", "confirmations"}, frozenset())
     if service.needs_head:
         return KindForm(kinds, frozenset(), frozenset(("chain", "confirmations")))
-    return KindForm(kinds, frozenset(("confirmations", "complete")), frozenset(("chain",)))
+    return KindForm(kinds, _LIST_KEYS | {"confirmations"}, frozenset(("chain",)))
 
 
 def form_of_own_checks() -> KindForm:
     """The form of an entry of ``[[services.checks]]``."""
     kinds = {protocol.name: protocol for protocol in all_kinds()}
-    return KindForm(kinds, frozenset(("complete",)), frozenset())
+    return KindForm(kinds, _LIST_KEYS, frozenset())
 
 
 OwnName = Annotated[

@@ -33,10 +33,12 @@ from lookout.config.tables import (
 from lookout.core.episodes import EpisodeRules
 from lookout.core.model import Check
 from lookout.core.plan import Plan
-from lookout.core.services import SERVICES, Service, all_services
+from lookout.core.services import PPOI, SERVICES, Service, all_services
 from lookout.protocols.evm import EVM
-from lookout.protocols.lists import ListTable, TransactionList
+from lookout.protocols.lists import LinkedList, ListTable, TransactionList
+from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.registry import configurable_services, has_one_table
+from lookout.protocols.squid import SquidTable
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
@@ -148,6 +150,27 @@ class Settings(Table, frozen=True):
             if isinstance(table, ListTable) and (listed := table.transaction_list()) is not None
         }
 
+    def linked_lists(self) -> dict[Check, LinkedList]:
+        """The list of every check whose running hash is checked (S20)."""
+        return {
+            Check(service.name, table.chain): listed
+            for service, table in self.tables()
+            if isinstance(table, ListTable) and (listed := table.linked_list()) is not None
+        }
+
+    def counted_lists(self) -> dict[Check, tuple[Check, SquidTable]]:
+        """Of every check of a ppoi node that is compared with an indexer's list: that indexer's check, and where its
+        entries are counted (S21)."""
+        sources = self.sources_by_check()
+        counted = {}
+        for check, node in sources.items():
+            if isinstance(node, PpoiTable) and node.agrees_with:
+                indexer = Check(node.agrees_with, check.chain_id)
+                table = sources.get(indexer)
+                if isinstance(table, SquidTable):
+                    counted[check] = indexer, table
+        return counted
+
     def alert_policy(self, config: str = "") -> AlertPolicy:
         """The tables of alerts as the monitor needs them; ``config`` is the file that messages name in commands."""
         plan, alerts = self.plan(), self.alerts
@@ -193,6 +216,8 @@ class Settings(Table, frozen=True):
             yield Problem("history.hold_s", f"has to be at least policy.heartbeat_s, {why}")
         if are_there("page", "services"):
             yield from self._check_named_services("page.run_by_others", self.page.run_by_others)
+        if are_there(*SERVICES.names):
+            yield from self._check_counted()
         if are_there("alerts", "chains", "services", *SERVICES.names):
             yield from self._check_rules()
 
@@ -201,6 +226,12 @@ class Settings(Table, frozen=True):
         for number, name in enumerate(named):
             if name not in known:
                 yield Problem(f"{key}[{number}]", f"there is no such service; there are {', '.join(known)}")
+
+    def _check_counted(self) -> Iterator[Problem]:
+        for node in self.sources.get(PPOI, ()):
+            if isinstance(node, PpoiTable) and node.agrees_with and not self.counted_lists():
+                why = f'no chain of it has an [[{node.agrees_with}]] of kind "squid", whose list could be counted'
+                yield Problem(f"{PPOI}.agrees_with", why)
 
     def _check_rules(self) -> Iterator[Problem]:
         monitored = frozenset(self.sources_by_check())

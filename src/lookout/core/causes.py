@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Failed, Found, Members, MissingList, Nothing, Peers, Row
+from lookout.core.model import Blocks, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
 
 
 class CauseEntry(NamedTuple):
@@ -91,12 +91,16 @@ OWN_CAUSES: Final = {
         "check its address and `pointer`, and that it is an indexer of this chain; then the chain's `rpc`",
     ),
     "incomplete": CauseEntry(
-        "its list lacks transactions that the chain has",
+        "its list of transactions has a gap",
         "those blocks have to be indexed again: by you, or those who run it",
     ),
     "inconsistent": CauseEntry(
         "its list has transactions that the chain does not have",
         "those blocks have to be indexed again: by you, or those who run it",
+    ),
+    "node_gap": CauseEntry(
+        "the node and the indexer's list do not hold the same transactions",
+        "compare both with the chain, and repair the wrong one, or ask those who run it; neither may be yours",
     ),
     "missing_list": CauseEntry(
         "the node does not carry the required list", "compare `required_list` with the lists that the node has"
@@ -168,7 +172,7 @@ def describe_cause(cause: str) -> str:
 
 def explain(found: Found, row: Row, head: Reading | None, gaps: str = "") -> str | None:
     """Why what was found gave a row that is not current; None for one that is. ``head`` is the one that a position was
-    compared with, ``gaps`` names the transactions by which an indexer's list is not the chain's."""
+    compared with, ``gaps`` says what is wrong with an indexer's list, or with a node beside it."""
     if row.status == "current":
         return None
     match found:
@@ -187,7 +191,9 @@ def explain(found: Found, row: Row, head: Reading | None, gaps: str = "") -> str
         case Blocks() if row.reason == "incompatible-reference":
             return "no_head" if head is None else f"far_above: head {head.height}"
         case Blocks() if row.reason in ("incomplete", "inconsistent"):
-            return _explain_gaps(row, gaps)
+            return _explain_gaps(row.reason, row, gaps)
+        case Indexes() if row.reason == "inconsistent":
+            return _explain_gaps("node_gap", row, gaps)
         case _:
             return _explain_lag(row)
 
@@ -202,9 +208,10 @@ def split_cause(cause: str) -> tuple[str, str | None]:
     return code, detail or None
 
 
-def _explain_gaps(row: Row, gaps: str) -> str:
-    numbers = {"missing": row.metrics.missing, "extra": row.metrics.extra}
-    return f"{row.reason}: {gaps or ', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
+def _explain_gaps(code: str, row: Row, gaps: str) -> str:
+    metrics = row.metrics
+    numbers = {"missing": metrics.missing, "extra": metrics.extra, "breaks": metrics.breaks, "apart": metrics.gap}
+    return f"{code}: {gaps or ', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
 
 
 def _explain_lag(row: Row) -> str:

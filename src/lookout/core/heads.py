@@ -13,6 +13,8 @@ PACE_MIN_SPAN_MS: Final = 600_000
 PACE_MIN_BLOCKS: Final = 10
 STANDSTILL_MS: Final = 600_000
 FRESH_BLOCK_MS: Final = 600_000
+FINAL_MS: Final = 60_000
+"""A block that is final has at least so much time of the chain above it, whatever its confirmations (S17)."""
 
 
 class Pace(NamedTuple):
@@ -157,6 +159,11 @@ class Heads:
         """Whether a standstill of the chain may be among the readings: the exact answer takes a look at all of them,
         which is too slow for every judgement, and there hardly ever is one."""
         return self._stood_at is not None and self._stood_at >= self._readings[0].at
+
+
+def find_final_block(height: int, pace: Pace, confirmations: int) -> int:
+    """The last block that is deep enough below this height to be final (S17)."""
+    return height - max(confirmations, -(-FINAL_MS * pace.blocks // pace.ms))
 
 
 def after_the_last_standstill(readings: Sequence[Reading]) -> Sequence[Reading]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.base.instants import move
-from lookout.core.heads import ChainProgress, Heads, Reading, Reference
+from lookout.core.heads import ChainProgress, Heads, Reading, Reference, find_final_block
 from lookout.core.history import History, HistoryState, HistoryView
 from lookout.core.model import NO_GAPS, Check, Gaps, Observation, Report, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
@@ -113,6 +113,13 @@ class Ledger:
         """Of every chain: the head that a position would be compared with at this instant, and the pace."""
         oldest_at = at - self._plan.limits.head_max_age_ms
         return {chain_id: heads.progress(oldest_at) for chain_id, heads in self._heads.items()}
+
+    def final_block(self, check: Check, at: int) -> int | None:
+        """The last block of an indexer's chain that is final, however far the indexer is; None without a head (S17)."""
+        if check.chain_id is None:
+            return None
+        head, pace = self._heads[check.chain_id].progress(at - self._plan.limits.head_max_age_ms)
+        return None if head is None else find_final_block(head.height, pace, self._plan.confirmations[check])
 
     def read_head(self, chain_id: int, reading: Reading) -> None:
         """The endpoints of a chain agreed on a head."""

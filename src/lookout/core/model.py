@@ -88,11 +88,15 @@ class Observation(Struct, frozen=True, gc=False):
     found: Found
 
 
-class Gaps(Struct, frozen=True, gc=False):
-    """How many transactions an indexer's list is known to lack, and how many it has that the chain does not (S18)."""
+class Gaps(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is known to be wrong with a service that would be current: how many transactions an indexer's list lacks,
+    and how many it has that the chain does not (S18), how often its running hash breaks (S20), and by how many entries
+    a ppoi node is behind the list (S21)."""
 
     missing: Count = 0
     extra: Count = 0
+    breaks: Count = 0
+    gap: Count = 0
 
 
 NO_GAPS: Final = Gaps()
@@ -108,6 +112,8 @@ class Metrics(Struct, frozen=True, gc=False):
     peers: Annotated[Count, Meta(description="connected peers of the messaging node")] | UnsetType = UNSET
     missing: Annotated[Count, Meta(description="transactions of the chain that the indexer lacks")] | UnsetType = UNSET
     extra: Annotated[Count, Meta(description="transactions of the indexer that the chain lacks")] | UnsetType = UNSET
+    breaks: Annotated[Count, Meta(description="places where the list's running hash breaks")] | UnsetType = UNSET
+    gap: Annotated[Count, Meta(description="entries of the indexer's list that the node lacks")] | UnsetType = UNSET
 
 
 NO_METRICS: Final = Metrics()

@@ -48,7 +48,7 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
     last_success_at: int | None = None
     trailing_since_at: int | None = None  # ppoi
     heads_seen: HeadsSeen = ()  # ppoi, since it trails
-    gaps: Gaps = NO_GAPS  # indexers
+    gaps: Gaps = NO_GAPS  # indexers and ppoi
     address: str = ""  # a fingerprint of where it was asked; "" if that is not known
 
 
@@ -123,18 +123,24 @@ def _judge_blocks(
     metrics = Metrics(position=position, head=reference.head)
     lag = max(0, reference.head - position)  # R11
     if lag <= limits.allowance_blocks or lag * pace.ms <= limits.allowance_ms * pace.blocks:  # S3
-        return _judge_by_gaps(memory, seen, metrics, limits)
+        return _at_head(memory, seen, metrics, limits)
     far = lag * pace.ms >= limits.degraded_lag_ms * pace.blocks
     return _behind(memory, seen, metrics, limits, far=far)
 
 
-def _judge_by_gaps(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
-    """It is where it should be: current, unless its list of transactions is known not to be the chain's (S18)."""
-    missing, extra = memory.gaps.missing, memory.gaps.extra
-    if not missing and not extra:
+def _at_head(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
+    """It is where it should be: current, unless something is known to be wrong with its list (S18, S20, S21)."""
+    gaps = memory.gaps
+    if gaps == NO_GAPS:
         return _evaluated(memory, seen, ("current", "synced", metrics), limits)
-    reason: Reason = "incomplete" if missing else "inconsistent"
-    metrics = replace(metrics, missing=missing or UNSET, extra=extra or UNSET)
+    reason: Reason = "incomplete" if gaps.missing or gaps.breaks else "inconsistent"
+    metrics = replace(
+        metrics,
+        missing=gaps.missing or UNSET,
+        extra=gaps.extra or UNSET,
+        breaks=gaps.breaks or UNSET,
+        gap=gaps.gap or UNSET,
+    )
     return _evaluated(memory, seen, ("degraded", reason, metrics), limits)
 
 
@@ -142,13 +148,13 @@ def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, 
     metrics = Metrics(position=position, head=head)
     if position >= head:  # S7; S9: catching up forgets earlier heads
         memory = replace(memory, trailing_since_at=None, heads_seen=()) if memory.heads_seen else memory
-        return _evaluated(memory, seen, ("current", "synced", metrics), limits)
+        return _at_head(memory, seen, metrics, limits)
     since_at = seen.at if memory.trailing_since_at is None else memory.trailing_since_at
     long_ago_at = seen.at - limits.degraded_lag_ms
     heads_seen = _remember_head(memory.heads_seen, seen.at, head, long_ago_at)
     memory = replace(memory, trailing_since_at=since_at, heads_seen=heads_seen)
     if seen.at - since_at < limits.ppoi_behind_ms:  # S8, which wins over S9
-        return _evaluated(memory, seen, ("current", "synced", metrics), limits)
+        return _at_head(memory, seen, metrics, limits)
     first_seen_at, first_head = heads_seen[0]
     far = first_seen_at <= long_ago_at and position < first_head  # S9
     return _behind(memory, seen, metrics, limits, far=far)

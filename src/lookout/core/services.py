@@ -61,12 +61,13 @@ class Service(Struct, frozen=True):
         return isinstance(found, self.answer | Nothing | Failed)
 
 
+PPOI: Final = "ppoi"  # the one service whose rows are beside another one's (S21)
 OWN_NAME: Final = re.compile(r"[a-z][a-z0-9-]*")  # of a service of the operator's own (R14)
 
 # In the report's order (R12).
 SERVICES: Final = Registry(
     Service("messaging", Peers, is_shared=True),
-    Service("ppoi", Indexes, given_title="Private proof of innocence"),
+    Service(PPOI, Indexes, given_title="Private proof of innocence"),
     Service("broadcasters", Members),
     Service("indexer", Blocks),
     Service("hosted-indexer", Blocks),

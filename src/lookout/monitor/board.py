@@ -23,7 +23,10 @@ from lookout.core.coverage import (
     oldest_unchecked_at,
 )
 from lookout.core.heads import Reading
+from lookout.core.links import Entry as ListEntry
+from lookout.core.links import Links, confirmed_breaks
 from lookout.core.model import Check, Row
+from lookout.core.node_gap import NodeGap
 
 MOST_LISTED: Final = 20
 _NUMBER: Final = re.compile("([0-9]+)")
@@ -39,11 +42,12 @@ class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
     cause: str | UnsetType = UNSET
 
 
-EntryKind = Literal["source", "endpoint", "coverage"]
+EntryKind = Literal["source", "endpoint", "coverage", "links", "agreement"]
 
 
 class EntryKey(NamedTuple):
-    """A source, an RPC endpoint of a chain, or the comparison of a source's list with the chain."""
+    """A source, an RPC endpoint of a chain, or what reads a source's list: beside the chain, along its running hash, or
+    beside a ppoi node."""
 
     kind: EntryKind
     name: str
@@ -66,6 +70,65 @@ class CoverageNote(NamedTuple):
     coverage: Coverage
     first_block: int
     outcomes: Mapping[str | None, SideOutcome]
+
+
+class LinksNote(NamedTuple):
+    """What is known of a list's running hash."""
+
+    check: Check
+    took_ms: int
+    links: Links
+    outcome: SideOutcome
+
+
+class AgreementNote(NamedTuple):
+    """What is known of a ppoi node beside an indexer's list."""
+
+    node: Check
+    indexer: Check
+    took_ms: int
+    known: NodeGap
+    outcome: SideOutcome
+
+
+class ListedEntry(Struct, frozen=True):
+    id: str
+    block: int
+    hash: str | None
+    transaction: str | UnsetType = UNSET
+
+
+class BreakEntry(Struct, frozen=True):
+    """Neighbours of which the second's hash does not follow from the first's."""
+
+    first: ListedEntry
+    second: ListedEntry
+
+
+class LinksEntry(Struct, frozen=True, rename="camel"):
+    """Where a list's running hash breaks: the first few places."""
+
+    service: str
+    chain_id: int | None
+    breaks: int
+    suspected: int
+    """Places that are not confirmed yet."""
+    places: tuple[BreakEntry, ...]
+    all_read_at: str | None
+    """When all entries had been read last."""
+    unsupported: str | UnsetType = UNSET
+    """Why the list, or a part of it, cannot be checked."""
+
+
+class AgreementEntry(Struct, frozen=True, rename="camel"):
+    """A ppoi node beside an indexer's list: how many entries each has, and whether their difference has lasted."""
+
+    chain_id: int | None
+    agrees_with: str
+    entries: int
+    gap: int
+    confirmed: bool
+    since_at: str | UnsetType = UNSET
 
 
 class TransactionEntry(Struct, frozen=True):
@@ -131,6 +194,8 @@ class Entry(Struct, frozen=True, rename="camel"):
     lag_blocks: int | UnsetType = UNSET
     standing: Standing | UnsetType = UNSET
     coverage: CoverageEntry | UnsetType = UNSET
+    links: LinksEntry | UnsetType = UNSET
+    agreement: AgreementEntry | UnsetType = UNSET
 
 
 class Board:
@@ -140,6 +205,10 @@ class Board:
         self._entries: dict[EntryKey, Entry] = {}
         self._standings: dict[int, Mapping[str, Standing]] = {}  # of each chain's endpoints, by name
         self._coverages: dict[EntryKey, CoverageNote] = {}
+        self._lists: dict[EntryKey, LinksNote | AgreementNote] = {}
+
+    def list_list_notes(self) -> list[LinksNote | AgreementNote]:
+        return list(self._lists.copy().values())
 
     def list_coverages(self) -> list[CoverageNote]:
         return list(self._coverages.copy().values())
@@ -147,7 +216,8 @@ class Board:
     def list_entries(self) -> list[Entry]:
         standings = self._standings.copy()
         compared = {key: _describe_coverage(note) for key, note in self._coverages.copy().items()}
-        entries = {**compared, **self._entries}
+        lists = {key: _describe_list(key, note) for key, note in self._lists.copy().items()}
+        entries = {**compared, **lists, **self._entries}
         return [
             replace(entry, standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
             if isinstance(key.chain_id, int)
@@ -163,7 +233,7 @@ class Board:
 
     def clear(self) -> None:
         """A monitor starts, or starts again with other settings: nothing was asked yet."""
-        self._entries, self._coverages = {}, {}
+        self._entries, self._coverages, self._lists = {}, {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
@@ -194,6 +264,16 @@ class Board:
         key = EntryKey("coverage", note.check.name)
         self._entries.pop(key, None)  # of an own failure
         self._coverages[key] = note
+
+    def note_links(self, note: LinksNote) -> None:
+        self._note_list(EntryKey("links", note.check.name), note)
+
+    def note_agreement(self, note: AgreementNote) -> None:
+        self._note_list(EntryKey("agreement", note.node.name), note)
+
+    def _note_list(self, key: EntryKey, note: LinksNote | AgreementNote) -> None:
+        self._entries.pop(key, None)  # of an own failure
+        self._lists[key] = note
 
     def note_own_failure(self, key: EntryKey, at: int, took_ms: int, cause: str | None) -> None:
         """It could not be asked for a fault of the monitor's own, which ``cause`` says, or for a bug."""
@@ -244,6 +324,38 @@ def _describe_coverage(note: CoverageNote) -> Entry:
     outcome: EntryOutcome = "answered" if cause is UNSET else "failed"
     at = format_instant(note.at)
     return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
+
+
+def _describe_list(key: EntryKey, note: LinksNote | AgreementNote) -> Entry:
+    outcome: EntryOutcome = "answered" if note.outcome.cause is None else "failed"
+    entry = _entry(key, note.outcome.at, note.took_ms, outcome, note.outcome.cause or UNSET)
+    if isinstance(note, LinksNote):
+        return replace(entry, links=_describe_links(note.check, note.links))
+    known, since_at = note.known, note.known.since_at
+    since = UNSET if since_at is None else format_instant(since_at)
+    agreement = AgreementEntry(
+        note.node.chain_id, note.indexer.service, known.entries, known.gap, known.is_confirmed, since
+    )
+    return replace(entry, agreement=agreement)
+
+
+def _describe_links(check: Check, links: Links) -> LinksEntry:
+    confirmed = confirmed_breaks(links)
+    return LinksEntry(
+        *check,
+        breaks=len(confirmed),
+        suspected=len(links.breaks) - len(confirmed),
+        places=tuple(
+            BreakEntry(_describe_listed(found.first), _describe_listed(found.second))
+            for found in confirmed[:MOST_LISTED]
+        ),
+        all_read_at=None if links.swept_at is None else format_instant(links.swept_at),
+        unsupported=links.unsupported or UNSET,
+    )
+
+
+def _describe_listed(entry: ListEntry) -> ListedEntry:
+    return ListedEntry(entry.id, entry.block, entry.hash, entry.transaction or UNSET)
 
 
 def _describe_finding(finding: Finding) -> TransactionEntry:

@@ -12,7 +12,6 @@ import msgspec
 
 from lookout.base.clock import Clock
 from lookout.core.coverage import Coverage
-from lookout.core.heads import Pace
 from lookout.core.looks import (
     Ask,
     AskList,
@@ -40,8 +39,6 @@ from lookout.protocols.source import Now, Source, observe
 _BETWEEN_LOOKS_MS: Final = 1_000
 _NOTHING_DUE_MS: Final = 5_000
 _MINUTE_MS: Final = 60_000
-FINAL_MS: Final = 60_000
-"""A block that is final has at least so much time of the chain above it, whatever its confirmations."""
 
 
 class Budget:
@@ -78,10 +75,6 @@ class Comparison:
         each = ("each",) if table.each else ()
         compared = msgspec.json.encode((*same, self.list.url, kind, table.endpoints, *each))
         return hashlib.sha256(compared).hexdigest()
-
-    def final_block(self, head: int, pace: Pace) -> int:
-        """The last block that is deep enough below this head."""
-        return head - max(self.confirmations, -(-FINAL_MS * pace.blocks // pace.ms))
 
 
 def rules_of(table: CompleteTable) -> Rules:
@@ -200,10 +193,10 @@ class Comparer:
         """Look at what is due; how long to wait until the next time, in milliseconds."""
         check, journal, clock = self.comparison.check, self.journal, self.clock
         began_ms, facts = clock.elapsed_ms(), self._gather_facts(heights)
-        coverage = journal.coverages.known(check)
+        coverage = journal.lists.coverage(check)
         task = choose_task(coverage, self.rules, facts)
         if task is not None:
-            journal.coverages.begin_look(check)
+            journal.lists.begin_look(check)
             asker = Asker(self.comparison, session, journal.now, self._note, partial(journal.hear_position, check))
             journal.end_look(check, await asker.drive(run_task(task, coverage, self.rules, facts)))
         self.note_progress(clock.elapsed_ms() - began_ms)
@@ -212,18 +205,14 @@ class Comparer:
     def note_progress(self, took_ms: int = 0) -> None:
         """For the operator: what is known now."""
         check, now = self.comparison.check, self.clock.now()
-        coverage, first_block = self.journal.coverages.known(check), self.rules.first_block
+        coverage, first_block = self.journal.lists.coverage(check), self.rules.first_block
         note = CoverageNote(check, now, took_ms, coverage, first_block, dict(self._outcomes))
         self.instruments.board.note_coverage(note)
 
     def _gather_facts(self, heights: Mapping[str, int]) -> Facts:
         journal, comparison = self.journal, self.comparison
-        now = journal.now()
-        head, pace = journal.ledger.progress(now)[comparison.chain_id]
-        if journal.timeline.stepped.is_set():  # all is about to begin again
-            head = None
-        final = None if head is None else comparison.final_block(head.height, pace)
-        return Facts(now, final, journal.coverages.position(comparison.check), heights)
+        check = comparison.check
+        return Facts(journal.now(), journal.final_block(check), journal.lists.position(check), heights)
 
     def _note(self, endpoint: str | None, cause: str | None) -> None:
         self._outcomes[endpoint] = SideOutcome(self.clock.now(), cause)

@@ -4,15 +4,19 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from msgspec.structs import asdict
+
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.core.causes import code_of, describe_cause, explain
 from lookout.core.coverage import Coverage
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
+from lookout.core.links import Links
 from lookout.core.model import NO_GAPS, Check, Found, Observation, Row
+from lookout.core.services import PPOI
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.coverages import Coverages
+from lookout.monitor.lists import Lists, Subjects
 from lookout.monitor.recorder import Recorder
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
@@ -82,14 +86,17 @@ class Journal:
         timeline: Timeline,
         alerts: Alerts,
         recorder: Recorder | None,
-        coverages: Mapping[Check, Coverage] = {},
+        lists: Lists | None = None,
+        beside: Mapping[Check, Check] = {},
     ) -> None:
+        """``beside`` has the indexer's check of each check of a ppoi node that is compared with a list (S21)."""
         self.ledger = ledger
         self.timeline = timeline
         self.alerts = alerts
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
-        self.coverages = Coverages(coverages)
+        self.lists = Lists() if lists is None else lists
+        self._beside = beside
         self._recorder = recorder
 
     def start(self) -> None:
@@ -109,6 +116,7 @@ class Journal:
         if step := self.timeline.detect_step():
             by_ms = step.at - step.expected_at
             log.warning("the clock was set", by_s=by_ms / 1000)
+            self.lists.set_clock()
             self._start(step.at, step.expected_at, max(0, by_ms))
 
     def observe(self, check: Check, found: Found) -> Row:
@@ -119,7 +127,8 @@ class Journal:
         self.changed.set()
         self._record(seen)
         self.hear_position(check, found)
-        gaps, head = self.coverages.describe_gaps(check), self.ledger.head_for(check, seen.at)
+        self._hear_pair(check, found, seen.at)
+        gaps, head = self.lists.describe_gaps(check), self.ledger.head_for(check, seen.at)
         cause, cause_before = explain(found, row, head, gaps), self.causes.pop(check, None)
         if cause is not None:
             self.causes[check] = cause
@@ -143,50 +152,75 @@ class Journal:
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
 
-    def set_compared_lists(self, subjects: Mapping[Check, str]) -> None:
-        """The lists of these checks are compared from now on, of these subjects; nothing is held against another."""
-        self.coverages.follow(subjects, self.now())
-        for check in {*self.ledger.gaps, *subjects}:
+    def set_read_lists(self, subjects: Subjects) -> None:
+        """These lists are read from now on; nothing is held against another."""
+        self.lists.follow(subjects, self.now())
+        for check in {*self.ledger.gaps, *subjects.coverages, *subjects.links, *subjects.nodes}:
             self._update_gaps(check)
 
     def hear_position(self, check: Check, found: Found) -> None:
         """An indexer said how far it is, or did not."""
-        if check in self.coverages:
-            self.coverages.hear(check, found)
+        self.lists.hear(check, found)
+        if check in self.lists:
             self._update_gaps(check)
+
+    def final_block(self, check: Check) -> int | None:
+        """The last final block of an indexer's chain; None without a head (S17)."""
+        at = self.now()
+        if self.timeline.stepped.is_set():  # all is about to begin again
+            return None
+        return self.ledger.final_block(check, at)
+
+    def final_entry_block(self, check: Check) -> int | None:
+        """The last block of which an indexer's list has all entries, all of them final; None if that is not known."""
+        final, position = self.final_block(check), self.lists.position(check)
+        return None if final is None or position is None else min(final, position)
+
+    def _hear_pair(self, check: Check, found: Found, at: int) -> None:
+        """A ppoi node, or the indexer that it is compared with, was probed (S21)."""
+        for node, indexer in self._beside.items():
+            if check in (node, indexer):
+                rows = self.ledger.newest_row(node), self.ledger.newest_row(indexer)
+                self.lists.hear_node(node, found, at, are_current=all(_is_current(row, at) for row in rows))
+                self._update_gaps(node)
 
     def end_look(self, check: Check, coverage: Coverage) -> None:
         """A list was looked at: this is known of it now."""
-        was_unusable = self.coverages.known(check).unusable
-        self.coverages.end_look(check, coverage)
+        was_unusable = self.lists.coverage(check).unusable
+        self.lists.end_look(check, coverage)
         if coverage.unusable and not was_unusable:
             log.warning("the list cannot be compared with the chain", check=check.name, why=coverage.unusable)
         self._update_gaps(check)
 
+    def set_links(self, check: Check, links: Links) -> None:
+        """Entries of a list were read: this is known of its running hash now."""
+        before = self.lists.links(check)
+        self.lists.set_links(check, links)
+        if links.unsupported and not before.unsupported:
+            log.warning("the running hash of the list cannot be checked", check=check.name, why=links.unsupported)
+        self._update_gaps(check)
+
     def _update_gaps(self, check: Check) -> None:
-        """What is known of a list may have changed what its row is judged by (S18)."""
-        at, gaps = self.now(), self.coverages.gaps(check)
+        """What is known of a list may have changed what its row is judged by (S18, S20, S21)."""
+        at, gaps = self.now(), self.lists.gaps(check)
         before = self.ledger.gaps.get(check, NO_GAPS)
         if gaps == before:
             return
         self.ledger.set_gaps(check, gaps)
         self.changed.set()
         self._record(Compared(at, check, gaps))
-        where = self.coverages.describe_gaps(check)
+        where, is_node = self.lists.describe_gaps(check), check.service == PPOI
         if where:
-            log.warning("the list is not the chain's", check=check.name, found=where)
+            what = "the node and the list differ" if is_node else "the list is not the chain's"
+            log.warning(what, check=check.name, found=where)
         else:
-            log.info(
-                "the list matches the chain again",
-                check=check.name,
-                missing=before.missing,
-                extra=before.extra,
-            )
+            what = "the node and the list agree again" if is_node else "the list matches the chain again"
+            log.info(what, check=check.name, **{name: count for name, count in asdict(before).items() if count})
 
     def _start(self, at: int, last_at: int | None, step_ms: int = 0) -> None:
         self.ledger.start(at, last_at, step_ms)
         self.alerts.restart()
-        self.coverages.restart(at)
+        self.lists.restart(at)
         self.changed.set()
         self._record_start(at, step_ms)
 
@@ -199,3 +233,9 @@ class Journal:
     def _record(self, event: Event) -> None:
         if self._recorder is not None:
             self._recorder.record(event)
+
+
+def _is_current(row: Row, at: int) -> bool:
+    """Whether a row would be current, but for what is known of the list (S21)."""
+    is_current = row.status == "current" or row.reason in ("incomplete", "inconsistent")
+    return is_current and not row.has_expired(at)

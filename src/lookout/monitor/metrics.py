@@ -19,9 +19,10 @@ from lookout.base.clock import Clock
 from lookout.core.coverage import checked_blocks, gaps_of, oldest_unchecked_at
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
+from lookout.core.links import confirmed_breaks
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
 from lookout.core.services import SERVICES, Service
-from lookout.monitor.board import Board
+from lookout.monitor.board import Board, LinksNote
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
@@ -125,6 +126,15 @@ _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
         "Seconds since the least recently compared block was compared",
         *("service", "chain"),
     ),
+    "lookout_links_breaks": (
+        "Places in which the running hash of an indexer's list is confirmed to break",
+        *("service", "chain"),
+    ),
+    "lookout_agreement_gap": (
+        "Entries by which a ppoi node is behind an indexer's list, at the last reading",
+        *("service", "chain"),
+    ),
+    "lookout_agreement_confirmed": ("1 if that has lasted for an hour, otherwise 0", "service", "chain"),
     "lookout_alert_queue": ("Messages that wait to be accepted", "target"),
     "lookout_chain_info": ("1 for each chain, with its name", "chain", "name", "test_network"),
     "lookout_publication_timestamp_seconds": ("When the last publication was made",),
@@ -372,3 +382,10 @@ def _sample_board(board: Board, now: int) -> Iterator[_Sample]:
         yield "lookout_coverage_missing", labels, gaps.missing
         yield "lookout_coverage_extra", labels, gaps.extra
         yield "lookout_coverage_oldest_unchecked_seconds", labels, waited_ms / 1000
+    for known in board.list_list_notes():
+        if isinstance(known, LinksNote):
+            yield "lookout_links_breaks", _row_labels(known.check), len(confirmed_breaks(known.links))
+        else:
+            labels = _row_labels(known.node)
+            yield "lookout_agreement_gap", labels, known.known.gap
+            yield "lookout_agreement_confirmed", labels, int(known.known.is_confirmed)

@@ -19,6 +19,8 @@ from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers
 from lookout.monitor.journal import Journal, Timeline
+from lookout.monitor.list_readers import build_list_readers
+from lookout.monitor.lists import Lists
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
@@ -28,7 +30,7 @@ from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session, open_session
 from lookout.public.about import Description
-from lookout.state.codec import decode_coverages, decode_sightings, decode_state
+from lookout.state.codec import decode_coverages, decode_links, decode_node_gaps, decode_sightings, decode_state
 from lookout.store.protocol import LostStoreError, Writer
 
 _CLOCK_EVERY_S: Final = 0.5
@@ -52,12 +54,15 @@ def build_monitor(
     lists = settings.transaction_lists()
     built = sources_of(settings, decode_sightings(stored))
     ledger, alerts = resume_ledger(plan, stored), Alerts(policy, stored, clock, instruments)
-    journal = Journal(ledger, Timeline(clock), alerts, recorder, decode_coverages(stored))
+    known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
+    beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
+    journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
     notices = NoticeKeeper(description, plan, stored, journal)
     seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
     publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
     comparers = build_comparers(lists, plan, built, journal, clock, instruments)
-    watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers)
+    readers = build_list_readers(settings, plan, journal, clock, instruments)
+    watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers)
     return Monitor(plan, description, settings.ping, built, journal, notices, publisher, watcher, instruments)
 
 
@@ -107,7 +112,7 @@ class Monitor:
         self._instruments.describe_watched(self._description.chains, plan.own_services, self._built)
         self._instruments.count_tasks_of(asyncio.get_running_loop())
         self._journal.start()
-        self._watcher.set_compared_lists()
+        self._watcher.set_read_lists()
         pinger = Pinger(self._ping, plan.limits, self._instruments)
         try:
             async with self._open_session(plan.limits.probe_timeout_ms / 1000) as session, asyncio.TaskGroup() as tasks:

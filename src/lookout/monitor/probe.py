@@ -13,12 +13,16 @@ from lookout.config.tables import ChainTable
 from lookout.core.causes import code_of, describe_cause, explain
 from lookout.core.heads import Reading
 from lookout.core.ledger import CheckState, Ledger
-from lookout.core.model import Blocks, Found, Indexes, Members, Observation, Peers, Row
+from lookout.core.links import Links, Read, take_answer
+from lookout.core.model import LARGEST_METRIC, Blocks, Check, Found, Indexes, Members, Observation, Peers, Row
 from lookout.core.plan import Limits
 from lookout.monitor.heads import read_heads_once
+from lookout.monitor.list_readers import count_entries, read_entries
 from lookout.monitor.sources import sources_of
-from lookout.protocols.client.failure import OwnFault
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.lists import LinkedList
+from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.source import Endpoint, Source, observe
 
 
@@ -56,11 +60,20 @@ class ProbedChain(Struct, frozen=True):
     endpoints: tuple[ProbedEndpoint, ...]
 
 
+class ProbedList(Struct, frozen=True):
+    """What one look at an indexer's list shows; a finding counts only if it lasts."""
+
+    check: Check
+    found: str
+    can_be_checked: bool = True
+
+
 class Probed(Struct, frozen=True):
     """What a probe of everything found; ``rows`` are all of the report, in its order (R12)."""
 
     chains: tuple[ProbedChain, ...]
     rows: tuple[ProbedRow, ...]
+    lists: tuple[ProbedList, ...] = ()
 
 
 class _Run(NamedTuple):
@@ -86,10 +99,14 @@ async def probe_once(settings: Settings, clock: Clock) -> Probed:
             for chain in settings.chains
         }
         probes = [group.create_task(_probe(source, chains, run)) for source in built.sources]
+        links = [group.create_task(_probe_links(check, of, run)) for check, of in settings.linked_lists().items()]
+        rows = {row.row.check: row for probe in probes for row in await probe}
+        counts = [group.create_task(_probe_agreement(node, rows, settings, run)) for node in _compared_nodes(settings)]
     probed = {row.row.check: row for probe in probes for row in probe.result()}
     return Probed(
         tuple(task.result() for task in chains.values()),
         tuple(probed.get(check) or ProbedRow(ledger.newest_row(check)) for check in plan.checks()),
+        tuple(task.result() for task in (*links, *counts)),
     )
 
 
@@ -115,6 +132,47 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
         later = _describe_later(run.ledger.state().checks[check], run.limits)
         probed.append(ProbedRow(row, _describe(what, row, cause), cause, later, took_ms))
     return probed
+
+
+async def _probe_links(check: Check, of: LinkedList, run: _Run) -> ProbedList:
+    """Read the first page of a list, and check its running hash (S20)."""
+    try:
+        entries = await read_entries(of, "", run.session)
+    except ProbeFailed as failure:
+        return ProbedList(check, f"the list cannot be read: {describe_cause(failure.reason)}", can_be_checked=False)
+    except OwnFault as fault:
+        return ProbedList(check, describe_cause(fault.cause), can_be_checked=False)
+    links = take_answer(Links(subject=""), Read("sweep", ""), entries, run.clock.now(), LARGEST_METRIC)
+    if links.unsupported:
+        return ProbedList(check, f"the running hash cannot be checked: {links.unsupported}", can_be_checked=False)
+    breaks = len(links.breaks)
+    what = "holds" if not breaks else f"breaks {breaks} time{'s' * (breaks > 1)}"
+    return ProbedList(check, f"the running hash {what} in the first {len(entries)} entries")
+
+
+def _compared_nodes(settings: Settings) -> list[Check]:
+    """Of a ppoi node that is to agree with an indexer's list, on every chain of it (S21)."""
+    sources = settings.sources_by_check().items()
+    return [check for check, table in sources if isinstance(table, PpoiTable) and table.agrees_with]
+
+
+async def _probe_agreement(node: Check, rows: Mapping[Check, ProbedRow], settings: Settings, run: _Run) -> ProbedList:
+    """Count the entries beside which a ppoi node is held."""
+    if node not in (counted := settings.counted_lists()):
+        why = "this chain has no indexer of kind squid that it could be compared with"
+        return ProbedList(node, f"not compared with a list: {why}", can_be_checked=False)
+    indexer, table = counted[node]
+    final, position = run.ledger.final_block(indexer, run.clock.now()), rows[indexer].row.metrics.position
+    if final is None or position is UNSET:
+        return ProbedList(node, "not compared with the list: no block of it is known to be final", can_be_checked=False)
+    try:
+        entries = await count_entries(table, min(final, position), run.session)
+    except (ProbeFailed, OwnFault) as failure:
+        cause = failure.reason if isinstance(failure, ProbeFailed) else failure.cause
+        return ProbedList(node, f"the list cannot be counted: {describe_cause(cause)}", can_be_checked=False)
+    head = rows[node].row.metrics.head
+    has = "the node does not say how many it has" if head is UNSET else f"the node has {head + 1}"
+    return ProbedList(node, f"the list of {indexer.service} has {entries} final entries, {has}")
 
 
 async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:

@@ -81,7 +81,7 @@ class Publisher:
     def _encode_others(self) -> dict[str, bytes]:
         """The pieces of all that is not the ledger's."""
         journal = self._journal
-        sightings, coverages = encode_sightings(self._seen()), journal.coverages.pieces()
+        sightings, coverages = encode_sightings(self._seen()), journal.lists.pieces()
         return {**sightings, **coverages, **journal.alerts.pieces(), **self._notices.pieces}
 
     async def _publish_always(self) -> None:

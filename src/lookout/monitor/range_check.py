@@ -20,13 +20,13 @@ from lookout.core.coverage import (
     find_unchecked,
     gaps_of,
 )
-from lookout.core.heads import Heads, Pace
+from lookout.core.heads import Heads, Pace, find_final_block
 from lookout.core.looks import Facts, Rules, choose_task, run_task
 from lookout.core.model import Check, Failed
 from lookout.core.plan import Limits
 from lookout.monitor.comparer import Asker, Budget, Comparison, build_comparisons, rules_of
-from lookout.monitor.coverages import Coverages
 from lookout.monitor.heads import read_heads_once
+from lookout.monitor.lists import Lists, Subjects
 from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.session import Session, open_session
@@ -146,7 +146,7 @@ class _RangeCheck:
     async def run(self, ends: Ends) -> CheckedRange:
         comparison, chain = self._comparison, self._chain
         table, check = comparison.list.table, comparison.check
-        final = None if chain.head is None else comparison.final_block(chain.head, chain.pace)
+        final = None if chain.head is None else find_final_block(chain.head, chain.pace, comparison.confirmations)
         if ends.last is not None and ends.last < table.first_block:
             return _compared_nothing(check, ends.first or 0, ends.last, f"first_block is {table.first_block}")
         first = max(table.first_block, ends.first or 0)
@@ -159,12 +159,12 @@ class _RangeCheck:
             return _compared_nothing(check, first, first if ends.last is None else ends.last, why)
         end = final if ends.last is None else ends.last
         rules = replace(rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
-        coverages = Coverages({})
-        coverages.follow({check: ""}, self._now())
+        lists = Lists()
+        lists.follow(Subjects({check: ""}), self._now())
         furthest, in_vain = 0, 0
         while True:
-            await self._compare(coverages, rules, min(end, final))
-            coverage, position = coverages.known(check), coverages.position(check)
+            await self._compare(lists, rules, min(end, final))
+            coverage, position = lists.coverage(check), lists.position(check)
             is_done = position is not None and not any(find_unchecked(coverage, first, min(end, final, position)))
             if coverage.unusable or (is_done and not _suspected(coverage)):
                 break
@@ -176,32 +176,32 @@ class _RangeCheck:
                 await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S)
             furthest = max(progress, furthest)
             self._ahead_ms += _AHEAD_MS
-        position = coverages.position(check)
+        position = lists.position(check)
         if ends.last is None and position is not None and final - position <= chain.allowance:
             end = min(final, position)  # it is as far as it should be
-        return self._sum_up(coverages, first, end, final)
+        return self._sum_up(lists, first, end, final)
 
     def _now(self) -> int:
         return self._clock.now() + self._ahead_ms
 
-    async def _compare(self, coverages: Coverages, rules: Rules, end: int) -> None:
+    async def _compare(self, lists: Lists, rules: Rules, end: int) -> None:
         """All that is due."""
         comparison, check = self._comparison, self._comparison.check
-        asker = Asker(comparison, self._session, self._now, self._note, lambda found: coverages.hear(check, found))
+        asker = Asker(comparison, self._session, self._now, self._note, lambda found: lists.hear(check, found))
         try:
             found = (await observe(comparison.source, self._session, self._now))[check]
-            coverages.hear(check, found)
+            lists.hear(check, found)
             if isinstance(found, Failed):
                 self._causes["the indexer"] = found.error
             while True:
-                coverage = coverages.known(check)
+                coverage = lists.coverage(check)
                 self._report(check, checked_blocks(coverage), end - rules.first_block + 1)
-                facts = Facts(self._now(), end, coverages.position(check), self._chain.heights)
+                facts = Facts(self._now(), end, lists.position(check), self._chain.heights)
                 task = choose_task(coverage, rules, facts)
                 if task is None:
                     return
-                coverages.begin_look(check)
-                coverages.end_look(check, await asker.drive(run_task(task, coverage, rules, facts)))
+                lists.begin_look(check)
+                lists.end_look(check, await asker.drive(run_task(task, coverage, rules, facts)))
         except OwnFault as fault:
             self._causes["this machine"] = fault.cause
 
@@ -209,9 +209,9 @@ class _RangeCheck:
         if cause is not None:
             self._causes[endpoint or "the list"] = cause
 
-    def _sum_up(self, coverages: Coverages, first: int, end: int, final: int) -> CheckedRange:
+    def _sum_up(self, lists: Lists, first: int, end: int, final: int) -> CheckedRange:
         check = self._comparison.check
-        coverage, position = coverages.known(check), coverages.position(check)
+        coverage, position = lists.coverage(check), lists.position(check)
         whole = CheckedRange(
             check,
             first,

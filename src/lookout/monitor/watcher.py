@@ -21,6 +21,8 @@ from lookout.monitor.board import EntryKey
 from lookout.monitor.comparer import Comparer
 from lookout.monitor.heads import FollowedChain, HeadAnswer, read_endpoint
 from lookout.monitor.journal import Journal
+from lookout.monitor.list_readers import EntryCounter, LinkReader, ListReader
+from lookout.monitor.lists import Subjects
 from lookout.monitor.metrics import Instruments, chain_label
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, own_fault
@@ -44,6 +46,7 @@ class Watcher:
         clock: Clock,
         instruments: Instruments,
         comparers: tuple[Comparer, ...] = (),
+        list_readers: tuple[ListReader, ...] = (),
         chance: Random = _CHANCE,
     ) -> None:
         self.own_clock = OwnClock()
@@ -53,6 +56,7 @@ class Watcher:
         self._clock = clock
         self._instruments = instruments
         self._comparers = comparers
+        self._list_readers = list_readers
         self._chance = chance
         self._woken = asyncio.Event()
         self._chains: dict[int, FollowedChain] = {}
@@ -66,10 +70,15 @@ class Watcher:
             self._woken.clear()
             await self._ask_until_woken()
 
-    def set_compared_lists(self) -> None:
-        """The journal keeps what is known of the lists that are compared, and of no others."""
+    def set_read_lists(self) -> None:
+        """The journal keeps what is known of the lists that are read, and of no others."""
         comparisons = (comparer.comparison for comparer in self._comparers)
-        self._journal.set_compared_lists({comparison.check: comparison.subject() for comparison in comparisons})
+        subjects = Subjects(
+            {comparison.check: comparison.subject() for comparison in comparisons},
+            {reader.check: reader.subject for reader in self._list_readers if isinstance(reader, LinkReader)},
+            {reader.node: reader.subject for reader in self._list_readers if isinstance(reader, EntryCounter)},
+        )
+        self._journal.set_read_lists(subjects)
 
     def judge_own_clock(self) -> int | None:
         """By how much this machine's clock is wrong, 0 if it is right; None while too little is known (M17)."""
@@ -100,6 +109,7 @@ class Watcher:
                         for number, endpoint in enumerate(endpoints)
                     ),
                     *(group.create_task(self._compare(comparer)) for comparer in self._comparers),
+                    *(group.create_task(self._read_list(reader)) for reader in self._list_readers),
                 ]
                 await self._woken.wait()
                 for task in tasks:
@@ -123,6 +133,9 @@ class Watcher:
 
         comparer.note_progress()
         await self._keep_asking(EntryKey("coverage", comparer.name), look)
+
+    async def _read_list(self, reader: ListReader) -> NoReturn:
+        await self._keep_asking(reader.key, partial(reader.look, self._session))
 
     async def _probe(self, source: Source) -> int:
         """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""

@@ -13,7 +13,7 @@ from lookout.core.model import Blocks, Responding
 from lookout.protocols.answers import call, decode, number, open_value, result_of, value_at
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import Request
-from lookout.protocols.lists import CompleteTable, ListTable
+from lookout.protocols.lists import CompleteTable, LinksTable, ListTable
 from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
 
@@ -39,6 +39,9 @@ class JsonTable(ListTable, frozen=True):
     def check_list(self, complete: CompleteTable) -> Iterator[Problem]:
         yield from complete.check_address()
         yield from complete.check_no_query()
+
+    def check_links(self, _links: LinksTable) -> Iterator[Problem]:
+        yield Problem("", 'is for indexers that are asked by GraphQL, not for kind "json"')
 
 
 def parse_document(body: bytes, pointer: str) -> Blocks:

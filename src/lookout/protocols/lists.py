@@ -1,4 +1,5 @@
-"""An indexer's own list of the transactions in a range of blocks, which is compared with the chain's logs (S17)."""
+"""An indexer's own list: its transactions in a range of blocks, which are compared with the chain's logs (S17), and all
+its entries in the order of their ids, whose running hash is checked (S20)."""
 
 import re
 from collections import Counter
@@ -11,8 +12,20 @@ from msgspec.structs import force_setattr
 
 from lookout.base.problem import Problem
 from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
+from lookout.core.links import Entry
 from lookout.core.looks import Listed
-from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, member, query
+from lookout.protocols.answers import (
+    decode,
+    entries,
+    graphql_answer,
+    hexadecimal,
+    member,
+    number,
+    open_value,
+    query,
+    value_at,
+)
+from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.evm import HASH_BYTES, EventFilter
 from lookout.protocols.tables import KindTable
@@ -74,17 +87,78 @@ class CompleteTable(Table, frozen=True, kw_only=True):
             yield Problem("url", 'for kind "json" has to be an address with {from} and {to} in it, each once')
 
 
+_LINKS_QUERY: Final = """\
+query($id: String!) { transactions(orderBy: id_ASC, limit: 1000, where: {id_gte: $id}) {
+  id blockNumber transactionHash nullifiers verificationHash } }"""
+_HEX: Final = re.compile("0x[0-9a-fA-F]{1,64}")
+
+
+def _check_entry_pointer(pointer: str) -> Iterator[Problem]:
+    if pointer and not pointer.startswith("/"):
+        yield Problem("", 'has to be a JSON Pointer, such as "/id"')
+
+
+PointerOrNone = Annotated[str, ValueRule(_check_entry_pointer)]
+
+
+class LinksTable(Table, frozen=True, kw_only=True):
+    """``[indexer.links]``: how the indexer lists its entries, if it is not a squid of RAILGUN."""
+
+    query: Annotated[str, SECRET] = ""
+    entries: PointerOrNone = ""
+    id: PointerOrNone = ""
+    block: PointerOrNone = ""
+    value: PointerOrNone = ""
+    hash: PointerOrNone = ""
+
+    def check_query(self, *, is_known: bool) -> Iterator[Problem]:
+        """``is_known`` says that the kind of the indexer needs none of the keys."""
+        missing = [key for key in self.__struct_fields__ if not getattr(self, key)]
+        if missing and (not is_known or len(missing) < len(self.__struct_fields__)):
+            unless = "; a squid of RAILGUN needs none of these keys" if is_known else ""
+            yield from (Problem(key, f"missing{unless}") for key in missing)
+        elif self.query and (not _type_of("id", self.query) or len(_uses("id", self.query)) < 2):
+            yield Problem("query", "has to declare $id and use it: query($id: String!) { … }")
+
+
+SQUID_LINKS: Final = LinksTable(
+    query=_LINKS_QUERY,
+    entries="/transactions",
+    id="/id",
+    block="/blockNumber",
+    value="/nullifiers/0",
+    hash="/verificationHash",
+)
+_SQUID_TRANSACTION: Final = "/transactionHash"
+
+
 class ListTable(KindTable, frozen=True, kw_only=True):
     """The table of an indexer that may list its transactions: by GraphQL, unless its protocol has it otherwise."""
 
     complete: CompleteTable | None = None
+    links: LinksTable | None = None
 
     def check(self) -> Iterator[Problem]:
         if self.complete is not None:
             yield from (problem.below("complete") for problem in self.check_list(self.complete))
+        if self.links is not None:
+            yield from (problem.below("links") for problem in self.check_links(self.links))
 
     def check_list(self, complete: CompleteTable) -> Iterable[Problem]:
         return complete.check_query()
+
+    def check_links(self, links: LinksTable) -> Iterable[Problem]:
+        return links.check_query(is_known=self.has_known_links())
+
+    def has_known_links(self) -> bool:
+        """Whether it is of a kind of which RAILGUN has indexers."""
+        return False
+
+    def linked_list(self) -> "LinkedList | None":
+        links = self.links
+        if links is None:
+            return None
+        return LinkedList(links if links.query else SQUID_LINKS, self.list_url(), self, self.kind)
 
     def list_url(self) -> str:
         """Where the list is asked, unless ``complete`` names another address."""
@@ -104,6 +178,55 @@ class TransactionList:
     url: str = field(repr=False)
     access: AccessTable = field(repr=False)
     kind: str = ""
+
+
+# A dataclass and not a Struct: its repr leaves the secrets out.
+@dataclass(frozen=True, slots=True)
+class LinkedList:
+    """Where and how an indexer is asked for the entries of its list."""
+
+    table: LinksTable = field(repr=False)
+    url: str = field(repr=False)
+    access: AccessTable = field(repr=False)
+    kind: str = ""
+
+
+def entries_request(of: LinkedList, from_id: str) -> Request:
+    """The request for the entries from this one on; "" is before all of them."""
+    return Request("POST", of.url, of.access, query(of.table.query, id=from_id))
+
+
+def parse_entries(body: bytes, of: LinkedList) -> list[Entry]:
+    """ProbeFailed unless there is a list of entries that have an id and a block. A hash or value that is missing, or
+    has another form, is None."""
+    table = of.table
+    return [
+        Entry(
+            _read_id(value_at(entry, table.id)),
+            number(value_at(entry, table.block), "an entry's block"),
+            _read_bytes(entry, table.value),
+            _read_bytes(entry, table.hash),
+            (_read_bytes(entry, _SQUID_TRANSACTION) or "") if table is SQUID_LINKS else "",
+        )
+        for entry in entries(value_at(graphql_answer(body), table.entries), "no list of entries")
+    ]
+
+
+def _read_id(value: object) -> str:
+    read = open_value(value)
+    if type(read) is int or (type(read) is str and read):
+        return str(read)
+    raise not_understood("an entry's id")
+
+
+def _read_bytes(entry: object, pointer: str) -> str | None:
+    """32 bytes, which may lack zeros at their beginning; None for anything else."""
+    try:
+        read = open_value(value_at(entry, pointer))
+    except ProbeFailed:
+        return None
+    is_right = type(read) is str and _HEX.fullmatch(read) is not None
+    return f"0x{read[2:].lower().rjust(2 * HASH_BYTES, '0')}" if is_right else None
 
 
 def list_request(of: TransactionList, first: int, last: int) -> Request:

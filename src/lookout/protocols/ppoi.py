@@ -1,13 +1,13 @@
 """PPOI node (private proof of innocence): one answer with the indexes of every network it serves."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Raw, field
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import ByChain, Chains, Text, Url, chain_ids
+from lookout.base.setting_types import ByChain, Chains, Text, Url, chain_ids, must
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
 from lookout.protocols.answers import call, count, entries, open_value, result_of, table
 from lookout.protocols.client.failure import ProbeFailed
@@ -25,12 +25,17 @@ NETWORKS: Final[Mapping[int, str]] = {
     11155111: "Ethereum_Sepolia",
 }
 
+_INDEXER_OR_NONE: Final = must(
+    lambda name: name in ("", "indexer", "hosted-indexer"), 'has to be "indexer", "hosted-indexer" or "" for none'
+)
+
 
 class PpoiTable(SourceTable, frozen=True):
     url: Url
     required_list: Text
     chains: Chains
     networks: ByChain[Text] = field(default_factory=dict)
+    agrees_with: Annotated[str, _INDEXER_OR_NONE] = ""
 
     def address(self) -> str:
         return self.url

@@ -10,12 +10,12 @@ changed. It shows accidents, not forgery: whoever may write to the store can mak
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
 from hashlib import blake2b
 from operator import xor
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -28,7 +28,9 @@ from lookout.core.episodes import AlertState, Instant, Lasted
 from lookout.core.heads import Reading, of_the_hour
 from lookout.core.history import HistoryProgress, HistoryState
 from lookout.core.ledger import CheckState, State
+from lookout.core.links import Links
 from lookout.core.model import Check
+from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notices
 from lookout.core.strip import Tally
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
@@ -37,7 +39,8 @@ PART_MS: Final = 300_000
 PROGRESS: Final = "progress"
 PieceKind = Literal["check", "tally", "heads", "day"]
 _SOURCE: Final = "source/"  # and a service
-_COVERAGE: Final = "coverage/"  # and a check
+_KNOWN: Final = {Coverage: "coverage", Links: "links", NodeGap: "agreement"}  # and a check, of what is known of lists
+_Known = TypeVar("_Known", Coverage, Links, NodeGap)
 _ALERTS: Final = "alerts"
 _MESSAGE: Final = "alerts/"  # and a message's number
 _NOTICES: Final = "notices"
@@ -133,23 +136,40 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]
     return seen
 
 
-def name_coverage(check: Check) -> str:
-    return f"{_COVERAGE}{check.service}/{check.chain_id}"
+def name_known(check: Check, known: Coverage | Links | NodeGap) -> str:
+    """The name of the piece with what is known of a check's list."""
+    return f"{_KNOWN[type(known)]}/{check.service}/{check.chain_id}"
 
 
-def encode_coverage(coverage: Coverage) -> bytes:
-    return msgspec.json.encode(coverage)
+def encode_known(known: Coverage | Links | NodeGap) -> bytes:
+    return msgspec.json.encode(known)
 
 
 def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
     """How far the comparison of each indexer's list has come (S19). StateError if it cannot be read."""
-    coverages = {}
+    return _decode_known(pieces, Coverage, _decode_coverage)
+
+
+def decode_links(pieces: Mapping[str, bytes]) -> dict[Check, Links]:
+    """What is known of running hashes (S20). StateError if it cannot be read."""
+    return _decode_known(pieces, Links, msgspec.json.Decoder(Links).decode)
+
+
+def decode_node_gaps(pieces: Mapping[str, bytes]) -> dict[Check, NodeGap]:
+    """What is known of ppoi nodes beside lists (S21). StateError if it cannot be read."""
+    return _decode_known(pieces, NodeGap, msgspec.json.Decoder(NodeGap).decode)
+
+
+def _decode_known(
+    pieces: Mapping[str, bytes], kind: type[_Known], decode: Callable[[bytes], _Known]
+) -> dict[Check, _Known]:
+    known = {}
     for name, piece in pieces.items():
-        if name.startswith(_COVERAGE):
+        if name.startswith(f"{_KNOWN[kind]}/"):
             with _naming(name):
-                service, chain_id = name.removeprefix(_COVERAGE).split("/")
-                coverages[Check(service, int(chain_id))] = _decode_coverage(piece)
-    return coverages
+                _, service, chain_id = name.split("/")
+                known[Check(service, int(chain_id))] = decode(piece)
+    return known
 
 
 def _decode_coverage(piece: bytes) -> Coverage:

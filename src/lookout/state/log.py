@@ -26,7 +26,7 @@ from lookout.core.model import (
     Peers,
     Responding,
 )
-from lookout.core.services import OWN_NAME, SERVICES, Service
+from lookout.core.services import OWN_NAME, PPOI, SERVICES, Service
 
 
 class LineError(ValueError):
@@ -54,7 +54,7 @@ class HeadRead(Struct, frozen=True, gc=False):
 
 
 class Compared(Struct, frozen=True, gc=False):
-    """An indexer's list was compared with the chain's: from now on these are its gaps (S18)."""
+    """From now on these are the gaps of an indexer's list (S18, S20), or of a ppoi node beside one (S21)."""
 
     at: int
     check: Check
@@ -99,6 +99,8 @@ class _Line(Struct, gc=False, rename="camel"):
     error: Any = UNSET
     missing: Any = UNSET
     extra: Any = UNSET
+    breaks: Any = UNSET
+    gap: Any = UNSET
     step_ms: Any = UNSET
 
 
@@ -138,12 +140,18 @@ def parse_line(line: bytes) -> Event | BadLine:
                 return Compared(at, check, _gaps(service, fields))
             except LineError as error:
                 return BadLine(at, *check, str(error))
+        case "agreement":
+            chain_id = _chain_id(fields.chain_id)
+            try:
+                return Compared(at, Check(PPOI, chain_id), Gaps(gap=_count("gap", fields.gap)))
+            except LineError as error:
+                return BadLine(at, PPOI, chain_id, str(error))
         case "start":
             return Started(at, 0 if fields.step_ms is UNSET else _count("stepMs", fields.step_ms))
         case "stop":
             return Stopped(at)
         case _:
-            raise _wrong("kind", fields.kind, "start, head, probe, coverage or stop")
+            raise _wrong("kind", fields.kind, "start, head, probe, coverage, agreement or stop")
 
 
 def parse_event(line: bytes) -> Event:
@@ -177,9 +185,13 @@ def format_event(event: Event) -> bytes:
                 "outcome": outcome_of(found),
             }
             line |= _fields(found)
+        case Compared(_, check, gaps) if check.service == PPOI:
+            line |= {"kind": "agreement", "chainId": check.chain_id, "gap": gaps.gap}
         case Compared(_, check, gaps):
             line |= {"kind": "coverage", "service": check.service, "chainId": check.chain_id}
             line |= {"missing": gaps.missing, "extra": gaps.extra}
+            if gaps.breaks:
+                line["breaks"] = gaps.breaks
         case _ as never:
             assert_never(never)
     return msgspec.json.encode(line) + b"\n"
@@ -227,7 +239,8 @@ def _gaps(service: Service | None, fields: _Line) -> Gaps:
     if service is None or not service.has_list:
         having = " and ".join(other.name for other in SERVICES if other.has_list)
         raise LineError(f"a line of kind coverage is for {having} alone, not for {fields.service}")
-    return Gaps(_count("missing", fields.missing), _count("extra", fields.extra))
+    breaks = 0 if fields.breaks is UNSET else _count("breaks", fields.breaks)
+    return Gaps(_count("missing", fields.missing), _count("extra", fields.extra), breaks)
 
 
 def _answer_of(fields: _Line) -> type[Answer]:

@@ -1,0 +1,229 @@
+"""The running hash along an indexer's list, checked entry by entry (S20).
+
+Each entry's hash is that of the entry before it with the entry's own value. A list that lost or changed an entry after
+its hash was made has a break there, although all that is left of it may be right. Two neighbours are compared only
+within one answer: behind a balancer, two answers may come from two replicas.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final, Literal
+
+from Crypto.Hash import keccak
+from msgspec import Struct
+from msgspec.structs import replace
+
+CONFIRM_MS: Final = 60_000
+"""How long after its first sight a pair that does not fit is read again."""
+_SWEEP_MS: Final = 20 * 3_600_000
+"""How often all entries are read: once a day, less the time that a sweep takes."""
+_MOST_BREAKS: Final = 1_000
+_MOST_READ_AGAIN: Final = 20
+_MOST_NAMED: Final = 2
+_PLACES_BEFORE: Final = 5
+"""So many entries before a break the list is read again, in case that some of them are replaced."""
+_HASH_BYTES: Final = 32
+
+
+class Entry(Struct, frozen=True, gc=False, array_like=True):
+    """What a list says of one transaction. ``value`` and ``hash`` are 0x and 64 digits, None if they are missing."""
+
+    id: str
+    block: int
+    value: str | None
+    hash: str | None
+    transaction: str = ""
+
+
+class Break(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """Two neighbours of which the second's hash does not follow from the first's."""
+
+    first: Entry
+    second: Entry
+    from_id: str
+    """Where the list is read again from: the id of an entry a little before."""
+    seen_at: int
+    is_confirmed: bool = False
+
+
+class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All that is known of one list, and has to survive a restart."""
+
+    subject: str
+    """Which list it is: nothing of this is true of another one."""
+    newest_id: str = ""
+    """Of the last entry that was final."""
+    cursor: str = ""
+    """Where the sweep under way reads on; "" if there is none, or it is at the list's first entry."""
+    sweep_at: int | None = None
+    """When the last sweep began; None before the first."""
+    swept_at: int | None = None
+    """When all entries had been read last."""
+    is_shorter: bool = False
+    """The list ends before an entry that it had: it is being rebuilt, and nothing is judged."""
+    has_held: bool = False
+    """A link of it held. Until then the hash may be made in another way, and nothing is judged."""
+    breaks: tuple[Break, ...] = ()
+    """In the list's order; with those that are suspected."""
+    unsupported: str = ""
+    """Why the list, or a part of it, cannot be checked."""
+
+
+class Read(Struct, frozen=True, gc=False):
+    """Entries to be asked for: all from this id on, as many as one answer has."""
+
+    what: Literal["newest", "sweep", "again"]
+    from_id: str
+
+
+def confirmed_breaks(links: Links) -> tuple[Break, ...]:
+    return tuple(found for found in links.breaks if found.is_confirmed)
+
+
+def describe_breaks(links: Links) -> str:
+    """Between which entries the running hash breaks: the first few of them."""
+    confirmed = confirmed_breaks(links)
+    if not confirmed:
+        return ""
+    named = ", ".join(f"between {_name(found.first)} and {_name(found.second)}" for found in confirmed[:_MOST_NAMED])
+    others = len(confirmed[_MOST_NAMED:])
+    breaks = f"{len(confirmed)} break{'s' * (len(confirmed) > 1)} of the running hash"
+    return f"{breaks} {named}{f' and {others} more' if others else ''}"
+
+
+def _name(entry: Entry) -> str:
+    transaction = f", transaction {entry.transaction}" if entry.transaction else ""
+    return f"the entry {entry.id} (block {entry.block}{transaction}, hash {entry.hash})"
+
+
+def is_hurried(links: Links) -> bool:
+    """Whether entries were never read that the list has: then pages are asked for without a pause."""
+    return links.swept_at is None and bool(links.cursor)
+
+
+def choose_reads(links: Links, now: int) -> list[Read]:
+    """What to ask for this minute: the newest entries, a page of all of them, and each break again."""
+    reads = [Read("newest", links.newest_id)] if links.newest_id else []
+    if links.cursor or links.sweep_at is None or now - links.sweep_at >= _SWEEP_MS:
+        reads.append(Read("sweep", links.cursor))
+    again = dict.fromkeys(found.from_id for found in links.breaks)
+    return reads + [Read("again", from_id) for from_id in [*again][:_MOST_READ_AGAIN]]
+
+
+def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, final: int) -> Links:
+    """What is known after an answer, of which only entries up to the block ``final`` count."""
+    rank = _find_order(entries)
+    if rank is None:
+        return replace(links, unsupported="its entries are not in the order of their ids")
+    if read.what == "newest":
+        links = replace(links, is_shorter=not entries or rank(entries[-1].id) < rank(read.from_id))
+    if links.is_shorter:
+        return links
+    settled = [entry for entry in entries if entry.block <= final]
+    wrong, held = _check_links(settled)
+    fault = _find_fault(settled)
+    if held or links.has_held:
+        links = replace(links, has_held=True, breaks=_update_breaks(links.breaks, settled, wrong, rank, now))
+    elif wrong:
+        fault = "the hash of no entry follows from the entry before it"
+    begins_sweep = read == Read("sweep", "")
+    links = replace(links, unsupported=fault or ("" if begins_sweep else links.unsupported))
+    if settled and read.what == "newest":
+        return replace(links, newest_id=settled[-1].id)
+    return _advance_sweep(links, read, settled, now) if settled and read.what == "sweep" else links
+
+
+def _advance_sweep(links: Links, read: Read, settled: Sequence[Entry], now: int) -> Links:
+    last_id = settled[-1].id
+    if not read.from_id:
+        links = replace(links, sweep_at=now)
+    if last_id != read.from_id:
+        return replace(links, cursor=last_id)
+    return replace(links, cursor="", newest_id=links.newest_id or last_id, swept_at=now)
+
+
+def resume(links: Links, now: int) -> Links:
+    """After a start or a set clock: what was suspected waits again, and nothing has happened in the future."""
+    return replace(
+        links,
+        breaks=tuple(
+            replace(found, seen_at=min(now, found.seen_at) if found.is_confirmed else now) for found in links.breaks
+        ),
+        sweep_at=None if links.sweep_at is None else min(now, links.sweep_at),
+        swept_at=None if links.swept_at is None else min(now, links.swept_at),
+    )
+
+
+def make_hash(previous: str, value: str) -> str:
+    """The hash of the entry with this value, which stands behind the one with this hash."""
+    digest = keccak.new(digest_bits=8 * _HASH_BYTES, data=bytes.fromhex(previous[2:] + value[2:]))
+    return f"0x{digest.hexdigest()}"
+
+
+def _check_links(settled: Sequence[Entry]) -> tuple[list[int], int]:
+    """The places of entries that do not follow from the one before them, and how many do."""
+    wrong, held = [], 0
+    for place, (before, entry) in enumerate(pairwise(settled), 1):
+        if before.hash is None or entry.hash is None or entry.value is None:
+            continue
+        if make_hash(before.hash, entry.value) == entry.hash:
+            held += 1
+        else:
+            wrong.append(place)
+    return wrong, held
+
+
+def _find_fault(settled: Sequence[Entry]) -> str:
+    lacking = next((entry for entry in settled if entry.hash is None or entry.value is None), None)
+    return "" if lacking is None else f"the entry {lacking.id} has no hash or no value"
+
+
+Rank = Callable[[str], tuple[int, str]]
+
+
+def _update_breaks(
+    known: Sequence[Break], settled: Sequence[Entry], wrong: Sequence[int], rank: Rank, now: int
+) -> tuple[Break, ...]:
+    """A pair between the ends of a known break is that break; any other that does not fit is suspected from now on."""
+    kept, left = [], list(wrong)
+    for found in known:
+        begin = max(
+            (place for place, entry in enumerate(settled) if rank(entry.id) <= rank(found.first.id)), default=-1
+        )
+        end = next((place for place, entry in enumerate(settled) if rank(entry.id) >= rank(found.second.id)), -1)
+        if not 0 <= begin < end:  # the answer does not reach over it
+            kept.append(found)
+            continue
+        inside = [place for place in left if begin < place <= end]
+        left = [place for place in left if place not in inside]
+        if inside:
+            is_confirmed = found.is_confirmed or now - found.seen_at >= CONFIRM_MS
+            kept.append(replace(_make_break(settled, inside[0], found.seen_at), is_confirmed=is_confirmed))
+        elif _lacks_fields(settled[begin : end + 1]):
+            kept.append(found)
+    new = [_make_break(settled, place, now) for place in left]
+    return tuple(sorted((*kept, *new), key=lambda found: rank(found.second.id))[:_MOST_BREAKS])
+
+
+def _make_break(settled: Sequence[Entry], place: int, seen_at: int) -> Break:
+    from_id = settled[max(0, place - 1 - _PLACES_BEFORE)].id
+    return Break(first=settled[place - 1], second=settled[place], from_id=from_id, seen_at=seen_at)
+
+
+def _lacks_fields(entries: Sequence[Entry]) -> bool:
+    return any(entry.value is None or entry.hash is None for entry in entries[1:]) or entries[0].hash is None
+
+
+def _find_order(entries: Sequence[Entry]) -> Rank | None:
+    """How the ids of an answer are ordered: as numbers, if they are some, or as text; None if they are in neither."""
+    ids = [entry.id for entry in entries]
+    orders = (_as_number, _as_text) if all(map(str.isdecimal, ids)) else (_as_text,)
+    return next((rank for rank in orders if all(rank(one) < rank(other) for one, other in pairwise(ids))), None)
+
+
+def _as_number(text: str) -> tuple[int, str]:
+    return len(text.lstrip("0")), text.lstrip("0")
+
+
+def _as_text(text: str) -> tuple[int, str]:
+    return 0, text
