@@ -482,7 +482,7 @@ def test_a_list_that_is_not_the_chains_says_how_many_differ(site: Site, open_pag
     page = open_page()
     shown = "2 transactions missing, 1 transaction too many, at 100"
     expect(card(page, "indexer", 1).locator(".metrics")).to_have_text(shown)
-    expect(card(page, "indexer", 1)).to_contain_text("lacks entries that the chain has")
+    expect(card(page, "indexer", 1)).to_contain_text("its list has a gap")
     expect(card(page, "indexer", 1)).not_to_contain_text("behind")
 
 

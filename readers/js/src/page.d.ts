@@ -69,6 +69,8 @@ export interface Metrics {
   readonly peers?: number;
   readonly missing?: number;
   readonly extra?: number;
+  readonly breaks?: number;
+  readonly gap?: number;
 }
 
 /** One row as it was published. What it is worth now, `effectiveStatus` says. */

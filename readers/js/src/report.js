@@ -32,7 +32,7 @@ function textOrNull(value) {
 /** The metrics that are known; one that is missing is left out and never 0 (C5). */
 function readMetrics(raw) {
   const metrics = {};
-  for (const key of ["position", "head", "responding", "monitored", "peers", "missing", "extra"]) {
+  for (const key of ["position", "head", "responding", "monitored", "peers", "missing", "extra", "breaks", "gap"]) {
     const value = isObject(raw) ? whole(raw[key], 0) : null;
     if (value !== null) metrics[key] = value;
   }

@@ -19,8 +19,8 @@ export const REASON_TEXTS = {
   "not-configured": "The operator has set up nothing to watch here.",
   "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
   "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
-  "incomplete": "It has come as far as it should, but lacks entries that the chain has.",
-  "inconsistent": "It has come as far as it should, but has entries that the chain does not have.",
+  "incomplete": "It has come as far as it should, but its list has a gap.",
+  "inconsistent": "It has come as far as it should, but holds other transactions than what it is compared with.",
 };
 
 /** What to show people beside the data (C12); `services` are those it is about, null for all. */

@@ -54,7 +54,8 @@ _OF_INDEXERS: Final = {
     "unavailable": "new transactions may show up late",
     "behind": "new transactions may show up late",
     "far-behind": "new transactions may show up very late",
-    "incomplete": "past transactions may be missing or wrong",
+    "incomplete": "wallets may stop syncing, and new proofs may stay pending",
+    "inconsistent": "past transactions may be wrong",
 }
 EFFECTS: Final = {
     "messaging": {"unavailable": "sending through broadcasters may fail"},
@@ -62,6 +63,7 @@ EFFECTS: Final = {
         "unavailable": "new proofs of innocence may be delayed",
         "behind": "new proofs of innocence may be delayed",
         "far-behind": "new proofs of innocence may be delayed for long",
+        "inconsistent": "proofs of recent transactions may be refused",
     },
     "broadcasters": {
         "unavailable": "sending may fail",
@@ -70,7 +72,7 @@ EFFECTS: Final = {
     "indexer": _OF_INDEXERS,
     "hosted-indexer": _OF_INDEXERS,
 }
-_EFFECT_BY_REASON: Final = {"partial-coverage": "partial", "incomplete": "incomplete", "inconsistent": "incomplete"}
+_EFFECT_BY_REASON: Final = {"partial-coverage": "partial", "incomplete": "incomplete", "inconsistent": "inconsistent"}
 _EFFECT_BY_STATUS: Final = {"unavailable": "unavailable", "catching-up": "behind", "degraded": "far-behind"}
 
 

@@ -229,8 +229,12 @@ def _metrics(service: str, metrics: Metrics) -> str:
         return f"{metrics.peers} peers"
     if metrics.missing:
         return f"{metrics.missing:,} missing"
+    if metrics.breaks:
+        return f"{metrics.breaks:,} break{'s' * (metrics.breaks > 1)} in its list"
     if metrics.extra:
         return f"{metrics.extra:,} too many"
+    if metrics.gap:
+        return f"{metrics.gap:,} fewer than the indexer"
     if metrics.position is not None and metrics.head is not None:
         lag = metrics.head - metrics.position
         return f"{lag:,} behind" if lag > 0 else f"at {metrics.position:,}"

@@ -28,6 +28,8 @@ class Metrics:
     peers: int | None = None
     missing: int | None = None
     extra: int | None = None
+    breaks: int | None = None
+    gap: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

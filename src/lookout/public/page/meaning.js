@@ -6,7 +6,7 @@ import { chainName, checkName, compareChains, compareServices, hasText, list, se
 const NAMED_IN_HEADLINE = 3;
 const NAMED_IN_SENTENCE = 5;
 const TROUBLE_STATUSES = KNOWN_STATUSES.filter((status) => status !== "current");
-const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "incomplete"]]);
+const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "inconsistent"]]);
 const UNKNOWN = new Map([["incompatible-reference", "incomparable"], ["no-observation", "empty"]]);
 const ADVICE = new Map([["broadcasters", "transactions"], ["messaging", "transactions"], ["indexer", "transactions"], ["hosted-indexer", "transactions"], ["ppoi", "proofs"]]);
 

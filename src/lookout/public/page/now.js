@@ -280,7 +280,7 @@ function metricsText({ service, reason, metrics }, status) {
   if (position !== undefined) {
     if (status === "current" && reason === "synced") return text("card.synced.at", { position });
     const lag = head === undefined || status === "current" ? 0 : Math.max(0, head - position);
-    const different = ["missing", "extra"].filter((key) => metrics[key] > 0).map((key) => text(`card.${key}`, { count: metrics[key] }));
+    const different = ["missing", "extra", "breaks", "gap"].filter((key) => metrics[key] > 0).map((key) => text(`card.${key}`, { count: metrics[key] }));
     if (lag === 0 || different.length > 0) return list([...different, text("card.position", { position })]);
     return text(service === "ppoi" ? "card.entries" : "card.blocks", { count: lag, position });
   }
