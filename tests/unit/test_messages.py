@@ -230,7 +230,7 @@ def test_what_users_may_notice_is_what_the_page_says() -> None:
     [
         ("indexer", "unavailable", "unreachable", "new transactions may show up late"),
         ("indexer", "degraded", "behind", "new transactions may show up very late"),
-        ("hosted-indexer", "degraded", "inconsistent", "past transactions may be missing or wrong"),
+        ("hosted-indexer", "degraded", "inconsistent", "past transactions may be wrong"),
         ("messaging", "unknown", "no-observation", "perhaps nothing of what cannot be judged"),
         ("faucet", "unavailable", "unreachable", None),
     ],
