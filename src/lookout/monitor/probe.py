@@ -230,7 +230,8 @@ def _describe(found: Found, row: Row, cause: str | None, read: Reading | None) -
             elif read is None or read.height == head:
                 where = f"position {position}, head {head}"
             else:  # net of its confirmations (R11)
-                where = f"position {position}, head {read.height}, less {read.height - head} confirmations"
+                less = read.height - head
+                where = f"position {position}, head {read.height}, less {less} confirmation{'s' * (less > 1)}"
             return "; ".join(filter(None, (why, where)))
         case Members(responding, monitored) if row.status == "current":
             return f"{responding} of {monitored}"
