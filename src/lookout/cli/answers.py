@@ -34,7 +34,7 @@ from lookout.store.kinds import ADDRESS_FORM, find_kind
 _REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
 _CONFIRMATIONS: Final = 5  # at most, and where nothing was seen
 _SYSTEM_FOLDER: Final = Path("/etc/lookout")
-_SYSTEM_STORE: Final = "sqlite:/var/lib/lookout/lookout.db"  # where the unit of systemd may write
+_SYSTEM_STORE: Final = "sqlite:/var/lib/lookout/lookout.db"
 _ENTRY_POINTS: Final = {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"}
 # What is asked of a service of one's own that is named like this, or has this for its kind: the first that fits.
 PRESETS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
@@ -80,6 +80,12 @@ class Entry(NamedTuple):
     """The draft with what an option or an answer says; AnswerError if that cannot be used."""
     ask: Callable[[Draft], Iterable[Question]]
     """The questions that a draft leads to. They depend only on the answers to earlier ones."""
+
+
+def begin(path: Path, *, is_probing: bool) -> Draft:
+    """An empty draft; of a file that a unit of systemd reads, with a store where the unit may write."""
+    is_of_unit = path.absolute().parent == _SYSTEM_FOLDER
+    return Draft(path, is_probing, (DraftTable("store", {"url": _SYSTEM_STORE}),) if is_of_unit else ())
 
 
 def _take_chain(draft: Draft, text: str) -> Draft:
@@ -236,7 +242,7 @@ def _take_store(key: str, draft: Draft, url: str) -> Draft:
 
 
 def _ask_store(draft: Draft) -> Iterator[Question]:
-    default = _SYSTEM_STORE if draft.path.absolute().parent == _SYSTEM_FOLDER else StoreTable().url
+    default = next((table.keys["url"] for table in draft.find("store")), StoreTable().url)
     yield Question(f"Store: its address has to {ADDRESS_FORM}", default=default)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from lookout.cli.answers import ENTRIES, AnswerError, Entry, probe_drafts, select_rows
+from lookout.cli.answers import ENTRIES, AnswerError, Entry, begin, probe_drafts, select_rows
 from lookout.cli.arguments import fail, open_private
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.cli.probe import explain_row, list_next_steps, show_probed
@@ -43,7 +43,7 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     repeated. What follows a # in an indexer's URL is its JSON pointer or deployment. With neither, it writes a file to
     start from, with every table.
     """
-    is_file, draft = path != _STANDARD_OUTPUT, Draft(path, not no_probe)
+    is_file, draft = path != _STANDARD_OUTPUT, begin(path, is_probing=not no_probe)
     has_options = any(options.values())
     is_asking = is_file and not has_options and sys.stdin.isatty() and sys.stdout.isatty()
     if is_file:
