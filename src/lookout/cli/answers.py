@@ -199,12 +199,13 @@ def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Dra
 
 
 def _ask_services(draft: Draft) -> Iterator[Question]:
+    if draft.find(OWN):
+        yield Question("A service of your own: NAME=ADDRESS or NAME@CHAIN=ADDRESS (Enter: no more)", repeats=True)
+        return
     chain = next(iter(draft.chain_names().values()), "CHAIN").lower()
-    known = (
-        f"Of a {', '.join(PRESETS)} Lookout knows what to ask; any other has to answer a GET, or is NAME=KIND:ADDRESS"
-    )
-    form = f"NAME=ADDRESS, such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as bundler@{chain}=https://…"
-    text = f"{known}.\nA service of your own: {form} (Enter: {'no more' if draft.find(OWN) else 'none'})"
+    text = f"""Lookout knows what to ask a {", ".join(PRESETS)}; another one has to answer a GET, or is NAME=KIND:ADDRESS.
+A service of your own: NAME=ADDRESS, such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as \
+bundler@{chain}=https://… (Enter: none)"""
     yield Question(text, repeats=True)
 
 
