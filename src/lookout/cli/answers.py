@@ -203,9 +203,9 @@ def _ask_services(draft: Draft) -> Iterator[Question]:
         yield Question("A service of your own: NAME=ADDRESS or NAME@CHAIN=ADDRESS (Enter: no more)", repeats=True)
         return
     chain = next(iter(draft.chain_names().values()), "CHAIN").lower()
-    text = f"""Lookout knows what to ask a {", ".join(PRESETS)}; another one has to answer a GET, or is NAME=KIND:ADDRESS.
-A service of your own: NAME=ADDRESS, such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as \
-bundler@{chain}=https://… (Enter: none)"""
+    known = f"Lookout knows what to ask a {', '.join(PRESETS)}; any other has to answer a GET, or is NAME=KIND:ADDRESS."
+    such = f"such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as bundler@{chain}=https://…"
+    text = f"{known}\nA service of your own: NAME=ADDRESS, {such} (Enter: none)"
     yield Question(text, repeats=True)
 
 
