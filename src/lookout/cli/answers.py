@@ -33,7 +33,6 @@ from lookout.store.kinds import ADDRESS_FORM, find_kind
 
 _REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
 _CONFIRMATIONS: Final = 5  # at most, and where nothing was seen
-_SYSTEM_FOLDER: Final = Path("/etc/lookout")
 _SYSTEM_STORE: Final = "sqlite:/var/lib/lookout/lookout.db"
 _ENTRY_POINTS: Final = {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"}
 # What is asked of a service of one's own that is named like this, or has this for its kind: the first that fits.
@@ -84,8 +83,8 @@ class Entry(NamedTuple):
 
 def begin(path: Path, *, is_probing: bool) -> Draft:
     """An empty draft; of a file that a unit of systemd reads, with a store where the unit may write."""
-    is_of_unit = path.absolute().parent == _SYSTEM_FOLDER
-    return Draft(path, is_probing, (DraftTable("store", {"url": _SYSTEM_STORE}),) if is_of_unit else ())
+    draft = Draft(path, is_probing)
+    return _take_store("url", draft, _SYSTEM_STORE) if draft.is_of_unit else draft
 
 
 def _take_chain(draft: Draft, text: str) -> Draft:

@@ -199,7 +199,7 @@ def _say_what_is_next(draft: Draft, settings: Settings) -> None:
     click.echo(f"  lookout check-config{which} && lookout probe{which}")
     if draft.find("alerts"):
         click.echo(f"  lookout alerts test{which}")
-    click.echo(f"  lookout run{which}")
+    click.echo("  systemctl enable --now lookout" if draft.is_of_unit else f"  lookout run{which}")
     click.echo(f"\nThen the status page is at http://{settings.server.listen}/")
 
 
