@@ -140,8 +140,9 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             id="a service of a chain without endpoints",
         ),
         pytest.param(
-            ["--service=rpc=https://a.example"],
-            "--service: needs its chain, whose head it is compared with: rpc@CHAIN=URL",
+            ["--service=rpc=https://a.example", "--service=a=squid:https://b.example"],
+            "--service 1: needs its chain, whose head it is compared with: rpc@CHAIN=URL\n"
+            "lookout: --service 2: needs its chain, whose head it is compared with: a@CHAIN=URL",
             id="a node without its chain",
         ),
         pytest.param(

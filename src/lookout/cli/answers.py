@@ -22,9 +22,9 @@ from lookout.cli.draft import OWN, Draft, DraftTable, name_chain, number_name
 from lookout.config.alerts import AlertRule
 from lookout.config.tables import StoreTable
 from lookout.core.causes import OWN_CAUSES, code_of
+from lookout.core.model import Blocks
 from lookout.core.services import SERVICES
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
-from lookout.protocols.evm import EVM
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
 from lookout.protocols.registry import PROTOCOLS, kinds_for, load_plugins
@@ -187,11 +187,13 @@ def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Dra
     kind = kind or (name if name in PRESETS else "http")
     if chain_id is not None:
         _require_endpoints(draft, chain_id)
-    elif kind in PRESETS and PRESETS[kind][0]["kind"] == EVM.name:
-        raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
     of_chain = {} if chain_id is None else {"chain": chain_id}
     before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
     checks = [_take_own_key({**of_chain, **keys, "url": url}) for keys in PRESETS.get(kind, ({"kind": kind},))]
+    if chain_id is None and any(
+        PROTOCOLS[check["kind"]].answer is Blocks for check in checks if check["kind"] in PROTOCOLS
+    ):
+        raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
     tables = [before.with_keys(checks=[*before.keys.get("checks", ()), check]) for check in checks]
     tried = _try(draft, tables)
     return draft.put(next((table for table, row in tried if row.is_fine), tables[0]))

@@ -40,7 +40,7 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     """Write a configuration to PATH (default: lookout.toml; - is standard output), which only its owner can read.
 
     On a terminal it asks, and probes each source as you name it. With options it asks nothing; most of them can be
-    repeated. What follows a # in an indexer's URL is its JSON pointer or deployment. With neither, it writes a file to
+    repeated. What follows a # in a URL is its JSON pointer, deployment or method. With neither, it writes a file to
     start from, with every table.
     """
     is_file, draft = path != _STANDARD_OUTPUT, begin(path, is_probing=not no_probe)
