@@ -36,7 +36,9 @@ RESTART_MS: Final = 2_000
 HEALTHY: Final = {"current", "unmonitored"}
 WINDOWS: Final = {"24h": 1, "7d": 7, "14d": 14}
 # The rule of 0.1.0, whose episodes go on only under the same one.
-ALERTS: Final = '[alerts]\ngroup_s = 0\n[alerts.targets]\nhook = "{}"\n[[alerts.rules]]\nfor_s = 2\n'
+ALERTS: Final = (
+    '[alerts]\ngroup_s = 0\n[alerts.targets]\nhook = "{}"\n[[alerts.rules]]\nfrom = "unavailable"\nfor_s = 2\n'
+)
 
 
 @pytest.fixture(scope="module", params=[from_a_wheel()])

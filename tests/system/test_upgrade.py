@@ -34,6 +34,7 @@ group_s = 0
 [alerts.targets]
 hook = "{address}"
 [[alerts.rules]]
+from = "unavailable"
 for_s = 1
 """
 # In messages of 0.1.0 a chain had its id, and today it has its name.

@@ -158,13 +158,14 @@ def test_news_say_which_rule_they_are_of() -> None:
 
 def test_a_rule_without_a_name_is_the_same_however_long_it_waits() -> None:
     assert AlertRule(for_s=300).key() == AlertRule(for_s=600).key()
-    others = [AlertRule(from_="degraded"), AlertRule(unknown=True), AlertRule(chains=(1,)), AlertRule(name="x")]
+    others = [AlertRule(from_="unavailable"), AlertRule(unknown=True), AlertRule(chains=(1,)), AlertRule(name="x")]
     others += [AlertRule(reasons=("unreachable",))]
     assert len({each.key() for each in (AlertRule(), *others)}) == 6
 
 
 def test_a_rule_without_a_name_has_the_key_that_earlier_versions_stored() -> None:
-    assert [AlertRule().key(), AlertRule(unknown=False).key()] == ["//unavailable/False"] * 2
+    rule = AlertRule(from_="unavailable")
+    assert [rule.key(), replace(rule, unknown=False).key()] == ["//unavailable/False"] * 2
 
 
 def test_a_rule_can_name_every_reason_of_what_is_not_well() -> None:

@@ -90,7 +90,7 @@ class _Commands(click.Group):
     help="Set the environment variables of a file first, as systemd does for a unit; may be repeated.",
 )
 def main(env_files: tuple[Path, ...]) -> None:
-    """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
+    """Watches the services a wallet depends on and reports, honestly, what it sees."""
     import_module("lookout.base.environment").hide_memory()
     if env_files:
         import_module("lookout.cli.arguments").set_variables(env_files)

@@ -47,7 +47,7 @@ class AlertRule(Table, frozen=True):
     name: str = ""
     services: tuple[Text, ...] = ()
     chains: ChainIds = ()
-    from_: TroubleStatus = field(default="unavailable", name="from")
+    from_: TroubleStatus = field(default="degraded", name="from")
     unknown: bool = _IF_UNJUDGED
     reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
     for_s: DurationOrZero = 300

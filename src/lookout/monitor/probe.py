@@ -128,9 +128,10 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
             await chains[check.chain_id]
         now = run.clock.now()
         row = run.ledger.judge(Observation(check, now, what))
-        cause = explain(what, row, run.ledger.head_for(check, now))
+        read = run.ledger.head_for(check, now)
+        cause = explain(what, row, read)
         later = _describe_later(run.ledger.state().checks[check], run.limits)
-        probed.append(ProbedRow(row, _describe(what, row, cause), cause, later, took_ms))
+        probed.append(ProbedRow(row, _describe(what, row, cause, read), cause, later, took_ms))
     return probed
 
 
@@ -218,13 +219,19 @@ def _describe_lack(causes: Sequence[str | None]) -> str:
             return "no head: the answers do not agree"
 
 
-def _describe(found: Found, row: Row, cause: str | None) -> str:
-    """What was found, and why that is not current."""
+def _describe(found: Found, row: Row, cause: str | None, read: Reading | None) -> str:
+    """What was found, and why that is not current. ``read`` is the head that a position is compared with."""
     why = "" if cause is None else describe_cause(cause)
     match found:
         case Blocks(position) | Indexes(position):
             head = row.metrics.head
-            where = f"position {position}" if head is UNSET else f"position {position}, head {head}"
+            if head is UNSET:
+                where = f"position {position}"
+            elif read is None or read.height == head:
+                where = f"position {position}, head {head}"
+            else:  # net of its confirmations (R11)
+                less = read.height - head
+                where = f"position {position}, head {read.height}, less {less} confirmation{'s' * (less > 1)}"
             return "; ".join(filter(None, (why, where)))
         case Members(responding, monitored) if row.status == "current":
             return f"{responding} of {monitored}"
