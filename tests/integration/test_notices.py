@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -121,7 +122,9 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
             await until_async(runs, "it runs again")
             await is_public(("1", TEXT, ["indexer"], [137]))
             assert (await succeed(tmp_path, "silence", "list"))[:2] == ["silence 2", "  moving"]
-            assert await succeed(tmp_path, "note", "end", "1") == ["ended note 1", *said_of_note]
+            ended = await succeed(tmp_path, "note", "end", "1")
+            assert ended[:2] == ["ended note 1", said_of_note[0]]
+            assert re.fullmatch(r"  indexer on c137, ended now, at \d\d:\d\d:\d\d UTC", ended[2])
             await is_public()
             assert (await succeed(tmp_path, "note", "add", "Slow"))[0] == "added note 3"
             await is_public(("3", "Slow", [], []))

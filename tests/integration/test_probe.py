@@ -97,9 +97,9 @@ def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) 
         unlisted, headless = row_of(probed, "ppoi", 1), row_of(probed, "indexer", 1)
         assert "503" in failed.found
         assert failed.later == "what gives no usable answer becomes unavailable after 3 failures in a row"
-        assert re.fullmatch(r"behind the head by 4\d{4}; position \d+, head \d+", far.found)
+        assert re.fullmatch(r"behind: 4\d{4} blocks below the head \(\d+ of \d+\)", far.found)
         assert far.later == "what is 1800 s or more behind becomes degraded after 2 such answers in a row"
-        assert re.fullmatch(r"behind the head by 1\d{3}; position \d+, head \d+", near.found)
+        assert re.fullmatch(r"behind: 1\d{3} blocks below the head \(\d+ of \d+\)", near.found)
         assert near.later == ""
         assert re.fullmatch(r"position \d+, head \d+", trailing.found)
         assert trailing.later == "ppoi that trails for 45 s becomes catching-up"

@@ -88,9 +88,17 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
             id="a list that has too much",
         ),
         pytest.param(
-            Blocks(7), a_row("catching-up", "behind", position=7, head=407), "behind: 400", id="a position that trails"
+            Blocks(7),
+            a_row("catching-up", "behind", position=7, head=407),
+            "behind: 400 blocks below the head (7 of 407)",
+            id="a position that trails",
         ),
-        pytest.param(Indexes(7, 9), a_row("degraded", "behind", position=7, head=9), "behind: 2", id="an index"),
+        pytest.param(
+            Indexes(7, 9),
+            a_row("degraded", "behind", position=7, head=9),
+            "behind: 2 indexes below its own head (7 of 9)",
+            id="an index",
+        ),
         pytest.param(Responding(), a_row("current", "responding"), None, id="what is current needs no cause"),
     ],
 )
@@ -98,6 +106,11 @@ def test_whatever_is_not_current_has_a_cause(found: Found, row: Row, cause: str 
     head = Reading(NOON, 458, NOON) if cause == "far_above: head 458" else None
     assert explain(found, row, head) == cause
     assert cause is None or code_of(cause) in ALL_CAUSES
+
+
+def test_a_chain_whose_endpoints_all_fail_has_another_cause_than_one_whose_endpoints_differ() -> None:
+    row = a_row("unknown", "incompatible-reference", position=7)
+    assert explain(Blocks(7), row, None, endpoints_answer=False) == "no_endpoint"
 
 
 def test_the_page_has_every_cause_and_no_other() -> None:
@@ -174,7 +187,7 @@ def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     board.note_own_failure(tenth, NOON, 10, "own_fault: no file descriptor left")
     board.note_reading(OWN_NODE, NOON, 10, "http_status: 503", None)
     board.note_reading(SECOND_NODE, NOON, 10, Reading(NOON, 90, NOON), None)
-    board.note_reading(third, NOON, 10, Reading(NOON, 12, NOON), None)
+    board.note_reading(third, NOON, 10, Reading(NOON, 12, NOON), Reading(NOON, 5012, NOON))
     board.note_own_failure(fourth, NOON, 10, None)
     board.note_reading(OWN_NODE._replace(chain_id=5), NOON, 10, "dns", None)
     board.note_source("indexer 1", NOON, 12, [UNREACHABLE], {INDEXER: "refused"})
@@ -182,7 +195,7 @@ def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     assert board.describe_endpoints(1) == (
         EndpointFact(OWN_NODE.name, "no usable answer: HTTP 503", "http_status: 503"),
         EndpointFact(SECOND_NODE.name, "no other confirms its answer (block 90)"),
-        EndpointFact(third.name, "far from the others (block 12)"),
+        EndpointFact(third.name, "far from the others (block 12, 5000 below the head)"),
         EndpointFact(fourth.name, "the monitor could not ask it because of a bug; its log has more"),
         EndpointFact(
             tenth.name, "a fault of this machine's own: no file descriptor left", "own_fault: no file descriptor left"

@@ -119,9 +119,12 @@ def test_the_log_says_when_an_endpoint_is_far_from_the_others_and_when_it_is_bac
     syncing = Read(1, 10, 11, 12, 1000, name="syncing")
     with capture_logs() as logs:
         entries_after(120, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
-    assert [(line["event"], line.get("standing")) for line in logs if line.get("endpoint") == "syncing"] == [
-        ("an endpoint is far from the others", "behind"),
-        ("the endpoint agrees again", None),
+    said = [
+        (line["event"], line.get("standing"), line.get("where")) for line in logs if line.get("endpoint") == "syncing"
+    ]
+    assert said == [
+        ("an endpoint is far from the others", "behind", "block 10, 990 below the head"),
+        ("the endpoint agrees again", None, None),
     ]
     assert not [line for line in logs if line.get("endpoint") in ("first", "second")]
 

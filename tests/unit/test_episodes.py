@@ -266,7 +266,9 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     ("causes", "kept"),
     [
         pytest.param(["http_status: 503"], ("http_status: 503",), id="one cause"),
-        pytest.param(["behind: 5", "behind: 90", "behind: 10"], ("behind: 90",), id="of a lag the largest"),
+        pytest.param(
+            ["behind: 5 blocks", "behind: 90 blocks", "behind: 10 b"], ("behind: 90 blocks",), id="the largest"
+        ),
         pytest.param(["behind", "dns", "behind: 7", "behind"], ("behind: 7",), id="also if it is not always known"),
         pytest.param(["dns", "behind: 9", "behind: 4"], ("dns", "behind: 9"), id="of a lag at last the largest"),
         pytest.param(

@@ -112,7 +112,7 @@ CASES = {
         ],
         {
             INDEXER: AlertFacts("timeout: body", NOON - HOUR),
-            Check("ppoi", 1): AlertFacts("behind: 900"),
+            Check("ppoi", 1): AlertFacts("behind: 900 indexes below its own head (100 of 1000)"),
             HOSTED_INDEXER: AlertFacts(None, NOON, has_expired=True),
         },
     ),
@@ -231,7 +231,7 @@ def test_what_users_may_notice_is_what_the_page_says() -> None:
         ("indexer", "unavailable", "unreachable", "new transactions may show up late"),
         ("indexer", "degraded", "behind", "new transactions may show up very late"),
         ("hosted-indexer", "degraded", "inconsistent", "past transactions may be wrong"),
-        ("messaging", "unknown", "no-observation", "perhaps nothing of what cannot be judged"),
+        ("messaging", "unknown", "no-observation", None),
         ("faucet", "unavailable", "unreachable", None),
     ],
 )

@@ -19,7 +19,7 @@ from lookout.alerts.event import (
 )
 from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
-from lookout.core.causes import choose_next_step, choose_step_without_head, describe_cause
+from lookout.core.causes import WITHOUT_HEAD, choose_next_step, choose_step_without_head, describe_cause
 from lookout.core.episodes import News
 from lookout.core.model import Check, Reason, Status
 from lookout.core.notices import MOST
@@ -301,7 +301,7 @@ def _describe_why(news: News, known: AlertFacts) -> str:
 
 
 def _choose_next_step(news: News, known: AlertFacts) -> str:
-    if known.cause == "no_head":
+    if known.cause in WITHOUT_HEAD:
         step = choose_step_without_head(endpoint.cause for endpoint in known.endpoints if endpoint.cause is not None)
     else:
         step = None if known.cause is None else choose_next_step(known.cause)
@@ -312,9 +312,15 @@ def _write_help(bad: Sequence[News], deployment: Deployment) -> Iterator[str]:
     """What users may notice, and the operator's commands."""
     if not bad:
         return
-    effects = (describe_effect(news.check.service, news.status, news.reason) for news in bad)
-    if noticed := list(dict.fromkeys(effect for effect in effects if effect is not None)):
+    effects: dict[str, list[str]] = {}
+    for news in bad:
+        if effect := describe_effect(news.check.service, news.status, news.reason):
+            effects.setdefault(effect, []).append(news.check.service)
+    if effects:
+        noticed = (f"{effect} ({', '.join(dict.fromkeys(of))})" for effect, of in effects.items())
         yield f"What users may notice: {'; '.join(noticed)}."
+    elif all(news.status == "unknown" for news in bad):
+        yield "Users may notice nothing: these services may work."
     probe = "To see more: `lookout probe` asks everything now"
     if not deployment.has_admin_port:
         yield f"{probe}."
@@ -341,9 +347,5 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
 
 
 def describe_effect(service: str, status: Status, reason: Reason) -> str | None:
-    """None of a service of the operator's own: what it is for is not known."""
-    if service not in EFFECTS:
-        return None
-    if status == "unknown":
-        return "perhaps nothing of what cannot be judged"
-    return EFFECTS[service].get(_EFFECT_BY_REASON.get(reason) or _EFFECT_BY_STATUS.get(status, ""))
+    """None of a service of the operator's own, and of what cannot be judged: it is not known."""
+    return EFFECTS.get(service, {}).get(_EFFECT_BY_REASON.get(reason) or _EFFECT_BY_STATUS.get(status, ""))

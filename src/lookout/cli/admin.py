@@ -199,7 +199,8 @@ def _change(done: str, config: Path, path: str, asked: NoticeDraft | Ending) -> 
     if reply.http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
         fail(*reply.decode(Refusal).problems)
     entry = reply.decode_if_ok(NoticeEntry, "did not do it")
-    click.echo(f"{done} {_describe(entry, port.settings)}")
+    ended = f"ended now, at {entry.until[11:19]} UTC" if path == END_PATH and entry.until else ""
+    click.echo(f"{done} {_describe(entry, port.settings, ended)}")
 
 
 def _list(kind: NoticeKind, config: Path, is_listed: Callable[[NoticeEntry], bool]) -> None:
@@ -209,12 +210,12 @@ def _list(kind: NoticeKind, config: Path, is_listed: Callable[[NoticeEntry], boo
     click.echo("\n".join(listed) or f"there is no {kind}")
 
 
-def _describe(entry: NoticeEntry, settings: Settings) -> str:
+def _describe(entry: NoticeEntry, settings: Settings, ended: str = "") -> str:
     names = {chain.id: chain.name for chain in settings.chains}
     scope = scope_text(entry.services, [names.get(chain_id, f"chain {chain_id}") for chain_id in entry.chains])
     until_at = None if entry.until is None else parse_second(entry.until)
     silences = "; alerts are silenced" if entry.silences and entry.kind == "note" else ""
-    when = f"{scope}, {time_text(parse_second(entry.from_), until_at)}{silences}"
+    when = f"{scope}, {ended or f'{time_text(parse_second(entry.from_), until_at)}{silences}'}"
     return "\n  ".join(filter(None, (f"{entry.kind} {entry.id}", entry.text, when)))
 
 

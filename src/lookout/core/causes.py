@@ -54,7 +54,8 @@ CAUSES: Final = {
         "the plug-in of this kind did something wrong", "look at the monitor's log, and at the plug-in"
     ),
     "pointer_missing": CauseEntry(
-        "no usable answer: nothing at the configured pointer", "compare `pointer` with what it answers"
+        "no usable answer: nothing at … in its answer",
+        "if it worked before, look at the service; otherwise compare `pointer` with its answer",
     ),
     "proxy": CauseEntry(
         "not reached: the proxy did not let the request through", "check the proxy, and its address and password"
@@ -83,7 +84,7 @@ CAUSES: Final = {
 # What a probe found that is no failure of the request.
 OWN_CAUSES: Final = {
     "behind": CauseEntry(
-        "behind the head by …",
+        "behind: …",
         "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
     ),
     "far_above": CauseEntry(
@@ -109,6 +110,10 @@ OWN_CAUSES: Final = {
         "the chain's RPC endpoints agree on no head, so there is nothing to compare with",
         "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
     ),
+    "no_endpoint": CauseEntry(
+        "no RPC endpoint of this chain answers, so there is nothing to compare with",
+        "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
+    ),
     "no_peers": CauseEntry("the node is connected to nobody", "check the waku node's network and its bootstrap nodes"),
     "none_responding": CauseEntry(
         "… monitored broadcasters announce fees",
@@ -129,6 +134,7 @@ OWN_CAUSES: Final = {
     ),
 }
 ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
+WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
 
 _CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
@@ -170,9 +176,12 @@ def describe_cause(cause: str) -> str:
     return f"{words} ({detail})" if detail else words
 
 
-def explain(found: Found, row: Row, head: Reading | None, gaps: str = "") -> str | None:
+def explain(
+    found: Found, row: Row, head: Reading | None, gaps: str = "", *, endpoints_answer: bool = True
+) -> str | None:
     """Why what was found gave a row that is not current; None for one that is. ``head`` is the one that a position was
-    compared with, ``gaps`` says what is wrong with an indexer's list, or with a node beside it."""
+    compared with, ``gaps`` says what is wrong with an indexer's list, or with a node beside it; ``endpoints_answer``
+    whether any of the chain's endpoints does."""
     if row.status == "current":
         return None
     match found:
@@ -189,13 +198,17 @@ def explain(found: Found, row: Row, head: Reading | None, gaps: str = "") -> str
         case Members(responding, monitored):
             return f"{'some_silent' if responding else 'none_responding'}: {responding} of {monitored}"
         case Blocks() if row.reason == "incompatible-reference":
-            return "no_head" if head is None else f"far_above: head {head.height}"
+            if head is not None:
+                return f"far_above: head {head.height}"
+            return "no_head" if endpoints_answer else "no_endpoint"
         case Blocks() if row.reason in ("incomplete", "inconsistent"):
             return _explain_gaps(row.reason, row, gaps)
         case Indexes() if row.reason == "inconsistent":
             return _explain_gaps("node_gap", row, gaps)
+        case Indexes():
+            return _explain_lag(row, "indexes below its own head")
         case _:
-            return _explain_lag(row)
+            return _explain_lag(row, "blocks below the head")
 
 
 def code_of(cause: str) -> str:
@@ -214,6 +227,8 @@ def _explain_gaps(code: str, row: Row, gaps: str) -> str:
     return f"{code}: {gaps or ', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
 
 
-def _explain_lag(row: Row) -> str:
+def _explain_lag(row: Row, what: str) -> str:
     head, position = row.metrics.head, row.metrics.position
-    return f"behind: {head - position}" if isinstance(head, int) and isinstance(position, int) else "behind"
+    if not (isinstance(head, int) and isinstance(position, int)):
+        return "behind"
+    return f"behind: {head - position} {what} ({position} of {head})"

@@ -150,7 +150,7 @@ def _note_cause(episode: Episode, causes: Mapping[tuple[Check, Reason], str]) ->
 
 
 def _lag(cause: str) -> int:
-    blocks = split_cause(cause)[1] or ""
+    blocks = (split_cause(cause)[1] or "").partition(" ")[0]
     return int(blocks) if blocks.isdecimal() else 0
 
 

@@ -17,6 +17,7 @@ from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.logger import get_logger
+from lookout.core.causes import WITHOUT_HEAD
 from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
@@ -116,7 +117,7 @@ class Alerts:
         good = self._good.get(row.check)
         is_last = good is not None and good.last_success_at == row.last_success_at
         metrics = good.metrics if good and is_last else NO_METRICS
-        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
+        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause in WITHOUT_HEAD else ()
         return AlertFacts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
 
     def pieces(self) -> dict[str, bytes]:

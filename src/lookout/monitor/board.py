@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
-from lookout.core.agreement import STANDING_WORDS, Standing
+from lookout.core.agreement import STANDING_WORDS, Standing, describe_place
 from lookout.core.causes import describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
@@ -292,7 +292,8 @@ def _describe(endpoint: Entry) -> EndpointFact:
     if endpoint.outcome == "bug":
         return EndpointFact(endpoint.name, "the monitor could not ask it because of a bug; its log has more")
     standing = "not_confirmed" if endpoint.standing is UNSET else endpoint.standing
-    return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} (block {endpoint.height})")
+    height, lag = endpoint.height or 0, endpoint.lag_blocks or None
+    return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} ({describe_place(height, lag)})")
 
 
 def _describe_coverage(note: CoverageNote) -> Entry:

@@ -95,6 +95,7 @@ class Journal:
         self.alerts = alerts
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
+        self.silent_chains: set[int] = set()  # of which no RPC endpoint answers
         self.lists = Lists() if lists is None else lists
         self._beside = beside
         self._recorder = recorder
@@ -129,7 +130,9 @@ class Journal:
         self.hear_position(check, found)
         self._hear_pair(check, found, seen.at)
         gaps, head = self.lists.describe_gaps(check), self.ledger.head_for(check, seen.at)
-        cause, cause_before = explain(found, row, head, gaps), self.causes.pop(check, None)
+        answers = check.chain_id not in self.silent_chains
+        cause = explain(found, row, head, gaps, endpoints_answer=answers)
+        cause_before = self.causes.pop(check, None)
         if cause is not None:
             self.causes[check] = cause
         is_new_cause = cause is not None and code_of(cause) != code_of(cause_before or "")

@@ -124,11 +124,13 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
     took_ms = run.clock.elapsed_ms() - began_ms
     probed = []
     for check, what in found.items():
+        answers = True
         if isinstance(what, Blocks) and check.chain_id in chains:
-            await chains[check.chain_id]
+            chain = await chains[check.chain_id]
+            answers = any(endpoint.cause is None for endpoint in chain.endpoints)
         now = run.clock.now()
         row = run.ledger.judge(Observation(check, now, what))
-        cause = explain(what, row, run.ledger.head_for(check, now))
+        cause = explain(what, row, run.ledger.head_for(check, now), endpoints_answer=answers)
         later = _describe_later(run.ledger.state().checks[check], run.limits)
         probed.append(ProbedRow(row, _describe(what, row, cause), cause, later, took_ms))
     return probed
@@ -224,6 +226,8 @@ def _describe(found: Found, row: Row, cause: str | None) -> str:
     match found:
         case Blocks(position) | Indexes(position):
             head = row.metrics.head
+            if row.reason == "behind":  # which says both
+                return why
             where = f"position {position}" if head is UNSET else f"position {position}, head {head}"
             return "; ".join(filter(None, (why, where)))
         case Members(responding, monitored) if row.status == "current":
