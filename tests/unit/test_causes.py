@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.event import AlertFacts, Deployment, EndpointFact
@@ -59,6 +60,12 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
         ),
         pytest.param(Members(0, 0), a_row("unknown", "no-observation"), "nothing", id="nobody to monitor"),
         pytest.param(Nothing(), a_row("unknown", "no-observation"), "nothing", id="nothing for this chain"),
+        pytest.param(
+            Nothing(),
+            replace(a_row("unknown", "no-observation"), last_success_at=NOON),
+            "nothing_left",
+            id="nothing any more for this chain",
+        ),
         pytest.param(
             Nothing("still_reading"),
             a_row("unknown", "no-observation"),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from lookout.config.alerts import BAD_REASONS, AlertRule
 from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, note_causes, restart
 from lookout.core.model import Reason, Row, Status
-from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
+from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
 STEP = 30 * SECOND  # the heartbeat
 RULE = EpisodeRule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
@@ -212,11 +212,15 @@ def test_a_rule_counts_what_its_unknown_and_its_reasons_say(
     assert begun_by(rule, status, reason, 10) == reported
 
 
-def test_a_service_that_answers_and_has_nothing_for_a_chain_is_reported_only_if_a_rule_names_that() -> None:
-    row = Row(INDEXER, "unknown", "no-observation", observed_at=NOON)
+def test_a_service_that_has_nothing_for_a_chain_is_reported_if_it_had_something_or_a_rule_names_that() -> None:
+    never = Row(INDEXER, "unknown", "no-observation", observed_at=NOON)
     named = replace(LEFT_OUT, reasons=("no-observation",))
-    bad = [[rule.is_bad(row) for rule in each.build((INDEXER,), ("ops",))] for each in (LEFT_OUT, named)]
-    assert bad == [[False, False], [False, True]]
+    for rule, row, bad in (
+        (LEFT_OUT, never, [False, False]),
+        (LEFT_OUT, replace(never, last_success_at=NOON - DAY), [False, True]),
+        (named, never, [False, True]),
+    ):
+        assert [each.is_bad(row) for each in rule.build((INDEXER,), ("ops",))] == bad
 
 
 def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:

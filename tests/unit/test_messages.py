@@ -116,6 +116,10 @@ CASES = {
             HOSTED_INDEXER: AlertFacts(None, NOON, has_expired=True),
         },
     ),
+    "nothing-left": Case(
+        [some_news("began", POLYGON, "unknown", "no-observation", was="unknown")],
+        {POLYGON: replace(LAST_GOOD, cause="nothing_left")},
+    ),
     "nothing-answers": Case(
         [some_news("began", check) for check in (INDEXER, POLYGON, MESSAGING)],
         {check: AlertFacts("dns") for check in (INDEXER, POLYGON, MESSAGING)},

@@ -123,7 +123,7 @@ def write_message(
     for heading, section in sections.items():
         lines += [*_write_section(heading, section, max(0, room), deployment, facts), ""]
         room -= len(section)
-    lines += _write_help(trouble, deployment)
+    lines += _write_help(trouble, deployment, facts)
     is_over = not any(map(_is_bad, ordered))
     items = [make_item(item, facts.get(item, _NOTHING_KNOWN), deployment) for item in ordered]
     title, body = _sum_up(sections, deployment), "\n".join(lines).rstrip()
@@ -308,18 +308,20 @@ def _choose_next_step(news: News, known: AlertFacts) -> str:
     return step or (_LOOK_AT_MONITOR if news.reason == "no-observation" else _PROBE_NOW)
 
 
-def _write_help(bad: Sequence[News], deployment: Deployment) -> Iterator[str]:
+def _write_help(bad: Sequence[News], deployment: Deployment, facts: Facts) -> Iterator[str]:
     """What users may notice, and the operator's commands."""
     if not bad:
         return
     effects: dict[str, list[str]] = {}
     for news in bad:
-        if effect := describe_effect(news.check.service, news.status, news.reason):
+        cause = facts.get(news, _NOTHING_KNOWN).cause
+        status = "unavailable" if cause == "nothing_left" else news.status
+        if effect := describe_effect(news.check.service, status, news.reason):
             effects.setdefault(effect, []).append(news.check.service)
     if effects:
         noticed = (f"{effect} ({', '.join(dict.fromkeys(of))})" for effect, of in effects.items())
         yield f"What users may notice: {'; '.join(noticed)}."
-    elif all(news.status == "unknown" for news in bad):
+    elif all(news.status == "unknown" and facts.get(news, _NOTHING_KNOWN).cause != "nothing_left" for news in bad):
         yield "Users may notice nothing: these services may work."
     probe = "To see more: `lookout probe` asks everything now"
     if not deployment.has_admin_port:

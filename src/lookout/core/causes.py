@@ -122,6 +122,10 @@ OWN_CAUSES: Final = {
     "nothing": CauseEntry(
         "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
     ),
+    "nothing_left": CauseEntry(
+        "it answered, and has nothing for this chain any more",
+        "look at its configuration and its log; if that is as it should be, leave this chain out of its table",
+    ),
     "own_fault": CauseEntry(
         "a fault of this machine's own: …",
         "repair this machine (docs/operations.md); nothing is known of the other side",
@@ -187,14 +191,14 @@ def explain(
     match found:
         case Failed(error):
             return error
+        case Nothing("nothing") | Members(0, 0):
+            return "nothing" if row.last_success_at is None else "nothing_left"
         case Nothing(cause):
             return cause
         case MissingList():
             return "missing_list"
         case Peers():
             return "no_peers"
-        case Members(0, 0):
-            return "nothing"
         case Members(responding, monitored):
             return f"{'some_silent' if responding else 'none_responding'}: {responding} of {monitored}"
         case Blocks() if row.reason == "incompatible-reference":

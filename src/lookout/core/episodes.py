@@ -37,11 +37,11 @@ class EpisodeRule(Struct, frozen=True):
     remind_ms: int  # 0: never
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
-    counts_nothing: bool = True  # whether it is bad that a service answers, and has nothing for a chain
+    counts_nothing: bool = True  # whether it is bad that a service answers, and never had anything for a chain
 
     def is_bad(self, row: Row) -> bool:
         is_counted = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
-        return is_counted and (self.counts_nothing or not row.is_of_nothing)
+        return is_counted and (self.counts_nothing or not row.is_of_nothing or row.last_success_at is not None)
 
 
 class EpisodeRules(Struct, frozen=True):
