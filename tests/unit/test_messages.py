@@ -24,7 +24,7 @@ from lookout.base.durations import format_duration
 from lookout.base.instants import parse_second
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable
-from lookout.core.episodes import News, NewsKind
+from lookout.core.episodes import News, NewsKind, endpoint_check
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
@@ -114,6 +114,16 @@ CASES = {
             INDEXER: AlertFacts("timeout: body", NOON - HOUR),
             Check("ppoi", 1): AlertFacts("behind: 900 indexes below its own head (100 of 1000)"),
             HOSTED_INDEXER: AlertFacts(None, NOON, has_expired=True),
+        },
+    ),
+    "endpoints": Case(
+        [
+            some_news("began", endpoint_check("rpc 2 of Polygon", 137), lasted_ms=HOUR),
+            some_news("began", endpoint_check("own node of Polygon", 137), "degraded", "incompatible-reference"),
+        ],
+        {
+            endpoint_check("rpc 2 of Polygon", 137): AlertFacts("refused"),
+            endpoint_check("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
         },
     ),
     "nothing-left": Case(

@@ -18,6 +18,7 @@ STANDING_WORDS: Final[dict[Standing, str]] = {
     "wrong_chain": "a node of another chain",
 }
 
+APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
 SILENT: Final[frozenset[Standing]] = frozenset(("old", "failed", "wrong_chain"))  # of one that does not answer
 
 FUTURE_TOLERANCE_MS: Final = 60_000

@@ -83,6 +83,10 @@ CAUSES: Final = {
 }
 # What a probe found that is no failure of the request.
 OWN_CAUSES: Final = {
+    "apart": CauseEntry(
+        "far from the head that the chain's other endpoints agree on",
+        "replace it in the chain's `rpc`, or ask those who run it",
+    ),
     "behind": CauseEntry(
         "behind: …",
         "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",

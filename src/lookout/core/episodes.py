@@ -23,6 +23,7 @@ _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
 Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
+_ENDPOINT: Final = "endpoint "  # no service has a space in its name
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -42,6 +43,16 @@ class EpisodeRule(Struct, frozen=True):
     def is_bad(self, row: Row) -> bool:
         is_counted = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
         return is_counted and (self.counts_nothing or not row.is_of_nothing or row.last_success_at is not None)
+
+
+def endpoint_check(name: str, chain_id: int) -> Check:
+    """By what the episodes of an RPC endpoint are found."""
+    return Check(_ENDPOINT + name, chain_id)
+
+
+def endpoint_of(check: Check) -> str | None:
+    """The name of the RPC endpoint that this is; None of a service."""
+    return check.service.removeprefix(_ENDPOINT) if check.service.startswith(_ENDPOINT) else None
 
 
 class EpisodeRules(Struct, frozen=True):

@@ -2,19 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.core.agreement import SILENT, Agreement, Standing, describe_place
+from lookout.core.agreement import APART, SILENT, Agreement, Standing, describe_place
 from lookout.core.heads import Heads, Reading
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint
-
-_APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
 
 log = get_logger("monitor")
 
@@ -144,7 +142,7 @@ class FollowedChain:
         silent = self._journal.silent_chains
         (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)
         for number, (name, standing) in enumerate(standings.items()):
-            if standing in _APART and name not in self._apart:
+            if standing in APART and name not in self._apart:
                 self._apart.add(name)
                 about = {"endpoint": name, "chain": self._chain_id, "standing": standing}
                 log.warning("an endpoint is far from the others", **about, where=self._describe_place(number))
