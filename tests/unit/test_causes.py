@@ -36,7 +36,8 @@ from lookout.core.services import SERVICES
 from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.client.session import describe_target
-from tests.builders import INDEXER, NOON, SECOND
+from tests.builders import DAY, INDEXER, MINUTE, NOON, SECOND, a_plan
+from tests.unit.running_monitor import Asked, Read, lived
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 OWN_NODE: Final = EntryKey("endpoint", "own node of Ethereum", 1)
@@ -113,6 +114,30 @@ def test_whatever_is_not_current_has_a_cause(found: Found, row: Row, cause: str 
     head = Reading(NOON, 458, NOON) if cause == "far_above: head 458" else None
     assert explain(found, row, head) == cause
     assert cause is None or code_of(cause) in ALL_CAUSES
+
+
+@pytest.mark.parametrize(
+    ("still_since_at", "since"),
+    [(NOON - 89 * MINUTE, "10:31 UTC"), (NOON - DAY, "2026-11-04 12:00 UTC")],
+)
+def test_a_position_that_stands_still_has_a_cause_of_its_own(still_since_at: int, since: str) -> None:
+    cause = explain(Blocks(7), a_row("degraded", "behind", position=7, head=407), None, still_since_at=still_since_at)
+    assert describe_cause(cause or "") == f"behind, and not moving since {since}; 400 blocks below the head (7 of 407)"
+
+
+def causes_of_an_indexer(*said: Blocks) -> list[str]:
+    """The causes of an indexer's row after so many answers."""
+    board = Board()
+    lived(33 * len(said) - 13, a_plan(INDEXER), [Asked(INDEXER, *said)], [Read(1, 1000)], board=board)
+    return [str(row.cause) for entry in board.list_entries() if entry.rows for row in entry.rows]
+
+
+@pytest.mark.clause("M16")
+def test_a_position_stands_still_once_three_answers_in_a_row_have_the_same_one() -> None:
+    behind = "95 blocks below the head (900 of 995)"
+    assert causes_of_an_indexer(Blocks(900), Blocks(900)) == [f"behind: {behind}"]
+    assert causes_of_an_indexer(*[Blocks(900)] * 3) == [f"not_moving: 12:00 UTC; {behind}"]
+    assert causes_of_an_indexer(*[Blocks(100)] * 3, Blocks(900)) == [f"behind: {behind}"]
 
 
 def test_a_chain_whose_endpoints_all_fail_has_another_cause_than_one_whose_endpoints_differ() -> None:
@@ -249,7 +274,7 @@ def test_what_to_do_depends_on_the_detail_where_that_says_more(cause: str, step:
 def test_probe_says_what_to_do_once_for_each_code_and_with_details_where_they_matter() -> None:
     causes = ["http_status: 404", "http_status: 503", None, "behind: 5", "behind: 9", "of_later"]
     assert list(list_next_steps(causes)) == [
-        "behind: run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
+        "behind: wait while its position moves; if it stands still, restart it, or ask those who run it",
         "http_status: 404: check its address, key and headers in the configuration",
         "http_status: 503: look at the service's own log, or ask those who run it",
     ]

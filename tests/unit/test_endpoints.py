@@ -147,7 +147,7 @@ def test_the_log_says_that_an_endpoint_agrees_again_also_if_it_failed_meanwhile(
 def test_an_endpoint_that_is_lost_or_differs_for_an_hour_is_reported_once_and_so_is_its_end() -> None:
     hour, sent = 3600 // 16, list[str]()  # readings in an hour
     first, second = Read(1, 1000, name="first"), Read(1, 1000, name="second")
-    down = Read(1, *[1000] * 99, *[REFUSED] * 3 * hour, 1000, name="down")
+    down = Read(1, *[1000] * 99, *[REFUSED] * (hour + 60), 1000, name="down")
     syncing = Read(1, 10, *[REFUSED] * 9, *[10] * hour, 1000, name="syncing")
     brief = Read(1, 1000, *[REFUSED] * (hour - 20), 1000, name="brief")
     lived(

@@ -271,10 +271,20 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     [
         pytest.param(["http_status: 503"], ("http_status: 503",), id="one cause"),
         pytest.param(
-            ["behind: 5 blocks", "behind: 90 blocks", "behind: 10 b"], ("behind: 90 blocks",), id="the largest"
+            ["behind: 5 blocks (", "not_moving: 10:31; 90 blocks (", "behind: 10 blocks ("],
+            ("not_moving: 10:31; 90 blocks (",),
+            id="of a lag the largest",
         ),
-        pytest.param(["behind", "dns", "behind: 7", "behind"], ("behind: 7",), id="also if it is not always known"),
-        pytest.param(["dns", "behind: 9", "behind: 4"], ("dns", "behind: 9"), id="of a lag at last the largest"),
+        pytest.param(
+            ["behind", "dns", "behind: 7 blocks (", "behind"],
+            ("behind: 7 blocks (",),
+            id="also if it is not always known",
+        ),
+        pytest.param(
+            ["dns", "behind: 9 indexes (", "behind: 4 indexes ("],
+            ("dns", "behind: 9 indexes ("),
+            id="of a lag at last the largest",
+        ),
         pytest.param(
             ["http_status: 503", "refused", "http_status: 404"],
             ("http_status: 503", "http_status: 404"),

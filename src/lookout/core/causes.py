@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from lookout.base.instants import format_time
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
 
@@ -89,7 +90,7 @@ OWN_CAUSES: Final = {
     ),
     "behind": CauseEntry(
         "behind: …",
-        "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
+        "wait while its position moves; if it stands still, restart it, or ask those who run it",
     ),
     "far_above": CauseEntry(
         "far above the head: another chain, or a wrong pointer",
@@ -119,6 +120,7 @@ OWN_CAUSES: Final = {
         "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
     ),
     "no_peers": CauseEntry("the node is connected to nobody", "check the waku node's network and its bootstrap nodes"),
+    "not_moving": CauseEntry("behind, and not moving since …", "restart it, or ask those who run it"),
     "none_responding": CauseEntry(
         "… monitored broadcasters announce fees",
         "check that the waku node hears anybody; broadcasters are other people's",
@@ -185,11 +187,17 @@ def describe_cause(cause: str) -> str:
 
 
 def explain(
-    found: Found, row: Row, head: Reading | None, gaps: str = "", *, endpoints_answer: bool = True
+    found: Found,
+    row: Row,
+    head: Reading | None,
+    gaps: str = "",
+    *,
+    endpoints_answer: bool = True,
+    still_since_at: int | None = None,
 ) -> str | None:
     """Why what was found gave a row that is not current; None for one that is. ``head`` is the one that a position was
     compared with, ``gaps`` says what is wrong with an indexer's list, or with a node beside it; ``endpoints_answer``
-    whether any of the chain's endpoints does."""
+    whether any of the chain's endpoints does; ``still_since_at`` since when a position has not moved."""
     if row.status == "current":
         return None
     match found:
@@ -214,9 +222,9 @@ def explain(
         case Indexes() if row.reason == "inconsistent":
             return _explain_gaps("node_gap", row, gaps)
         case Indexes():
-            return _explain_lag(row, "indexes below its own head")
+            return _explain_lag(row, "indexes below its own head", still_since_at)
         case _:
-            return _explain_lag(row, "blocks below the head")
+            return _explain_lag(row, "blocks below the head", still_since_at)
 
 
 def code_of(cause: str) -> str:
@@ -235,8 +243,11 @@ def _explain_gaps(code: str, row: Row, gaps: str) -> str:
     return f"{code}: {gaps or ', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
 
 
-def _explain_lag(row: Row, what: str) -> str:
+def _explain_lag(row: Row, what: str, still_since_at: int | None) -> str:
     head, position = row.metrics.head, row.metrics.position
     if not (isinstance(head, int) and isinstance(position, int)):
         return "behind"
-    return f"behind: {head - position} {what} ({position} of {head})"
+    lag = f"{head - position} {what} ({position} of {head})"
+    if still_since_at is None:
+        return f"behind: {lag}"
+    return f"not_moving: {format_time(still_since_at, row.observed_at or still_since_at)}; {lag}"
