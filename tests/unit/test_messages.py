@@ -247,12 +247,14 @@ def test_what_users_may_notice_is_what_the_page_says() -> None:
         ("hosted-indexer", "degraded", "inconsistent", "past transactions may be wrong"),
         ("messaging", "unknown", "no-observation", None),
         ("faucet", "unavailable", "unreachable", None),
+        ("relayer", "unavailable", "unreachable", "sending may fail"),
+        ("relayer", "unknown", "no-observation", None),
     ],
 )
 def test_what_users_may_notice_is_of_the_status_and_the_reason(
     service: str, status: Status, reason: Reason, words: str | None
 ) -> None:
-    assert describe_effect(service, status, reason) == words
+    assert describe_effect(service, status, reason, {"relayer": "sending may fail."}) == words
 
 
 @pytest.mark.parametrize(

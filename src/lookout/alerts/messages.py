@@ -1,6 +1,6 @@
 """Messages to people: one template for each kind, and the same as data."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Final, NamedTuple
 
@@ -72,6 +72,7 @@ EFFECTS: Final = {
     "indexer": _OF_INDEXERS,
     "hosted-indexer": _OF_INDEXERS,
 }
+_NONE_OF_OWN: Final[Mapping[str, str]] = {}
 _EFFECT_BY_REASON: Final = {"partial-coverage": "partial", "incomplete": "incomplete", "inconsistent": "inconsistent"}
 _EFFECT_BY_STATUS: Final = {"unavailable": "unavailable", "catching-up": "behind", "degraded": "far-behind"}
 
@@ -321,7 +322,7 @@ def _write_help(bad: Sequence[News], deployment: Deployment, facts: Facts) -> It
     for news in bad:
         cause = facts.get(news, _NOTHING_KNOWN).cause
         status = "unavailable" if cause == "nothing_left" else news.status
-        if effect := describe_effect(news.check.service, status, news.reason):
+        if effect := describe_effect(news.check.service, status, news.reason, deployment.effects):
             effects.setdefault(effect, []).append(news.check.service)
     if effects:
         noticed = (f"{effect} ({', '.join(dict.fromkeys(of))})" for effect, of in effects.items())
@@ -353,6 +354,8 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
             yield f"lookout silence add {which}{' '.join(options)} --for 2h"
 
 
-def describe_effect(service: str, status: Status, reason: Reason) -> str | None:
-    """None of a service of the operator's own, and of what cannot be judged: it is not known."""
+def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = _NONE_OF_OWN) -> str | None:
+    """None if it is not known: of what cannot be judged, and of an operator's own service, unless ``own`` says it."""
+    if service in own and status in TROUBLE_STATUSES:
+        return own[service].rstrip(".")
     return EFFECTS.get(service, {}).get(_EFFECT_BY_REASON.get(reason) or _EFFECT_BY_STATUS.get(status, ""))

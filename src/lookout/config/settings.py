@@ -194,6 +194,7 @@ class Settings(Table, frozen=True):
                 alerts.link,
                 can_be_asked(self.admin.monitor),
                 config,
+                {own.name: own.effect for own in self.services if own.effect},
             ),
         )
 
