@@ -81,6 +81,9 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
         with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
             await until_async(runs, "it runs")
             assert await succeed(tmp_path, "note", "list") == ["there is no note"]
+            assert await succeed(tmp_path, "recheck", "messaging") == ["messaging: current (asked less than 10 s ago)"]
+            no_chain = f"there is no chain 'x'; there are {', '.join(f'c{each} ({each})' for each in CHAINS)}"
+            assert await fail(tmp_path, "recheck", "indexer", "x") == (2, [f"lookout: {no_chain}"])
             scope = ("--service", "indexer", "--chain", "C137")
             said_of_note = [f"  {TEXT}", "  indexer on c137, from 2026-11-16 14:00 to 2027-01-01 00:00 UTC"]
             times = ("--from", "2026-11-16T14:00Z", "--until", "2027-01-01T00:00:00Z")
