@@ -61,7 +61,7 @@ WAYS: Final = {
     "page": ("http", 'pointer = "/status"', "PLAIN/page", "not_json: HTML or XML"),
     "empty": ("http", 'pointer = "/status"', "PLAIN/empty", "not_json: empty"),
     "paused": ("http", 'pointer = "/status"\nexpect = "ok"', "PLAIN/paused", "not_expected"),
-    "elsewhere-in-it": ("http", 'pointer = "/state"', "PLAIN/paused", "pointer_missing"),
+    "elsewhere-in-it": ("http", 'pointer = "/state"', "PLAIN/paused", "pointer_missing: /state"),
     "no-rpc": ("jsonrpc", 'method = "eth_chainId"', "PLAIN/paused", "not_understood: no JSON-RPC answer"),
     "errors": ("squid", "chain = 1", "PLAIN/errors", "graphql_errors"),
     "zipped": ("http", "", "PLAIN/zipped", "bad_encoding"),

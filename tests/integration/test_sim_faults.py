@@ -147,7 +147,7 @@ async def test_an_indexer_rebuilt_from_scratch_has_nothing_and_then_climbs(
         ("envio/1", "missing-network", Nothing()),
         ("provider/1", "wrong-chain", Failed("wrong_chain: 61 instead of 1")),
         ("provider/1", "genesis", Blocks(0)),
-        ("bundler/1", "no-entry-point", Failed("pointer_missing")),
+        ("bundler/1", "no-entry-point", Failed("pointer_missing: /0")),
         ("relayer", "paused", Failed("not_expected")),
         ("index-node/1", "missing-network", Failed("not_understood: the index node does not have the deployment")),
         ("subgraph/1", "null-status", Failed("graphql_errors")),

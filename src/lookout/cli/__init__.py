@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "monitor": _Command("commands", "Probe every source and store what was seen, until stopped."),
     "serve": _Command("commands", "Serve the page and the API from the store, until stopped."),
     "reload": _Command("admin", "Make the running monitor read its configuration again."),
+    "recheck": _Command("admin", "Make the running monitor ask a source now."),
     "probe": _Command("probe", "Ask every source once and show the rows this leads to."),
     "coverage": _Command("probe", "Compare indexers' lists of transactions with their chains."),
     "check-config": _Command("commands", 'List everything wrong with a configuration, or print "ok".'),
