@@ -1,8 +1,5 @@
 """Clients that know nothing of Lookout ask again and again, as they would ask any server that keeps to HTTP."""
 
-import json
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -39,31 +36,6 @@ def store_something_new(served: Served) -> None:
         return all(served.server.ask("HEAD", path).header("etag") not in old for path in BOTH)
 
     until(are_new, "the new documents are served")
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not there (Debian: apt-get install curl)")
-@pytest.mark.clause("A4", "A5")
-def test_curl_compares_the_etag_that_it_saved(served: Served) -> None:
-    bodies = [served.folder / name for name in ("live", "history")]
-
-    def curl(path: str, body: Path) -> str:
-        body.unlink(missing_ok=True)
-        tag = str(body.with_suffix(".etag"))
-        command = ["curl", "--silent", "--show-error", "--max-time", "10", "--write-out", "%{http_code}"]
-        command += ["--etag-save", tag, "--etag-compare", tag, "--output", str(body)]
-        return subprocess.run([*command, served.server.base + path], capture_output=True, text=True, check=True).stdout
-
-    def curl_both() -> list[str]:
-        return list(map(curl, BOTH, bodies))
-
-    assert curl_both() == ["200", "200"]
-    first = [json.loads(body.read_bytes())["generatedAt"] for body in bodies]
-    assert curl_both() == ["304", "304"]
-    assert not any(body.exists() and body.read_bytes() for body in bodies)
-    store_something_new(served)
-    assert curl_both() == ["200", "200"]
-    assert all(json.loads(body.read_bytes())["generatedAt"] > at for body, at in zip(bodies, first, strict=True))
-    assert curl_both() == ["304", "304"]
 
 
 @pytest.mark.clause("A4", "A5", "A9", "A10")

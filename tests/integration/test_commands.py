@@ -6,23 +6,19 @@ import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
 import msgspec
 import pytest
 from click.testing import CliRunner
 
 from lookout.app.server_process import BESIDE_MONITOR, command_line
-from lookout.base.instants import parse_instant
 from lookout.base.url import host_and_port
 from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable, ServerTable
-from lookout.state.codec import decode_state
-from lookout.store.sqlite import open_writer
 from tests.commands import LOOKOUT, a_command, living, lookout
 from tests.integration.fast import World, a_world
 from tests.integration.served import HISTORY, LIVE, a_free_port
@@ -107,22 +103,6 @@ async def test_run_serves_every_row_also_with_a_configuration_from_a_pipe_in_a_f
         process.send_signal(signal.SIGTERM)
         assert await wait_for_end(process, within_s=60) == 0, service.said
         assert "a stranger" not in service.said
-
-
-@pytest.mark.long
-async def test_run_and_all_its_workers_end_when_the_monitor_is_interrupted_and_the_store_is_intact(
-    tmp_path: Path,
-) -> None:
-    async with a_running_service(tmp_path, workers=2) as (world, service, process):
-        others = [pid for pid in living(process.pid) if pid != process.pid]
-        assert len(others) >= 3
-        assert [pid for pid in others if not ignores_interrupts(pid)] == []
-        os.killpg(process.pid, signal.SIGINT)
-        assert await wait_for_end(process, within_s=60) == 0, service.said
-        assert len(world.document("live")["checks"]) == len(world.document("history")["rows"]) == ROWS
-        with closing(open_writer(tmp_path / "lookout.db")) as writer:  # nobody holds it any more
-            assert decode_state(writer.load()) is not None
-        assert "Traceback" not in service.said
 
 
 def ignores_interrupts(pid: int) -> bool:
@@ -234,47 +214,6 @@ def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path
     ):
         assert line.startswith("lookout: ")
         assert key in line
-
-
-@pytest.mark.long
-async def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    base = f"http://127.0.0.1:{a_free_port()}"
-    async with aiohttp.ClientSession() as http:
-        with a_command(tmp_path, "demo", "--listen", base.partition("//")[2], TMPDIR=str(temporary)) as process:
-            said = tmp_path / "said.log"
-
-            async def answers() -> bool:
-                assert process.poll() is None, said.read_text()
-                return f"{base}{LIVE}" in said.read_text() and await answer(http, base + LIVE) is not None
-
-            await until_async(answers, "it answers, and says where", within_s=150)  # alone, a few seconds
-            # Something in the simulated world may be failing just then, which the log says.
-            lines = [line for line in said.read_bytes().decode().splitlines(True) if not line.startswith("{")]
-            assert "".join(lines).startswith(
-                f"simulating the last 14 days\nstarting the service\n\n  status page   {base}/\n"
-            )
-            live, history = await answer(http, base + LIVE), await answer(http, base + HISTORY)
-            assert len(live["checks"]) == len(history["rows"]) == ROWS
-            assert {len(row["buckets"]) for row in history["rows"]} == {4033}
-            begin, end = (parse_instant(history[key].replace("Z", ".000Z")) for key in ("from", "to"))
-            assert end - begin == 14 * 86_400_000
-            assert sum(bool(set(row["buckets"]) & set("kdu")) for row in history["rows"]) >= 5
-            for admin in re.findall(r"http://[0-9.:]+/metrics", said.read_text()):
-                async with http.get(admin) as metrics:
-                    assert metrics.status == 200
-
-            async def goes_on() -> bool:
-                now = await answer(http, base + LIVE) or live  # on a busy machine we ask too often at last
-                return bool(now["generatedAt"] > live["generatedAt"])
-
-            await until_async(goes_on, "generatedAt advances", within_s=100)
-            assert [path.name.startswith("lookout-demo-") for path in temporary.iterdir()] == [True]
-            os.killpg(process.pid, signal.SIGINT)
-            assert await wait_for_end(process, within_s=60) == 0, said.read_text()
-            assert list(temporary.iterdir()) == []
-            assert "Traceback" not in said.read_text()
 
 
 def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> None:

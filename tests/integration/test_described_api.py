@@ -9,7 +9,6 @@ from typing import Final
 
 import pytest
 
-from tests.integration.edged import an_edge, needs_varnish
 from tests.integration.served import Server, a_ledger, a_server, publish
 
 SCHEMATHESIS: Final = Path(sys.executable).parent / "schemathesis"
@@ -28,14 +27,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.clause("V2", "V3")
 def test_schemathesis_finds_nothing_wrong_with_the_server(server: Server, tmp_path: Path) -> None:
     try_every_operation(server, server.base, tmp_path)
-
-
-@pytest.mark.long
-@needs_varnish
-@pytest.mark.clause("V2", "V3")
-def test_schemathesis_finds_nothing_wrong_through_the_edge(server: Server, tmp_path: Path) -> None:
-    with an_edge(tmp_path, server.port) as edge:
-        try_every_operation(server, f"http://127.0.0.1:{edge.port}", tmp_path)
 
 
 def try_every_operation(server: Server, base: str, folder: Path) -> None:

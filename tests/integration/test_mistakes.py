@@ -1,16 +1,13 @@
 """Mistakes that people make at a prompt: each is answered with a sentence, and ends the command."""
 
-import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
-from urllib.request import urlopen
 
 import pytest
 
-from tests.commands import LOOKOUT, lookout, lookout_here
+from tests.commands import lookout, lookout_here
 from tests.integration.served import a_free_port
 
 TIME_S: Final = 60
@@ -109,29 +106,6 @@ def test_completion_needs_no_configuration(words: str, tmp_path: Path) -> None:
     completed = lookout(tmp_path, environment=environment)
     assert (completed.returncode, completed.stderr) == (0, "")
     assert completed.stdout
-
-
-def test_sim_claims_nothing_before_it_listens(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        ran = lookout(tmp_path, "sim", "--listen", address)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == f"lookout: --listen: {address}: Address already in use\n"
-
-
-def test_sim_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [LOOKOUT, "sim", "--listen", "127.0.0.1:0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            where = re.match(r"simulated upstreams on (http://127\.0\.0\.1:[1-9][0-9]*)/ ", process.stdout.readline())
-            assert where is not None
-            with urlopen(f"{where[1]}/control", timeout=TIME_S) as answer:  # noqa: S310 - its scheme is above
-                assert answer.status == 200
-        finally:
-            process.terminate()
-        assert process.wait(TIME_S) == 0
 
 
 @pytest.mark.parametrize(

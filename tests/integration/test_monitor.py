@@ -7,6 +7,8 @@ import pytest
 
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
+from lookout.demo.sim.server import wall_clock
+from tests.builders import MINUTE
 from tests.integration.fast import CHAINS, RowKey, a_config, a_world, watched
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # a reset connection closes itself a little late
@@ -190,3 +192,30 @@ async def test_broadcasters_that_fall_silent_stay_monitored_also_over_a_restart(
         async with watched(world, config):
             await world.until(lambda: world.status_of("broadcasters", 1) == "current/responding", "all responding")
             assert world.row("broadcasters", 1)["metrics"]["monitored"] == monitored
+
+
+class SlowClock:
+    """The world's time: two minutes late, so that a part of them can pass at once without being the future."""
+
+    def __init__(self) -> None:
+        self.late_ms = 2 * MINUTE
+
+    def now(self) -> int:
+        return wall_clock() - self.late_ms
+
+
+@pytest.mark.clause("S12")
+async def test_an_indexer_rebuilt_from_scratch_has_nothing_then_is_far_behind(tmp_path: Path) -> None:
+    clock = SlowClock()
+    async with a_world(tmp_path, clock.now) as world, watched(world, a_config(world.base, indexer_kind="ponder")):
+        await world.until(lambda: world.status_of("indexer", 1) == SYNCED, "in step")
+        before = world.row("indexer", 1)["lastSuccessAt"]
+        await world.order("ponder/1", "rebuild")
+        await world.until(lambda: world.status_of("indexer", 1) == "unknown/no-observation", "nothing yet")
+        row = world.row("indexer", 1)
+        assert (row["metrics"], row["expiresAt"]) == ({}, None)
+        assert row["lastSuccessAt"] >= before
+        clock.late_ms -= MINUTE
+        await world.until(lambda: world.status_of("indexer", 1) == "degraded/behind", "a day behind")
+        await world.order("*", None)
+        await world.until(lambda: world.status_of("indexer", 1) == SYNCED, "in step again")

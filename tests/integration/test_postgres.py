@@ -20,7 +20,7 @@ from tests.commands import TIME_S, a_command, said
 from tests.integration.fast import a_world
 from tests.integration.receivers import a_hook
 from tests.integration.served import LIVE, a_free_port
-from tests.integration.whole_service import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
+from tests.integration.whole_service import PLANTED, Deployment, a_place, answer, deployed
 from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel, from_debian
 from tests.wait import until_async
@@ -110,43 +110,6 @@ def check_that_never_two_wrote(of: Deployment) -> None:
     instants = [generated_at for _, name, _, generated_at in audit if name == "live"]
     assert instants == sorted(instants)
     assert {etag for _, name, etag, _ in audit if name == "live.gzip"} & of.readers.bodies.keys()
-
-
-@pytest.mark.long
-@pytest.mark.clause("A11")
-@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
-async def test_nothing_is_forgotten_while_the_database_is_away_and_a_dropped_store_begins_again(
-    server: Postgres, tmp_path: Path
-) -> None:
-    async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-        of.start("b")
-        await of.until_standing_by("b", tmp_path)
-        server.stop()
-        await asyncio.sleep(2 * BUCKET_S + 1)
-        newest = of.readers.newest
-        server.start()
-        await of.until_published(newest, "after the database was away")
-        await until_async(
-            lambda: max((n for _, _, n in of.readers.buckets), default=0) >= 2, "a history of the time in between"
-        )
-        assert of.readers.wrong == []
-        # The other one left the store to the monitor that had watched: the buckets of the time in between are filled.
-        reached = max(n for _, _, n in of.readers.buckets)
-        row = [of.readers.buckets["messaging", None, n] for n in range(reached + 1)]
-        assert "-" not in row[1:], row
-        assert of.writing() == "a"
-        log = said(tmp_path / "a")
-        assert log.count("not stored; trying again with every publication") == 1
-        assert "stored again" in log
-        assert "standing by" not in log
-
-        newest = of.readers.newest
-        server.ask(of.database, "DROP SCHEMA lookout CASCADE")
-        await of.until_published(newest, "after the store was dropped")
-        assert not [wrong for wrong in of.readers.wrong if "answer" in wrong]
-    log = said(tmp_path / "a")
-    assert log.count("its tables are gone") == 1
-    assert "Traceback" not in log
 
 
 @pytest.mark.clause("M7", "H16")

@@ -25,12 +25,6 @@ def disk() -> Iterator[Path]:
         yield disk
 
 
-@pytest.fixture
-def disk_of_the_log() -> Iterator[Path]:
-    with or_skipped(a_small_disk(48)) as disk:
-        yield disk
-
-
 async def outage(of: Deployment, disk: Path, folder: Path, server: Postgres) -> None:
     """Fill the disk until nothing is stored any more, for some buckets; free it, and everything is."""
     said = folder / "a" / "said.log"
@@ -97,23 +91,3 @@ def test_a_database_whose_disk_is_full_is_written_when_it_is_not(
         run(scenario(server))
         place = f"PostgreSQL lookout0 on {server.folder}: "
     assert re.fullmatch(f"{re.escape(place)}could not .*: No space left on device", told_once(tmp_path))
-
-
-@pytest.mark.long
-@pytest.mark.clause("M7", "A11", "H16")
-@pytest.mark.parametrize("programs", [from_a_wheel()])
-def test_a_database_that_crashed_for_want_of_room_for_its_log_is_written_when_it_is_back(
-    programs: Programs, disk: Path, disk_of_the_log: Path, tmp_path: Path
-) -> None:
-    async def scenario(server: Postgres) -> None:
-        async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-            epoch = of.epoch()
-            await outage(of, disk_of_the_log, tmp_path, server)
-            assert of.epoch() == epoch  # the same writer goes on
-            await nothing_was_lost(of)
-            assert "PANIC" in (server.folder / "log").read_text()
-
-    wal = disk_of_the_log / "wal"
-    with or_skipped(a_postgres(programs, disk, "--wal-segsize=1", "--waldir", wal)) as server:
-        run(scenario(server))
-    assert told_once(tmp_path)

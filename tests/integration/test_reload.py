@@ -1,8 +1,9 @@
-"""The configuration read again by a real service: without a gap under load, and from files that are bad."""
+"""The configuration read again by a real service: under load, from files that are bad, on standby, at the start."""
 
 import asyncio
 import http.client
 import json
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -15,9 +16,11 @@ from typing import Any
 import pytest
 
 from lookout.base.instants import parse_instant
+from tests.commands import a_command
+from tests.integration.fast import World, a_world
 from tests.integration.reloads import Running, reload, running, without
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.whole_service import answer
+from tests.integration.whole_service import a_service, answer
 from tests.wait import until_async
 
 RELOADS = 8
@@ -126,21 +129,17 @@ async def test_reloads_under_load_delay_no_probe_and_lose_no_bucket(tmp_path: Pa
                 assert row["chainId"] == 56 or row["buckets"].strip("c.") == "", row
 
 
-async def test_a_bad_file_changes_nothing_and_everything_wrong_with_it_is_said(tmp_path: Path) -> None:
+async def test_a_bad_file_or_another_monitor_changes_nothing_and_everything_wrong_is_said(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
-        path = tmp_path / "lookout.toml"
+        path, admin, port = tmp_path / "lookout.toml", service.service.monitor_admin, a_free_port()
         bad = {
             "[policy]\nrecheck = 30\njitter_s = -1\n": (2, ("policy.recheck: unknown key", "policy.jitter_s")),
-            service.whole[: len(service.whole) // 2 - 3]: (2, ("lookout.toml",)),
             service.whole.replace("[history]\n", "[history]\nbucket_s = 100\n"): (
                 1,
                 ("history.bucket_s: the stored history has buckets of 300 s",),
             ),
             # Emptied, but for where to ask the monitor.
-            f'[admin]\nmonitor = "{service.service.monitor_admin}"\n': (
-                1,
-                ("names nothing to watch; restart the monitor if that is meant",),
-            ),
+            f'[admin]\nmonitor = "{admin}"\n': (1, ("names nothing to watch; restart the monitor if that is meant",)),
             "": (2, ("cannot be read: No such file or directory",)),
         }
         for text, (exit_code, complaints) in bad.items():
@@ -155,21 +154,14 @@ async def test_a_bad_file_changes_nothing_and_everything_wrong_with_it_is_said(t
                 assert complaint in done.stderr
                 assert complaint in problems
         # The command asks no monitor to read what it cannot read itself.
-        assert (await service.count("refused"), await service.count("applied")) == (7, 0)
+        assert (await service.count("refused"), await service.count("applied")) == (6, 0)
         live = await answer(service.world.http, service.service.base + LIVE)
         assert {row["status"] for row in live["checks"]} == {"current", "unmonitored"}
+
         service.write(service.whole)
-        done = await service.command()
-        assert (done.exit_code, done.output) == (0, f"reloaded {path}: nothing changed\n")
-
-
-async def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answers(tmp_path: Path) -> None:
-    async with running(tmp_path) as service:
-        admin, port = service.service.monitor_admin, a_free_port()
         other = tmp_path / "other.toml"
         cases = {
             '"127.0.0.1:0"': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
-            '""': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
             f'"127.0.0.1:{port}"': (1, f"no monitor answers at 127.0.0.1:{port}, which admin.monitor names"),
             f'"{service.service.server_admin}"': (1, "did not reload: there are /metrics, /healthz and /readyz"),
             f'"127.0.0.1:{service.service.port}"': (1, "is not a monitor"),
@@ -182,6 +174,54 @@ async def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answe
             assert (done.exit_code, said in done.stderr) == (exit_code, True), (address, done.output)
             assert "Traceback" not in done.output
         assert await service.count("applied") == 0
-        other.write_text(service.whole.replace('monitor = "', 'monitor = "${LOOKOUT_TEST_UNSET}'))
-        done = await asyncio.to_thread(reload, other)
-        assert (done.exit_code, "LOOKOUT_TEST_UNSET is not set" in done.stderr) == (2, True)
+        done = await service.command()
+        assert (done.exit_code, done.output) == (0, f"reloaded {path}: nothing changed\n")
+
+
+def chains_of(world: World) -> set[int | None]:
+    return {row["chainId"] for row in world.document()["checks"]}
+
+
+async def test_a_standby_that_reloads_takes_over_with_the_new_file(tmp_path: Path) -> None:
+    async with running(tmp_path, "monitor") as service:
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as standby:
+            await until_async(lambda: bool(service.events("waiting for the other monitor to end")), "one stands by")
+            service.write(without(service.whole, 56))
+            standby.send_signal(signal.SIGHUP)
+            await until_async(lambda: bool(service.events("reloaded")), "it has read the file")
+            service.write(service.whole)  # without a signal to read it
+            assert 56 in chains_of(service.world)
+            service.process.kill()
+            service.process.wait()
+            await service.world.until(lambda: 56 not in chains_of(service.world), "it took over")
+
+
+def hang_ups_are(pid: int, *kinds: str) -> bool:
+    """Whether SIGHUP is blocked, caught or ignored by a process."""
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return any(int(status[kind], 16) & 1 for kind in kinds)
+
+
+async def test_hang_ups_while_it_starts_end_nothing_and_the_last_file_counts(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        service = a_service(tmp_path, world.base)
+        path = tmp_path / "lookout.toml"
+        whole = path.read_text().replace("chains = [1, 42161, 137, 56, 11155111]", "chains = [1]")
+        path.unlink()
+        os.mkfifo(path)
+        with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
+            await until_async(lambda: hang_ups_are(process.pid, "SigBlk", "SigCgt"), "SIGHUP can come")
+            process.send_signal(signal.SIGHUP)
+            await asyncio.to_thread(path.write_text, whole)  # which it waits for
+            path.unlink()
+            for number in range(200):
+                path.write_text(without(whole, 137) if number % 2 else whole)
+                process.send_signal(signal.SIGHUP)
+                if world.document() is not None:
+                    break
+                await asyncio.sleep(0.02)
+            path.write_text(without(whole, 56))
+            process.send_signal(signal.SIGHUP)
+            await world.until(lambda: chains_of(world) == {None, 1, 42161, 137, 11155111}, "the last file counts")
+            assert process.poll() is None
+            assert "Traceback" not in service.said

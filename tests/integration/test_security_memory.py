@@ -18,8 +18,6 @@ from tests.commands import LOOKOUT, a_command, living, meanwhile, said
 from tests.integration.fast import POLICY
 from tests.integration.planted import a_listener
 from tests.integration.served import LIVE, a_free_port
-from tests.leases import or_skipped
-from tests.postgres import Postgres, a_postgres, from_a_wheel
 from tests.wait import until, until_async
 
 WORKERS: Final = 2
@@ -38,12 +36,6 @@ VARIABLES: Final = {f"CANARY_{place.upper()}": secret for place, secret in SECRE
 CHAIN: Final = f"canary-chain{MARK}"
 READER: Final = f"canary-reader{MARK}"
 SERVED: Final = {"chain": CHAIN, "reader": READER}
-
-
-@pytest.fixture(scope="module", params=[from_a_wheel()])
-def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with or_skipped(a_postgres(request.param)) as server:
-        yield server
 
 
 def a_config(upstream: str, port: int, store: str) -> str:
@@ -176,28 +168,13 @@ async def test_of_all_processes_the_monitor_alone_holds_secrets(upstream: str, t
             pass
 
 
-@pytest.mark.long
-async def test_with_an_address_to_read_from_no_server_holds_the_writers_password(
-    upstream: str, server: Postgres, tmp_path: Path
-) -> None:
-    database = server.a_database()
-    written, read = (server.url(database, password=password) for password in ("${CANARY_WRITER}", READER))
-    store = f'url = "{written}"\nread_url = "{read}"\n'
-    both, alone = (a_place(tmp_path / name, upstream, store) for name in "ab")
-    async with both.serving("run", **VARIABLES) as process:
-        check_that_none_holds_a_secret(living(process.pid).keys() - {process.pid}, "reader")
-        async with alone.serving("serve", **VARIABLES) as beside:
-            check_that_none_holds_a_secret(living(beside.pid), "reader")
-
-
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
-@pytest.mark.parametrize("command", ["run", "monitor", "probe"])
-def test_a_worker_that_is_taken_over_cannot_look_into_a_command(command: str, tmp_path: Path) -> None:
+def test_a_worker_that_is_taken_over_cannot_look_into_a_command(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # an upstream that never answers
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         (tmp_path / "lookout.toml").write_text(a_config(url, a_free_port(), 'url = "sqlite:lookout.db"\n'))
         with (
-            meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as running,
+            meanwhile(tmp_path, *an_ordinary(LOOKOUT, "run", "-c", "lookout.toml"), **VARIABLES) as running,
             meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
         ):
             until(lambda: not can_be_read(running.pid, "environ"), "its environment is closed")

@@ -80,29 +80,6 @@ async def test_of_two_monitors_without_a_lock_one_stands_by_and_the_store_stays_
     assert "Traceback" not in said(tmp_path)
 
 
-@pytest.mark.long
-@pytest.mark.clause("M7")
-async def test_a_monitor_that_stands_by_outlives_a_folder_that_was_away_for_a_while(tmp_path: Path) -> None:
-    folder, away = tmp_path / "data", tmp_path / "away"
-    folder.mkdir()
-
-    async with a_world(folder) as world:
-        (tmp_path / "lookout.toml").write_text(a_config(world.base).replace("sqlite:", "sqlite:data/"))
-        with (
-            a_command(tmp_path, "monitor", "-c", "lookout.toml") as first,
-            a_command(tmp_path, "monitor", "-c", "lookout.toml") as second,
-        ):
-            await world.until_healthy()
-            await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "one stands by")
-            folder.rename(away)
-            await until_async(lambda: CANNOT_BE_USED in said(tmp_path), "it finds no folder")
-            away.rename(folder)
-            at = world.document()["generatedAt"]
-            await world.until(lambda: world.document()["generatedAt"] > at, "the other one goes on")
-            assert [first.poll(), second.poll()] == [None, None]
-            assert said(tmp_path).count(CANNOT_BE_USED) == 1
-
-
 async def test_only_a_monitor_that_has_not_stood_by_ends_of_a_store_that_cannot_be_used(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     (tmp_path / "lookout.toml").write_text(a_config("http://127.0.0.1:9").replace("sqlite:", "sqlite:data/"))

@@ -14,7 +14,7 @@ import pytest
 
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Nothing, Observation, Peers
+from lookout.core.model import Blocks, Check, Found, Indexes, Members, Nothing, Observation, Peers
 from lookout.core.services import all_checks
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
@@ -64,12 +64,9 @@ def healthy(check: Check) -> Found:
 
 HONEST: Final[dict[str, Callable[[], Ledger]]] = {
     "21 rows, for two hours": lambda: watched(CHAINS, 120, healthy),
-    "one chain": lambda: watched((1,), 90, healthy),
     "a test network alone": lambda: watched((11155111,), 90, healthy),
     "a monitor that has just started": lambda: watched(CHAINS, 0, None),
-    "a first probe of each": lambda: watched(CHAINS, 0, healthy),
     "rows all unknown": lambda: watched(CHAINS, 90, lambda _: Nothing()),
-    "rows all unreachable": lambda: watched(CHAINS, 90, lambda _: Failed("timeout")),
     "rows in every status": lambda: a_fresh_ledger(now()),
 }
 
@@ -100,7 +97,6 @@ def tuned(live: Json, _history: Json) -> None:
 
 INSTANTS: Final = ("observedAt", "lastSuccessAt", "expiresAt")
 NOT_SHOWN: Final[dict[str, tuple[Edit | None, Break | None, set[str]]]] = {
-    "nothing the matter": (None, None, set()),
     "a report ten minutes old": (minutes_ago, None, {"M5"}),
     "a history of a new version": (top("history", schemaVersion=2), None, {"H1", "H2", "H3", "H4", "H5", "H10"}),
     "another lifetime": (tuned, None, {"R7"}),
@@ -167,18 +163,6 @@ http {
   }
 }
 """
-_HAPROXY: Final = """
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
-frontend front
-  bind 127.0.0.1:PORT
-  default_backend back
-backend back
-  server origin HOST
-"""
 _VARNISH: Final = 'vcl 4.1;\nbackend default { .host = "127.0.0.1"; .port = "ORIGIN_PORT"; }\n'
 _AS_NGINX: Final = ("-c", "FOLDER/conf")
 
@@ -188,8 +172,6 @@ def an_nginx(hides: set[str], more: str = "", inside: str = "") -> Front:
 
 
 FRONTS: Final = {
-    "nginx": an_nginx(set()),
-    "nginx that compresses": an_nginx(set(), "gzip on; gzip_proxied any; gzip_types application/json;"),
     "nginx that compresses for a server that may not": an_nginx(
         {"A4", "A5"},
         "gzip on; gzip_proxied any; gzip_vary on; gzip_types application/json;",
@@ -198,7 +180,6 @@ FRONTS: Final = {
     "nginx with a cache": an_nginx(
         {"A2", "A4", "A5", "A15"}, "proxy_cache_path FOLDER/cache keys_zone=kept:1m;", "proxy_cache kept;"
     ),
-    "HAProxy": Front("haproxy", _HAPROXY, ("-db", "-f", "FOLDER/conf"), frozenset()),
     "Varnish": Front(
         "varnishd",
         _VARNISH,
