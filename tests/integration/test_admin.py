@@ -4,19 +4,14 @@ import json
 import resource
 import signal
 import socket
-import threading
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import AdminRoutes
-from tests.commands import TIME_S, a_command, lookout, said
+from tests.commands import TIME_S, a_command, said
 from tests.integration.admin import admin_address, always, ask, open_port, received, with_admin
 from tests.integration.fast import a_config, a_world
 from tests.integration.metrics import scrape
@@ -100,15 +95,6 @@ async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_aga
     assert "Traceback" not in output
 
 
-def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        address = f"127.0.0.1:{other.getsockname()[1]}"
-        (tmp_path / "lookout.toml").write_text(f'[admin]\nmonitor = "{address}"\n')
-        outcome = lookout(tmp_path, "monitor", "-c", "lookout.toml")
-    assert outcome.returncode == 2
-    assert outcome.stderr == f"lookout: admin.monitor: {address}: Address already in use\n"
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
 def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str) -> None:
     if host == "[::1]" and not has_ipv6():
@@ -118,30 +104,6 @@ def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str
         assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
     with pytest.raises(ConnectionRefusedError):
         ask(address, "GET", "/healthz")
-
-
-class SlowCollector(Collector):
-    """It is done when it is told."""
-
-    def __init__(self) -> None:
-        self.begun, self.told = threading.Event(), threading.Event()
-
-    def collect(self) -> Iterable[Metric]:
-        self.begun.set()
-        assert self.told.wait(30)
-        return ()
-
-
-def test_metrics_that_take_long_hold_up_nobody_else() -> None:
-    registry, slow = CollectorRegistry(auto_describe=False), SlowCollector()
-    registry.register(slow)
-    slow.begun.clear()
-    with open_port("127.0.0.1:0", AdminRoutes(registry, always)) as address, ThreadPoolExecutor(1) as pool:
-        scraped = pool.submit(ask, address, "GET", "/metrics")
-        assert slow.begun.wait(30)
-        assert ask(address, "GET", "/healthz")[0] == 200
-        slow.told.set()
-        assert scraped.result(30)[0] == 200
 
 
 def test_get_and_head_alone_are_answered_and_no_request_is_logged(

@@ -1,10 +1,8 @@
 """``lookout backup`` and ``lookout restore``: while everything runs, from either kind of store into either."""
 
 import os
-import resource
 import sqlite3
 import stat
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -25,7 +23,7 @@ from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError
 from lookout.store.sqlite import read_snapshot
 from tests.builders import NOON
-from tests.commands import LOOKOUT, lookout
+from tests.commands import lookout
 from tests.integration.planted import a_fresh_ledger
 from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
@@ -82,17 +80,6 @@ def held(place: Place) -> Snapshot:
 def other(request: pytest.FixtureRequest, server: Postgres, tmp_path: Path) -> Place:
     """An empty store of either kind."""
     return Place(tmp_path / "other", SQLITE if request.param == "sqlite" else server.url(server.a_database()))
-
-
-def on_a_small_disk(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder to which no file larger than half a megabyte can be written."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
-
-    return subprocess.run(
-        [LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIME_S, check=False, preexec_fn=limit
-    )
 
 
 def test_ids_of_notes_that_were_given_since_the_backup_are_not_given_again(place: Place) -> None:
@@ -295,18 +282,3 @@ def test_a_store_without_a_publication_is_not_backed_up(place: Place, server: Po
     with pytest.raises(StoreError, match="the store: holds no live document: no monitor has published into it yet"):
         place.back_up()
     assert not (place.folder / "out.db").exists()
-
-
-def test_a_full_disk_leaves_no_half_backup_and_no_half_restored_store(place: Place, tmp_path: Path) -> None:
-    large = Place(tmp_path / "large")
-    large.fill(blob=os.urandom(1_000_000))
-    before = sorted(large.folder.iterdir())
-    done = on_a_small_disk(large.folder, "backup", "-c", "lookout.toml", "out.db")
-    assert (done.returncode, done.stderr) == (2, "lookout: out.db: File too large\n")
-    assert sorted(large.folder.iterdir()) == before
-    held = place.fill()
-    done = on_a_small_disk(place.folder, "restore", "--force", "-c", "lookout.toml", large.back_up())
-    assert done.returncode == 2
-    assert done.stderr.startswith("lookout: ")
-    assert "Traceback" not in done.stderr
-    assert read_snapshot(place.file) == held

@@ -130,17 +130,3 @@ def test_a_backup_that_is_moved_into_the_stores_place_says_that_it_may_lack_aler
     (folder / "out.db").rename(folder / "lookout.db")
     assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [RESTORED, ENDED]
     assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
-
-
-def test_a_newer_backup_brings_its_own_alerts_and_says_that_it_may_lack_some(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder)
-    first = Monitor(folder)
-    first.publish(NOON, "current")
-    back_up(settings, folder, folder / "older.db")
-    first.publish(NOON + HOUR, "unavailable")
-    back_up(settings, folder, folder / "newer.db")
-    gone(folder)
-    for backup in ("older.db", "newer.db"):
-        restore(settings, folder, folder / backup, force=True)
-    assert Monitor(folder).publish(NOON + 2 * HOUR, "current") == [RESTORED, ENDED]

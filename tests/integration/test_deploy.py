@@ -36,14 +36,6 @@ EXPOSURE: Final = {
     "lookout-edge": 14,
     "lookout-backup": 11,
 }
-# What it takes to end, in seconds, if all hangs that it waits for: the store, a target of alerts, the record's disk.
-LEFT_TO_THE_PROGRAM: Final = {
-    "lookout": 16,
-    "lookout-monitor": 16,
-    "lookout-server": 7,
-    "lookout-edge": 7,
-    "lookout-backup": 5,  # for which SQLite waits for a lock
-}
 
 needs_systemd: Final = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="needs systemd-analyze; on Debian: systemd"
@@ -138,12 +130,6 @@ def test_a_wrong_configuration_is_not_tried_again_for_ever(unit: Path, tmp_path:
 
 
 @of_each_unit
-def test_a_unit_that_is_stopped_has_the_time_to_end_by_itself(unit: Path) -> None:
-    (stop_s,) = values(unit, "TimeoutStopSec")
-    assert int(stop_s) > LEFT_TO_THE_PROGRAM[unit.stem]
-
-
-@of_each_unit
 def test_the_user_of_a_unit_is_made_by_the_file_for_sysusers(unit: Path) -> None:
     lines = (ROOT / "deploy/systemd/lookout.sysusers.conf").read_text().splitlines()
     made = {line.split()[1] for line in lines if line.startswith("u ")}
@@ -186,15 +172,6 @@ def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_p
     assert read_snapshot(made[0]).documents["live"].generated_at == NOON
     assert sorted(path for path in backups.iterdir() if path not in mine) == [*old[-(int(keep) - 1) :], *made]
     assert all(path.exists() for path in mine)
-
-
-def test_a_backup_that_fails_removes_none(tmp_path: Path) -> None:
-    config, old = tmp_path / "lookout.toml", tmp_path / "lookout-20100101T030000Z.db"
-    config.write_text('[store]\nurl = "sqlite:lookout.db"\n')
-    for path in (old, tmp_path / "lookout-20100102T030000Z.db", tmp_path / "lookout.db"):
-        path.write_bytes(b"no store")
-    assert "is damaged (file is not a database)" in complaint("backup", "-c", config, "--keep", "1", tmp_path)
-    assert old.exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the page does")
@@ -242,25 +219,6 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
     # What these two name is copied as well, or the wheel would lack it.
     for name in re.findall(r'(?:readme = |license-files = \[)"([^"]+)"', (ROOT / "pyproject.toml").read_text()):
         assert name in sources
-
-
-def test_the_container_gets_what_it_copies_and_nothing_that_lies_beside() -> None:
-    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
-    allowed = [line.removeprefix("!") for line in lines if line.startswith("!")]
-    text = (ROOT / "deploy" / "Containerfile").read_text()
-    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)
-    sources = [Path(source) for words in copied for source in words.split()]
-    assert lines[: len(allowed) + 1] == ["*", *(f"!{each}" for each in allowed)]  # what is refused, is refused last
-    assert [source for source in sources if not any(source.match(each) for each in allowed)] == []
-    assert [each for each in allowed if not any(source.match(each) for source in sources)] == []
-
-
-def test_the_container_runs_a_command_and_asks_a_port_that_there_are() -> None:
-    text = (ROOT / "deploy" / "Containerfile").read_text()
-    (command,) = re.findall(r'^CMD \["(\S+)"\]$', text, re.MULTILINE)
-    assert complaint(command, "--help") == ""
-    (admin,) = re.findall(r"ADMIN=(\S+)", text)
-    assert f'# monitor = "{admin}"' in (ROOT / "lookout.example.toml").read_text()
 
 
 def test_the_examples_of_the_pages_are_configurations_that_are_right(tmp_path: Path) -> None:

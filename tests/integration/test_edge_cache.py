@@ -15,7 +15,6 @@ from tests.integration.edged import (
     babbles,
     caching,
     fails,
-    hangs,
     needs_varnish,
     says,
 )
@@ -135,17 +134,6 @@ def test_whatever_host_a_reader_names_the_server_hears_of_one(edge: Edge, origin
     assert "evil" not in origin.asked[-1]
 
 
-@pytest.mark.clause("E3")
-def test_an_origin_that_hangs_keeps_all_readers_waiting_once_and_then_nobody(edge: Edge, origin: Origin) -> None:
-    origin.script = says("first", cache_control=SOON_STALE)
-    edge.ask()
-    time.sleep(STALE_S)
-    origin.script = hangs
-    for _ in range(2):
-        assert {answer.body for answer in edge.at_once(30)} == {b"first"}
-    assert len(origin.asked) <= 4
-
-
 def kill(origin: Origin) -> None:
     origin.die()
 
@@ -184,21 +172,6 @@ def test_after_a_failure_the_last_good_copy_is_served_until_stale_if_error_is_ov
         assert edge.ask().body == b"second"
 
 
-@pytest.mark.clause("E3")
-def test_the_origin_is_tried_again_some_seconds_after_a_failure_while_readers_have_the_copy(
-    edge: Edge, origin: Origin
-) -> None:
-    origin.script = says("first", cache_control=SOON_STALE)
-    edge.ask()
-    time.sleep(STALE_S)
-    origin.script = fails(503)
-    edge.ask()
-    origin.script = says("second", cache_control=LONG)
-    assert edge.ask().body == b"first"
-    until(lambda: edge.ask().body == b"second", "the new copy is there")
-    assert len(origin.asked) == 3
-
-
 @pytest.mark.clause("E3", "A11")
 def test_an_error_before_the_first_document_is_passed_on_and_never_kept(edge: Edge, origin: Origin) -> None:
     origin.script = fails(503)
@@ -211,23 +184,6 @@ def test_an_error_before_the_first_document_is_passed_on_and_never_kept(edge: Ed
     time.sleep(1.2)  # what remembers the error for a second is gone
     assert edge.ask().body == b"first"
     assert len(origin.asked) == 2
-
-
-@pytest.mark.clause("E3")
-def test_those_who_come_to_an_empty_cache_while_the_origin_hangs_do_not_queue(edge: Edge, origin: Origin) -> None:
-    waiting, together = set[socket.socket](), [0]
-
-    def hangs_and_counts(connection: socket.socket) -> None:
-        waiting.add(connection)
-        together.append(len(waiting))
-        hangs(connection)
-        waiting.discard(connection)
-
-    origin.script = hangs_and_counts
-    assert {answer.http_code for answer in edge.at_once(4)} == {503}
-    assert max(together) > 1
-    origin.script = says("first", cache_control=LONG)
-    assert edge.ask().body == b"first"
 
 
 @pytest.mark.clause("E3")

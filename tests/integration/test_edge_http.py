@@ -426,17 +426,6 @@ def test_the_copy_that_is_given_to_others_is_a_whole_one_of_the_same_path_and_fo
         assert edge.ask("GET", LIVE, f"Origin: {name}", 'If-None-Match: "live"').http_code == 304
 
 
-@pytest.mark.clause("E3", "E4")
-def test_an_origin_that_is_too_long_takes_the_copy_from_nobody(edge: Edge, origin: Origin) -> None:
-    origin.script = says("live", cache_control=LONG)
-    for length in (10, 600, 31_000):
-        assert edge.ask("GET", LIVE, "Origin: " + "a" * length).body == b"live"
-    origin.die()
-    assert edge.ask("GET", LIVE, "Origin: https://new.example").body == b"live"
-    edge.ask("GET", LIVE, *2 * ["X-Forwarded-For: " + "a" * 15_400])
-    assert edge.ask("GET", LIVE).body == b"live"
-
-
 @pytest.mark.clause("E3", "A15")
 def test_who_takes_gzip_gets_the_plain_copy_if_the_server_fails_and_there_is_no_other(
     edge: Edge, origin: Origin

@@ -1,29 +1,20 @@
 """Notes and silences of a real service: what the commands say, what the public sees, and what outlives what."""
 
 import asyncio
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import feedparser  # type: ignore[import-untyped]
 import pytest
-from msgspec.structs import replace
 
-from lookout.base.clock import SystemClock
-from lookout.base.instants import format_second
-from lookout.public.about import NoteDescription
-from tests.builders import SECOND
 from tests.commands import a_command, lookout, lookout_here, said
-from tests.descriptions import a_description
 from tests.integration.admin import with_admin
 from tests.integration.fast import CHAINS, a_config, a_world
-from tests.integration.raw import a_raw_server, store
 from tests.integration.receivers import a_hook
-from tests.integration.served import LIVE, a_free_port
+from tests.integration.served import a_free_port
 from tests.integration.whole_service import a_service, answer
-from tests.unit.feeds import a_history, a_report, all_current
-from tests.wait import until, until_async
+from tests.wait import until_async
 
 TEXT = "Planned maintenance <b>of</b> the squid"
 INDEXER = "indexer on c1"
@@ -146,31 +137,3 @@ async def test_what_is_still_bad_when_a_silence_ends_is_reported_then_and_its_re
                 await world.order("squid/1", None)
                 await until_async(lambda: hook.titles[2:] == [f"Lookout: {INDEXER} recovered"], "its recovery")
     assert "Traceback" not in said(tmp_path)
-
-
-@pytest.mark.first
-def test_the_note_of_a_dead_monitor_is_shown_until_it_is_over(tmp_path: Path) -> None:
-    with a_raw_server(tmp_path) as server:
-        now = SystemClock().now()
-        over_at = now // SECOND * SECOND + 15 * SECOND
-        times = {"from_": format_second(now), "until": format_second(over_at), "added_at": format_second(now)}
-        note = NoteDescription(id="1", text="Moving", services=(), chains=(), **times)
-        about = replace(a_description(), notes=[note]).encode()
-        history = a_history({("indexer", 1): "c"})
-        store(tmp_path, at=now, live=a_report(*all_current(), at=now), history=history, about=about)
-        until(lambda: server.ask("GET", LIVE).http_code == 200, "it serves")
-
-        def notes() -> tuple[int, int, bool]:
-            answers = [server.ask("GET", path) for path in ("/about.json", "/status.json", "/feed.atom")]
-            if any(each.http_code != 200 for each in answers):
-                return -1, -1, False
-            described, status = (json.loads(each.body) for each in answers[:2])
-            return len(described["notes"]), len(status["scheduled_maintenances"]), b"Note: Moving" in answers[2].body
-
-        until(lambda: notes() == (1, 1, True), "it is shown", 14)
-        shown = server.ask("GET", "/about.json").ours
-        assert shown["cache-control"] == "no-cache"
-        assert server.ask("GET", "/about.json", f"If-None-Match: {shown['etag']}").http_code == 304
-        until(lambda: notes() == (0, 0, False), "it is over")
-        assert SystemClock().now() >= over_at
-        assert server.ask("GET", "/about.json", f"If-None-Match: {shown['etag']}").http_code == 200

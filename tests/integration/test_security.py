@@ -15,7 +15,7 @@ from lookout.base.pieces import Pieces
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import open_session
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.store.sqlite import open_writer
 from tests.commands import a_command, lookout
 from tests.integration.fast import a_world
 from tests.integration.planted import a_listener
@@ -56,21 +56,6 @@ async def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_p
             made = {name: mode for name, mode in modes(tmp_path).items() if name not in brought}
     expected = {f"lookout.db{ending}" for ending in ("", "-lock", "-shm", "-wal")} | {"seen.jsonl"}
     assert made == dict.fromkeys(expected, OWNERS_ALONE)
-
-
-def test_a_store_made_beforehand_for_a_group_stays_so_with_what_sqlite_keeps_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "lookout.db"
-    path.touch()
-    path.chmod(0o660)
-    with laxest_umask(), closing(open_writer(path)) as writer, closing(SqliteReader(path)) as reader:
-        writer.write({}, NOTHING)
-        reader.changed()
-        assert modes(tmp_path) == {
-            "lookout.db": 0o660,
-            "lookout.db-shm": 0o660,
-            "lookout.db-wal": 0o660,
-            "lookout.db-lock": OWNERS_ALONE,
-        }
 
 
 @pytest.mark.parametrize("there_before", [False, True], ids=["a new store", "a store"])

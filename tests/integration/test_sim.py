@@ -268,24 +268,6 @@ async def test_every_broadcaster_announces_about_every_twenty_seconds_and_its_si
         assert NOON - instants[-1] < 30_000
 
 
-@pytest.mark.parametrize("ascending", ["true", "false"])
-async def test_the_store_is_read_page_by_page_in_either_direction(ascending: str) -> None:
-    query: dict[str, str | int] = {"contentTopics": TOPIC_OF_1, "startTime": (NOON - 100_000) * 10**6}
-    async with simulation() as client:
-        whole = await client.store(**query)
-        pages: list[list[Any]] = []
-        query |= {"ascending": ascending, "pageSize": 10}
-        while not pages or "cursor" in query:
-            page = await client.store(**query)
-            pages.append(page["messages"])
-            query.pop("cursor", None)
-            if "paginationCursor" in page:
-                query["cursor"] = page["paginationCursor"]
-    in_order = pages if ascending == "true" else pages[::-1]
-    assert [each for page in in_order for each in page] == whole["messages"]
-    assert len({stored["messageHash"] for stored in whole["messages"]}) == len(whole["messages"]) > 40
-
-
 async def heard_since(client: Client, after_at: int) -> set[str]:
     """Who was heard on chain 1 since an instant, and is believed."""
     answer = await client.store(contentTopics=TOPIC_OF_1, startTime=(after_at + 1) * 10**6, ascending="false")

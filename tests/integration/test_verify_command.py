@@ -16,7 +16,7 @@ from tests.commands import lookout
 from tests.integration.authority import Authority
 from tests.integration.broken_documents import sets
 from tests.integration.planted import Asked, Sent, a_deployment, a_listener, documents, resources
-from tests.integration.served import a_free_port
+from tests.integration.served import Server, a_free_port
 from tests.integration.visits import INCONCLUSIVE, clauses, command, found
 
 
@@ -85,8 +85,8 @@ def test_nobody_there_is_a_failure_in_a_sentence() -> None:
     assert result.stderr == ""
 
 
-def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: str) -> None:
-    result = command(served, "--protocol", "other", COLUMNS="120")
+def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: Server) -> None:
+    result = command(served.base, "--protocol", "other", COLUMNS="120")
     assert result.exit_code == 1, result.stdout
     assert "✗ fail" in result.stdout
     shown = re.sub(r"[^\w-]+", " ", result.stdout)  # its table breaks lines
@@ -98,11 +98,11 @@ def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: str) -> No
     assert re.fullmatch(r"Of 94 clauses 1 fail, \d+ pass, \d+ could not be told \(--all lists them\)", last)
 
 
-def test_a_healthy_server_is_one_line_and_with_all_every_clause(served: str) -> None:
-    short, full = command(served), command(served, "--all", COLUMNS="120")
+def test_a_healthy_server_is_one_line_and_with_all_every_clause(served: Server) -> None:
+    short, full = command(served.base), command(served.base, "--all", COLUMNS="120")
     counts = f"{94 - len(INCONCLUSIVE)} pass, {len(INCONCLUSIVE)} could not be told"
-    report = json.loads(command(f"{served}/", "--json").stdout)
-    assert report["url"] == served
+    report = json.loads(command(f"{served.base}/", "--json").stdout)
+    assert report["url"] == served.base
     assert list(report) == ["url", "protocol", "at", "findings", "summary", "doubts"]
     assert report["summary"] == {"fail": 0, "could not tell": len(INCONCLUSIVE), "pass": 94 - len(INCONCLUSIVE)}
     assert short.stdout == f"Of 94 clauses 0 fail, {counts} (--all lists them)\n"
@@ -120,8 +120,8 @@ def test_no_control_character_of_a_server_reaches_the_terminal(option: str) -> N
     assert "31mred" in result.stdout
 
 
-def test_a_terminal_without_marks_gets_the_words(served: str) -> None:
-    result = lookout(Path.cwd(), "verify", served, "--all", environment={"PYTHONIOENCODING": "ascii"})
+def test_a_terminal_without_marks_gets_the_words(served: Server) -> None:
+    result = lookout(Path.cwd(), "verify", served.base, "--all", environment={"PYTHONIOENCODING": "ascii"})
     assert result.returncode == 0, result.stderr
     assert "could not tell" in result.stdout
     assert result.stdout.isascii()
