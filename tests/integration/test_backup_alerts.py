@@ -94,7 +94,6 @@ def untouched(_: Path) -> None: ...
         pytest.param(
             ("unavailable",), ("current",), untouched, [], id="an end that was sent since the backup is not sent again"
         ),
-        pytest.param(("current",), ("current",), untouched, [], id="a quiet night stays quiet"),
         pytest.param(("current",), ("unavailable",), gone, [RESTORED], id="of a lost store nobody knows what it sent"),
         pytest.param(("unavailable",), ("unavailable",), gone, [RESTORED, ENDED], id="but what the backup knows"),
         pytest.param(("current",), ("unavailable",), damaged, [RESTORED], id="a damaged store is not believed"),
@@ -120,18 +119,6 @@ def test_a_restored_older_backup_leaves_no_alert_without_its_end(
     assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
 
 
-def test_a_backup_that_is_restored_twice_leaves_no_alert_without_its_end(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder)
-    first = Monitor(folder)
-    first.publish(NOON, "current")
-    back_up(settings, folder, folder / "out.db")
-    first.publish(NOON + HOUR, "unavailable")
-    for _ in range(2):
-        restore(settings, folder, folder / "out.db", force=True)
-    assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [ENDED]
-
-
 def test_a_backup_that_is_moved_into_the_stores_place_says_that_it_may_lack_alerts(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     settings = a_place(folder)
@@ -143,27 +130,3 @@ def test_a_backup_that_is_moved_into_the_stores_place_says_that_it_may_lack_aler
     (folder / "out.db").rename(folder / "lookout.db")
     assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [RESTORED, ENDED]
     assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
-
-
-def test_a_newer_backup_brings_its_own_alerts_and_says_that_it_may_lack_some(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder)
-    first = Monitor(folder)
-    first.publish(NOON, "current")
-    back_up(settings, folder, folder / "older.db")
-    first.publish(NOON + HOUR, "unavailable")
-    back_up(settings, folder, folder / "newer.db")
-    gone(folder)
-    for backup in ("older.db", "newer.db"):
-        restore(settings, folder, folder / backup, force=True)
-    assert Monitor(folder).publish(NOON + 2 * HOUR, "current") == [RESTORED, ENDED]
-
-
-def test_where_nobody_is_alerted_a_restored_store_is_what_the_backup_is(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder, alerts="")
-    Monitor(folder).publish(NOON, "current")
-    back_up(settings, folder, folder / "out.db")
-    gone(folder)
-    restore(settings, folder, folder / "out.db", force=False)
-    assert read_snapshot(folder / "lookout.db") == read_snapshot(folder / "out.db")
