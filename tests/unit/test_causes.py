@@ -10,17 +10,14 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from lookout.alerts.event import AlertFacts, Deployment, EndpointFact
-from lookout.alerts.messages import write_message
+from lookout.alerts.event import EndpointFact
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
 from lookout.cli.probe import list_next_steps
 from lookout.core.agreement import Standing
 from lookout.core.causes import ALL_CAUSES, choose_next_step, code_of, describe_cause, explain
-from lookout.core.episodes import News
 from lookout.core.heads import Reading
 from lookout.core.model import (
     Blocks,
-    Check,
     Failed,
     Found,
     Indexes,
@@ -32,7 +29,6 @@ from lookout.core.model import (
     Responding,
     Row,
 )
-from lookout.core.services import SERVICES
 from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.client.session import describe_target
@@ -163,17 +159,6 @@ def test_the_page_has_every_cause_and_no_other() -> None:
 )
 def test_a_cause_has_the_same_words_everywhere(cause: str, words: str) -> None:
     assert describe_cause(cause) == words
-
-
-@pytest.mark.clause("M16")
-def test_an_alert_says_why() -> None:
-    news = [
-        News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
-        for check in (INDEXER, Check("indexer", 137))
-    ]
-    body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {news[0]: AlertFacts("tls: expired")}).body
-    assert "Unavailable:\n- indexer on Ethereum: not reached: no secure connection (expired), for " in body
-    assert "- indexer on chain 137: it could not be reached, or its answer could not be understood, for " in body
 
 
 @pytest.mark.clause("M16")

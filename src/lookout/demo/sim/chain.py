@@ -67,15 +67,5 @@ def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEve
             yield ContractEvent(block, hash_of("transaction", chain_id, block), log_index)
 
 
-def block_of(chain_id: int, transaction: str) -> int | None:
-    """The block of a transaction; None if the chain does not have it."""
-    try:
-        block = int(transaction[-16:], 16)
-    except ValueError:
-        return None
-    return block if block % EVERY == 0 and transaction == hash_of("transaction", chain_id, block) else None
-
-
 def hash_of(what: str, chain_id: int, block: int) -> str:
-    """It ends in the block's number, so that a transaction can be found."""
     return "0x" + hashlib.sha256(f"{what}/{chain_id}/{block}".encode()).hexdigest()[:48] + f"{block:016x}"
