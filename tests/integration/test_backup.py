@@ -22,9 +22,8 @@ import pytest
 from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
 from lookout.core.coverage import Coverage
-from lookout.core.notices import Notices
 from lookout.documents.reports import documents_of
-from lookout.state.codec import decode_coverages, decode_notices, decode_state, encode_known, encode_notices
+from lookout.state.codec import decode_coverages, decode_state, encode_known
 from lookout.state.differ import all_pieces
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
@@ -158,22 +157,6 @@ def characters(snapshot: Snapshot) -> str:
     """The history of the first row."""
     history: Any = json.loads(snapshot.documents["history"].body)
     return str(history["rows"][0]["buckets"])
-
-
-def test_ids_of_notes_that_were_given_since_the_backup_are_not_given_again(place: Place) -> None:
-    def numbers(next_number: int) -> None:
-        ledger = a_fresh_ledger(NOON)
-        with closing(sqlite.open_writer(place.file)) as writer:
-            writer.write(documents_of(ledger), all_pieces(ledger.state(), encode_notices(Notices(next_number))))
-
-    numbers(3)
-    backup = place.back_up()
-    numbers(7)
-    place.restore(backup, force=True)
-    assert decode_notices(read_snapshot(place.file).pieces) == Notices(7)
-    numbers(2)
-    place.restore(backup, force=True)
-    assert decode_notices(read_snapshot(place.file).pieces) == Notices(3)
 
 
 @pytest.mark.clause("S19")

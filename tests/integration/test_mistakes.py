@@ -11,7 +11,6 @@ from urllib.request import urlopen
 import pytest
 
 from tests.commands import LOOKOUT, lookout, lookout_here
-from tests.integration.served import a_free_port
 
 TIME_S: Final = 60
 
@@ -132,27 +131,6 @@ def test_sim_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
         finally:
             process.terminate()
         assert process.wait(TIME_S) == 0
-
-
-@pytest.mark.parametrize(
-    ("monitor", "server", "complaint"),
-    [
-        pytest.param(0, 1, "admin.monitor: has to be another address than server.listen", id="the server's"),
-        pytest.param(1, 1, "admin.server: has to be another address than admin.monitor", id="both admin ports"),
-    ],
-)
-def test_run_refuses_one_address_for_two_ports_before_it_starts(
-    monitor: int, server: int, complaint: str, tmp_path: Path
-) -> None:
-    addresses = [f"127.0.0.1:{a_free_port()}" for _ in range(2)]
-    (tmp_path / "lookout.toml").write_text(
-        f'[server]\nlisten = "{addresses[0]}"\n'
-        f'[admin]\nmonitor = "{addresses[monitor]}"\nserver = "{addresses[server]}"\n'
-    )
-    assert invoke(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
-    ran = lookout(tmp_path, "run", "-c", "lookout.toml")
-    assert (ran.returncode, ran.stderr) == (2, f"lookout: {complaint}: lookout run listens on both\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["lookout.toml"]
 
 
 def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Monitors as real processes that record: each to a file of its own, and a standby to the file of the one before it."""
 
-import asyncio
 import os
 import signal
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from lookout.replay.replay import read_log
 from lookout.state.log import Started
-from tests.commands import a_command, lookout, said
+from tests.commands import a_command, said
 from tests.integration.fast import World, a_config, a_world
 from tests.wait import until_async
 
@@ -30,35 +29,6 @@ def starts(path: Path) -> int:
     """How often recording began; every line can be read."""
     with path.open("rb") as log:
         return sum(isinstance(event, Started) for _, event in read_log(log, []))
-
-
-@pytest.mark.long
-async def test_a_record_of_another_monitor_is_refused_at_the_start_and_by_a_reload(tmp_path: Path) -> None:
-    async with a_world(tmp_path) as world:
-        first = a_place(tmp_path / "first", world, "seen.jsonl")
-        second = a_place(tmp_path / "second", world, "../first/seen.jsonl")
-        config = second / "lookout.toml"
-        taken = config.read_text()
-        with a_command(first, "monitor", "-c", "lookout.toml"):
-            await until_async(lambda: lines(first / "seen.jsonl") > 20, "something is recorded")
-            for command in ("monitor", "run"):
-                refused = await asyncio.to_thread(lookout, second, command, "-c", "lookout.toml", within_s=60)
-                assert refused.returncode == 2
-                (complaint,) = (line for line in refused.stderr.splitlines() if line.startswith("lookout: "))
-                what = "another process records to it; give each monitor a file of its own"
-                assert complaint == f"lookout: monitor.record: {second / '../first/seen.jsonl'}: {what}"
-                assert "started" not in refused.stdout + refused.stderr  # nothing was probed
-            config.write_text(taken.replace("../first/seen.jsonl", "own.jsonl"))
-            with a_command(second, "monitor", "-c", "lookout.toml") as process:
-                own = second / "own.jsonl"
-                await until_async(lambda: lines(own) > 20, "both record")
-                config.write_text(taken)
-                process.send_signal(signal.SIGHUP)
-                await until_async(lambda: "another process records to it" in said(second), "the reload is refused")
-                assert "not reloaded; everything is as it was" in said(second)
-                so_far = lines(own)
-                await until_async(lambda: lines(own) > so_far + 20, "its own file is recorded to")
-        assert (starts(first / "seen.jsonl"), starts(own)) == (1, 1)
 
 
 async def test_a_standby_on_the_same_record_takes_over_and_goes_on_with_it(tmp_path: Path) -> None:

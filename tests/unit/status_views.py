@@ -9,8 +9,8 @@ import msgspec
 from rich.console import Console
 
 from lookout.config.alerts import AlertRule
-from lookout.core.buckets import CHARACTERS, bucket_character
 from lookout.core.model import Metrics, Report, Row, Status
+from lookout.core.strip import CHARACTERS, bucket_character
 from lookout.documents.reports import build_schemas, live_document
 from lookout.public.feeds import make_feed_files
 from lookout.public.page import html

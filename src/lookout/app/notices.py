@@ -31,8 +31,6 @@ A = TypeVar("A", NoticeDraft, "Ending")
 
 
 class NoticeEntry(Struct, frozen=True, rename="camel"):
-    """A notice as the operator reads it."""
-
     id: str
     kind: NoticeKind
     text: str
@@ -45,8 +43,6 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
 
 
 class Ending(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which notice is to be ended."""
-
     kind: NoticeKind
     id: str
 
@@ -68,7 +64,6 @@ class NoticeDesk:
 
     @contextmanager
     def attached(self, succession: Succession) -> Iterator[None]:
-        """Ask its monitor meanwhile."""
         self._succession = succession
         try:
             yield
@@ -82,7 +77,6 @@ class NoticeDesk:
         return routes._replace(lists={LIST_PATH: self.list_all}, changes={ADD_PATH: self.add, END_PATH: self.end})
 
     def list_all(self) -> AdminReply:
-        """List the notices that are not over, the newest first."""
         keeper = self._keeper()
         if keeper is None:
             return _NOT_RUNNING

@@ -15,7 +15,6 @@ class Problem(NamedTuple):
         return f"{self.key}: {self.text}" + ("" if self.line is None else f" (line {self.line})")
 
     def below(self, parent: str) -> "Problem":
-        """The same problem, seen from the table around it."""
         return self._replace(key=join_keys(parent, self.key))
 
 

@@ -24,7 +24,6 @@ def fingerprint_url(url: str) -> str:
 
 
 def find_url_mistake(url: str) -> str | None:
-    """What keeps this from being an address of http:// or https://, if anything does."""
     begin = _SCHEME.match(url)
     scheme = begin[1].lower() if begin else ""
     if scheme in _WEB_SOCKETS:
@@ -42,7 +41,6 @@ def find_url_mistake(url: str) -> str | None:
 
 
 def find_proxy_mistake(url: str) -> str | None:
-    """What keeps this from being the address of a proxy, if anything does."""
     begin = _SCHEME.match(url)
     if begin is None or begin[1].lower() != "http":
         return "has to begin with http://: no other kind of proxy is asked"
@@ -105,7 +103,6 @@ def is_host_port(address: str) -> bool:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The host without brackets, and the port."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 

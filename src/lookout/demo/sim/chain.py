@@ -11,8 +11,6 @@ _TWICE_EVERY: Final = 30  # blocks have a transaction with the event twice
 
 
 class ChainLayout(NamedTuple):
-    """A chain and what there is on it."""
-
     chain_id: int
     block_ms: int
     first_height: int
@@ -68,7 +66,6 @@ def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEve
 
 
 def block_of(chain_id: int, transaction: str) -> int | None:
-    """The block of a transaction; None if the chain does not have it."""
     try:
         block = int(transaction[-16:], 16)
     except ValueError:
