@@ -20,8 +20,7 @@ from lookout.alerts.messages import (
     write_restored,
     write_sample,
 )
-from lookout.base.durations import format_duration
-from lookout.base.instants import parse_second
+from lookout.base.instants import format_duration, parse_second
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable
 from lookout.core.episodes import News, NewsKind, endpoint_check

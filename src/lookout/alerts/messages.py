@@ -17,8 +17,7 @@ from lookout.alerts.event import (
     make_event,
     make_item,
 )
-from lookout.base.durations import format_duration
-from lookout.base.instants import format_second
+from lookout.base.instants import format_duration, format_second
 from lookout.core.causes import WITHOUT_HEAD, choose_next_step, choose_step_without_head, describe_cause
 from lookout.core.episodes import News, endpoint_of
 from lookout.core.model import Check, Reason, Status

@@ -32,8 +32,6 @@ A = TypeVar("A", NoticeDraft, "Ending", "Recheck")
 
 
 class NoticeEntry(Struct, frozen=True, rename="camel"):
-    """A notice as the operator reads it."""
-
     id: str
     kind: NoticeKind
     text: str
@@ -46,8 +44,6 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
 
 
 class Ending(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which notice is to be ended."""
-
     kind: NoticeKind
     id: str
 
@@ -76,7 +72,6 @@ class NoticeDesk:
 
     @contextmanager
     def attached(self, succession: Succession) -> Iterator[None]:
-        """Ask its monitor meanwhile."""
         self._succession = succession
         try:
             yield
@@ -91,7 +86,6 @@ class NoticeDesk:
         return routes._replace(lists={LIST_PATH: self.list_all}, changes=changes)
 
     def list_all(self) -> AdminReply:
-        """List the notices that are not over, the newest first."""
         monitor = self._monitor()
         if monitor is None:
             return _NOT_RUNNING

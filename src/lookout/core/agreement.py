@@ -70,7 +70,6 @@ class Agreement:
         self._unheard.clear()
 
     def agreed(self, at: int, heads: Heads) -> Reading | None:
-        """The answer that is the head at this instant, given the heads so far; None if nothing is agreed."""
         if self._unheard:
             return None
         match self._eligible(at):
@@ -84,7 +83,6 @@ class Agreement:
                 return None
 
     def next_change_at(self, at: int) -> int | None:
-        """When the next of the answers that count now becomes too old."""
         return min((answer.at + self._max_age_ms + 1 for answer in self._eligible(at)), default=None)
 
     def standings(self, at: int, heads: Heads) -> tuple[Standing, ...]:
@@ -96,7 +94,6 @@ class Agreement:
         return tuple(self._standing(endpoint, progress, eligible) for endpoint in range(self._endpoints))
 
     def heights(self, at: int, heads: Heads) -> dict[int, int]:
-        """How far each endpoint is that agrees on the head."""
         standings = enumerate(self.standings(at, heads))
         return {endpoint: self._answers[endpoint].height for endpoint, standing in standings if standing == "agrees"}
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from lookout.base.clock import Clock
-from lookout.base.durations import format_duration
+from lookout.base.instants import format_duration
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable
 from lookout.core.causes import code_of, describe_cause, explain

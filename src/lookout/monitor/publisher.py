@@ -141,7 +141,6 @@ class Publisher:
             self._history_due_ms = began_ms
 
     def _describe(self, at: int) -> bytes:
-        """The deployment, with the notes of this instant."""
         notes = self._notices.list_valid(at, "note")
         return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
 

@@ -127,7 +127,6 @@ def call(method: str, params: Sequence[Any] | Mapping[str, Any], request_id: int
 
 
 def result_of(body: bytes, request_id: int) -> Any:
-    """The result of a JSON-RPC answer to that request."""
     answer = table(decode(body), "no JSON-RPC answer")
     error = open_value(answer.get("error"))
     if error is not None:

@@ -10,8 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lookout.base.durations import format_duration
-from lookout.base.instants import format_time
+from lookout.base.instants import format_duration, format_time
 from lookout.base.text import can_be_shown, make_plain, shorten
 from lookout.public.about import scope_text, time_text
 from lookout_reader import (

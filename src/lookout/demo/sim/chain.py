@@ -11,8 +11,6 @@ _TWICE_EVERY: Final = 30  # blocks have a transaction with the event twice
 
 
 class ChainLayout(NamedTuple):
-    """A chain and what there is on it."""
-
     chain_id: int
     block_ms: int
     first_height: int

@@ -54,8 +54,6 @@ class FaultKind(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A target has a fault of this kind from ``begin_at`` until ``end_at``."""
-
     target: str
     kind: str
     begin_at: int
@@ -181,7 +179,6 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
 
 
 def addresses(layout: Layout) -> dict[str, AddressKind]:
-    """Every address at which a fault can be ordered."""
     found: dict[str, AddressKind] = {"relayer": "relayer"}
     for chain in layout:
         chain_id = chain.chain_id
@@ -217,7 +214,6 @@ class FaultLog:
             self._planned.setdefault(fault.target, []).append(fault)
 
     def find(self, address: str, at: int) -> Fault | None:
-        """The fault that this address has at this instant."""
         return next((fault for fault in self.find_all(address) if fault.begin_at <= at < fault.end_at), None)
 
     def find_all(self, address: str) -> Iterator[Fault]:

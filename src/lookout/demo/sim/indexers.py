@@ -58,7 +58,6 @@ def deployment(chain_id: int) -> str:
 
 
 def _parse_query(body: bytes) -> _Query:
-    """The request; without fields if it is none."""
     try:
         request = json.loads(body)
         text, variables = str(request["query"]), request.get("variables") or {}
@@ -89,7 +88,6 @@ def _list_of(asked: Asked, query: _Query, address: str) -> dict[str, _Known]:
 
 
 def _shared_list(asked: Asked, query: _Query) -> dict[str, _Known]:
-    """The list of the chain that is named, if the node has it."""
     address, world = f"{asked.address}/{query.chain_id}", asked.world
     has_chain = address in world.addresses and not world.has(address, "missing-network", asked.at)
     return _list_of(asked, query, address) if has_chain else {}

@@ -47,8 +47,6 @@ class Network(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """A broadcaster's announcement that went over the network."""
-
     sent_at: int
     chain_id: int
     number: int  # of the broadcaster, on its chain
@@ -70,24 +68,20 @@ class World:
         self._chains = {chain.chain_id: chain for chain in layout}
 
     def has(self, address: str, kind: str, at: int) -> bool:
-        """Whether an address has a fault of this kind."""
         fault = self.faults.find(address, at)
         return fault is not None and fault.kind == kind
 
     def wire_fault(self, address: str, at: int) -> Fault | None:
-        """What is wrong with the way an address answers."""
         fault = self.faults.find(address, at)
         return fault if fault is not None and fault.kind in WIRE_FAULTS else None
 
     def head(self, chain_id: int, at: int) -> Block:
-        """The chain's true head."""
         faults = [fault for fault in self.faults.find_all(f"rpc/{chain_id}") if fault.begin_at <= at]
         halts = [(fault.begin_at, fault.end_at) for fault in faults if fault.kind == "halt"]
         lost = sum(fault.size for fault in faults if fault.kind == "reorg")
         return head_at(self._chains[chain_id], halts, lost, self._origin_at, at)
 
     def endpoint_head(self, address: str, at: int) -> EndpointHead:
-        """The newest block of an endpoint."""
         chain_id = int(address.split("/")[1])
         height, block_at = self.head(chain_id, at)
         match self.faults.find(address, at):
@@ -110,7 +104,6 @@ class World:
                 return EndpointHead(chain_id, height, block_at)
 
     def indexed(self, address: str, at: int) -> Indexed:
-        """The last block that an indexer has."""
         chain_id = int(address.split("/")[1])
         chain, head = self._chains[chain_id], self.head(chain_id, at)
         height = self._follow(address, at, lambda then: self.head(chain_id, then).height - chain.confirmations)
@@ -123,7 +116,6 @@ class World:
                 yield self.indexed(address, at)
 
     def listed(self, address: str, first: int, last: int, at: int) -> list[ContractEvent]:
-        """What an indexer's list has from the first to the last of these blocks."""
         chain_id, newest, _ = self.indexed(address, at)
         events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS))
         match self.faults.find(address, at):
@@ -167,11 +159,9 @@ class World:
         )
 
     def carries_list(self, at: int) -> bool:
-        """Whether the required list is among those of the ppoi node."""
         return not self.has("ppoi", "missing-list", at)
 
     def peers(self, at: int) -> int:
-        """How many peers the waku node is connected with."""
         return 0 if self.has("waku/peers", "zero-peers", at) else 4 + (at // 60_000 + self.seed) * 7_919 % 11
 
     def heard(self, chain_id: int, number: int, sent_at: int) -> Heard | None:
