@@ -90,7 +90,7 @@ def test_every_link_of_a_real_list_holds_and_each_first_row_that_is_dropped_of_s
         for number, (before, entry) in enumerate(pairwise(entries), 1)
         if before.transaction != entry.transaction and entry.transaction == entries[(number + 1) % 242].transaction
     ]
-    assert len(firsts) == 33 - (entries[0].transaction == entries[1].transaction)
+    assert len(firsts) == 33
     for number in firsts:
         lacking = take_answer(EMPTY, Read("sweep", ""), without(entries, number), NOON, FINAL)
         assert [(found.first, found.second) for found in lacking.breaks] == [(entries[number - 1], entries[number + 1])]
@@ -180,6 +180,10 @@ def test_one_break_is_one_break(change: Callable[[list[Entry]], list[Entry]], pl
         pytest.param(World([replace(entry, hash=entry.value) for entry in a_list(9)]), id="a hash of another kind"),
         pytest.param(World(a_list(9)[::-1], page=9), id="another order"),
         pytest.param(World([]), id="an empty list"),
+        pytest.param(
+            World([replace(entry, block=FINAL + 1) if entry.id == "0005" else entry for entry in a_list(9)]),
+            id="neighbours of an entry in between that is not final",
+        ),
     ],
 )
 def test_what_proves_nothing(world: World) -> None:
@@ -248,6 +252,38 @@ def test_a_break_ends_when_all_links_in_its_place_hold(
     assert world.places == places
 
 
+def test_another_pair_in_the_place_of_a_suspected_one_waits_again() -> None:
+    whole = a_list(12)
+    world = World(without(whole, 5, 6), page=100)
+    world.run(1)
+    world.entries = without(whole, 6)
+    world.run(1)
+    assert world.places == []
+    world.run(1)
+    assert world.places == [("0005", "0007")]
+
+
+def test_a_break_ends_at_the_next_reading_of_all_entries_if_the_list_begins_behind_it() -> None:
+    whole = a_list(40)
+    world = World(without(whole, 5), page=100)
+    world.run(3)
+    world.entries = whole[6:]
+    world.run(23 * 60)
+    assert (world.places, world.links.breaks) == ([], ())
+
+
+def test_a_list_that_becomes_shorter_while_it_is_read_first_is_read_from_its_beginning() -> None:
+    world = World(a_list(30))
+    for _ in range(3):
+        world.look()
+    assert world.links.cursor == "0012"
+    world.entries = a_list(8)
+    world.look()
+    assert (world.links.cursor, world.links.swept_at) == ("", None)
+    world.run(1)
+    assert (world.links.newest_id, world.links.breaks) == ("0007", ())
+
+
 def relinked(before: Entry, entries: Sequence[Entry]) -> list[Entry]:
     """The same entries with hashes that follow from another one."""
     made, last = [], before.hash or ""
@@ -278,7 +314,7 @@ def test_ids_that_are_numbers_are_ordered_as_numbers() -> None:
     entries = [replace(entry, id=str(number + 8)) for number, entry in enumerate(a_list(5))]
     links = take_answer(EMPTY, Read("sweep", ""), without(entries, 2), NOON, FINAL)
     assert [(found.first.id, found.second.id) for found in links.breaks] == [("9", "11")]
-    again = take_answer(links, Read("again", "8"), without(entries, 2), NOON + MINUTE_MS, FINAL)
+    again = take_answer(links, Read("again", "8", "11"), without(entries, 2), NOON + MINUTE_MS, FINAL)
     assert len(confirmed_breaks(again)) == 1
 
 

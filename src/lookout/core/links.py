@@ -6,7 +6,7 @@ within one answer: behind a balancer, two answers may come from two replicas.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final, Literal
 
 from Crypto.Hash import keccak
@@ -70,10 +70,12 @@ class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Read(Struct, frozen=True, gc=False):
-    """Entries to be asked for: all from this id on, as many as one answer has."""
+    """Entries to be asked for: all from this id on, as many as one answer has. Of a break to be read again, ``to_id`` is
+    its second entry's: an answer that has both ids need not be asked for twice."""
 
     what: Literal["newest", "sweep", "again"]
     from_id: str
+    to_id: str = ""
 
 
 def confirmed_breaks(links: Links) -> tuple[Break, ...]:
@@ -102,12 +104,12 @@ def is_hurried(links: Links) -> bool:
 
 
 def choose_reads(links: Links, now: int) -> list[Read]:
-    """What to ask for this minute: the newest entries, a page of all of them, and each break again."""
+    """What to ask for this minute: the newest entries, each break again, and a page of all entries."""
     reads = [Read("newest", links.newest_id)] if links.newest_id else []
+    reads += [Read("again", found.from_id, found.second.id) for found in links.breaks[:_MOST_READ_AGAIN]]
     if links.cursor or links.sweep_at is None or now - links.sweep_at >= _SWEEP_MS:
         reads.append(Read("sweep", links.cursor))
-    again = dict.fromkeys(found.from_id for found in links.breaks)
-    return reads + [Read("again", from_id) for from_id in [*again][:_MOST_READ_AGAIN]]
+    return reads
 
 
 def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, final: int) -> Links:
@@ -119,21 +121,25 @@ def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, fi
         links = replace(links, is_shorter=not entries or rank(entries[-1].id) < rank(read.from_id))
     if links.is_shorter:
         return links
-    settled = [entry for entry in entries if entry.block <= final]
+    # Entries that are neighbours only because one between them is not final prove nothing.
+    settled = list(takewhile(lambda entry: entry.block <= final, entries))
     wrong, held = _check_links(settled)
     fault = _find_fault(settled)
     if held or links.has_held:
-        links = replace(links, has_held=True, breaks=_update_breaks(links.breaks, settled, wrong, rank, now))
+        breaks = _update_breaks(links.breaks, settled, wrong, rank, now, is_whole=not read.from_id)
+        links = replace(links, has_held=True, breaks=breaks)
     elif wrong:
         fault = "the hash of no entry follows from the entry before it"
     begins_sweep = read == Read("sweep", "")
     links = replace(links, unsupported=fault or ("" if begins_sweep else links.unsupported))
     if settled and read.what == "newest":
         return replace(links, newest_id=settled[-1].id)
-    return _advance_sweep(links, read, settled, now) if settled and read.what == "sweep" else links
+    return _advance_sweep(links, read, settled, now) if read.what == "sweep" else links
 
 
 def _advance_sweep(links: Links, read: Read, settled: Sequence[Entry], now: int) -> Links:
+    if not settled:  # the list became shorter: it is read from its beginning
+        return replace(links, cursor="", sweep_at=None)
     last_id = settled[-1].id
     if not read.from_id:
         links = replace(links, sweep_at=now)
@@ -182,23 +188,26 @@ Rank = Callable[[str], tuple[int, str]]
 
 
 def _update_breaks(
-    known: Sequence[Break], settled: Sequence[Entry], wrong: Sequence[int], rank: Rank, now: int
+    known: Sequence[Break], settled: Sequence[Entry], wrong: Sequence[int], rank: Rank, now: int, *, is_whole: bool
 ) -> tuple[Break, ...]:
-    """A pair between the ends of a known break is that break; any other that does not fit is suspected from now on."""
+    """A pair between the ends of a known break is that break; any other that does not fit is suspected from now on.
+    ``is_whole`` says that no entry is before these."""
     kept, left = [], list(wrong)
     for found in known:
-        begin = max(
-            (place for place, entry in enumerate(settled) if rank(entry.id) <= rank(found.first.id)), default=-1
-        )
+        before = sum(rank(entry.id) <= rank(found.first.id) for entry in settled)
+        begin = max(0, before - 1) if is_whole else before - 1
         end = next((place for place, entry in enumerate(settled) if rank(entry.id) >= rank(found.second.id)), -1)
-        if not 0 <= begin < end:  # the answer does not reach over it
+        if not 0 <= begin <= end:  # the answer does not reach over it
             kept.append(found)
             continue
         inside = [place for place in left if begin < place <= end]
         left = [place for place in left if place not in inside]
         if inside:
-            is_confirmed = found.is_confirmed or now - found.seen_at >= CONFIRM_MS
-            kept.append(replace(_make_break(settled, inside[0], found.seen_at), is_confirmed=is_confirmed))
+            again = _make_break(settled, inside[0], found.seen_at)
+            is_same = (again.first.id, again.second.id) == (found.first.id, found.second.id)
+            is_confirmed = found.is_confirmed or (is_same and now - found.seen_at >= CONFIRM_MS)
+            seen_at = found.seen_at if is_same or found.is_confirmed else now
+            kept.append(replace(again, seen_at=seen_at, is_confirmed=is_confirmed))
         elif _lacks_fields(settled[begin : end + 1]):
             kept.append(found)
     new = [_make_break(settled, place, now) for place in left]
