@@ -70,8 +70,8 @@ class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Read(Struct, frozen=True, gc=False):
-    """Entries to be asked for: all from this id on, as many as one answer has. Of a break to be read again, ``to_id`` is
-    its second entry's: an answer that has both ids need not be asked for twice."""
+    """Entries to be asked for: all from this id on, as many as one answer has. Of a break that is read again, ``to_id``
+    is its second entry's: an answer that has both ids need not be asked for twice."""
 
     what: Literal["newest", "sweep", "again"]
     from_id: str
