@@ -51,7 +51,7 @@ def without(entries: Sequence[Entry], *numbers: int) -> list[Entry]:
 class World:
     """An indexer with a list, read as the monitor does, minute by minute."""
 
-    def __init__(self, entries: Sequence[Entry], page: int = 5, final: int = FINAL) -> None:
+    def __init__(self, entries: Sequence[Entry], page: int = 8, final: int = FINAL) -> None:
         self.entries = list(entries)
         self.page = page
         self.final = final
@@ -131,15 +131,23 @@ def test_a_break_is_reported_a_minute_after_it_was_first_seen_and_ends_with_the_
     assert (world.places, world.links.breaks) == ([], ())
 
 
+def test_an_entry_that_is_lost_though_it_was_the_newest_is_found_with_the_next_one() -> None:
+    world = World(a_list(12), page=100)
+    world.run(2)
+    world.entries = without(a_list(13), 11)
+    world.run(2)
+    assert world.places == [("0010", "0012")]
+
+
 def test_what_is_new_is_read_every_minute_and_all_of_it_once_a_day() -> None:
     world = World(a_list(12))
     world.run(1)
-    assert [read.from_id for read in world.reads] == ["", "0004", "0008", "0011"]
+    assert [read.from_id for read in world.reads] == ["", "0002", "0004", "0006"]
     world.reads.clear()
     world.run(24 * 60)
     newest = [read for read in world.reads if read.what == "newest"]
     sweep = [read.from_id for read in world.reads if read.what == "sweep"]
-    assert (len(newest), sweep) == (24 * 60, ["", "0004", "0008", "0011"])
+    assert (len(newest), sweep) == (24 * 60, ["", "0002", "0004", "0006"])
     world.reads.clear()
     world.entries = without(a_list(14), 12)
     world.run(2)
@@ -276,12 +284,12 @@ def test_a_list_that_becomes_shorter_while_it_is_read_first_is_read_from_its_beg
     world = World(a_list(30))
     for _ in range(3):
         world.look()
-    assert world.links.cursor == "0012"
-    world.entries = a_list(8)
+    assert world.links.cursor == "0006"
+    world.entries = a_list(4)
     world.look()
     assert (world.links.cursor, world.links.swept_at) == ("", None)
     world.run(1)
-    assert (world.links.newest_id, world.links.breaks) == ("0007", ())
+    assert (world.links.newest_id, world.links.breaks) == ("0003", ())
 
 
 def relinked(before: Entry, entries: Sequence[Entry]) -> list[Entry]:
