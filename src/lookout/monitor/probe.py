@@ -166,6 +166,10 @@ async def _probe_links(check: Check, of: LinkedList, run: _Run) -> ProbedList:
     links = take_answer(Links(subject=""), Read("sweep", ""), entries, run.clock.now(), LARGEST_METRIC)
     if links.unsupported:
         return ProbedList(check, f"the running hash cannot be checked: {links.unsupported}", can_be_checked=False)
+    if len(entries) < 2:
+        return ProbedList(
+            check, "the running hash cannot be checked yet: no two entries are listed", can_be_checked=False
+        )
     breaks = len(links.breaks)
     what = "holds" if not breaks else f"breaks {breaks} time{'s' * (breaks > 1)}"
     return ProbedList(check, f"the running hash {what} in the first {len(entries)} entries")
