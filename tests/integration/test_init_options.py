@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from lookout.cli import main
 from lookout.config.file import read_config
 from tests.commands import lookout_here
-from tests.integration.test_sim_front import a_simulation
+from tests.integration.sim_client import a_simulation
 
 GOLDEN: Final = Path(__file__).parent.parent / "data" / "init" / "options.toml"
 KEY: Final = "0123456789abcdef0123456789abcdef"

@@ -18,7 +18,6 @@ class Problem(NamedTuple):
         return f"{self.key}: {self.text}" + (f" ({where})" if where else "")
 
     def below(self, parent: str) -> "Problem":
-        """The same problem, seen from the table around it."""
         return self._replace(key=join_keys(parent, self.key))
 
 

@@ -26,7 +26,6 @@ def fingerprint_url(url: str) -> str:
 
 
 def find_url_mistake(url: str) -> str | None:
-    """What keeps this from being an address of http:// or https://, if anything does."""
     if url.strip() == TO_FILL_IN:
         return f"still says {TO_FILL_IN}; write the address in its place"
     begin = _SCHEME.match(url)
@@ -58,7 +57,6 @@ def _describe_host_mistake(host: str) -> str:
 
 
 def find_proxy_mistake(url: str) -> str | None:
-    """What keeps this from being the address of a proxy, if anything does."""
     begin = _SCHEME.match(url)
     if begin is None or begin[1].lower() != "http":
         return "has to begin with http://: no other kind of proxy is asked"
@@ -121,7 +119,6 @@ def is_host_port(address: str) -> bool:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The host without brackets, and the port."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 

@@ -19,7 +19,7 @@ from lookout.cli.probe import explain_row, list_next_steps, show_probed
 from lookout.config import DEFAULT_CONFIG
 from lookout.config.file import ConfigError
 from lookout.config.settings import Settings
-from lookout.core.causes import code_of
+from lookout.core.causes import WITHOUT_HEAD, code_of
 
 _BACK: Final = "back"
 _STANDARD_OUTPUT: Final = Path("-")
@@ -177,7 +177,7 @@ def _keeps_source(draft: Draft, table: DraftTable) -> bool:
         where = "" if chain_id is None else f"{names[chain_id]}: "
         _say(f"{where}{probed.row.status}: {explain_row(probed)}")
     doubts = {code_of(probed.cause or "") for probed in rows if probed.row.status == "unknown"}
-    return doubts <= {"no_head"} or _keeps_anyway(*(probed.cause for probed in rows))
+    return doubts <= set(WITHOUT_HEAD) or _keeps_anyway(*(probed.cause for probed in rows))
 
 
 def _keeps_anyway(*causes: str | None) -> bool:
