@@ -142,6 +142,16 @@ def advance(
     return AlertState(at, clock_ms, tuple(episodes)), tuple(_update(each, newest.get(each.check)) for each in gathered)
 
 
+def find_next_due_ms(state: AlertState, rules: EpisodeRules) -> int | None:
+    """In how long a beginning is due, or what was gathered; None if that is not known, or held back by a silence."""
+    for_ms = {rule.key: rule.for_ms for rule in rules.rules}
+    waiting = [episode for episode in state.episodes if episode.is_seen and not episode.reported_to]
+    due = [for_ms.get(episode.rule, 0) - episode.seen_ms for episode in waiting]
+    if state.gathered:
+        due.append(rules.group_ms - (state.clock_ms - state.gathered_since_ms))
+    return min((in_ms for in_ms in due if in_ms > 0), default=None)
+
+
 def _update(news: News, newest: Row | None) -> News:
     """What could not be judged and now can be is what it is when that is reported."""
     if news.kind != "ended" or news.was != "unknown" or newest is None or newest.status not in _KNOWN:

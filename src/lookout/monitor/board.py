@@ -1,6 +1,5 @@
 """The last outcome of every source, RPC endpoint and comparison: ``/sources`` on the admin port (M16)."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
@@ -30,7 +29,6 @@ from lookout.core.model import Check, Row, unobserved
 from lookout.core.node_gap import NodeGap
 
 MOST_LISTED: Final = 20
-_NUMBER: Final = re.compile("([0-9]+)")
 
 EntryOutcome = Literal["answered", "failed", "own_fault", "bug"]
 
@@ -207,6 +205,7 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # of each chain's endpoints, by name
         self._coverages: dict[EntryKey, CoverageNote] = {}
         self._lists: dict[EntryKey, LinksNote | AgreementNote] = {}
+        self._order: dict[tuple[str, int | UnsetType], int] = {}  # of the configuration, by name and chain
 
     def list_list_notes(self) -> list[LinksNote | AgreementNote]:
         return list(self._lists.copy().values())
@@ -218,19 +217,22 @@ class Board:
         standings = self._standings.copy()
         compared = {key: _describe_coverage(note) for key, note in self._coverages.copy().items()}
         lists = {key: _describe_list(key, note) for key, note in self._lists.copy().items()}
-        entries = {**compared, **lists, **self._entries}
+        # What reads a source's list follows the source, of whose check it has the name.
+        entries = sorted({**self._entries, **compared, **lists}.items(), key=lambda item: self._place(item[0]))
         return [
             replace(entry, standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
             if isinstance(key.chain_id, int)
             else entry
-            for key, entry in entries.items()
+            for key, entry in entries
         ]
 
+    def _place(self, key: EntryKey) -> int:
+        return self._order.get((key.name, key.chain_id), len(self._order))
+
     def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
-        """What each RPC endpoint of a chain does, sorted by their names, in which 2 is before 10."""
-        entries = [entry for entry in self.list_entries() if entry.kind == "endpoint" and entry.chain_id == chain_id]
-        entries.sort(key=lambda entry: [int(part) if part.isdecimal() else part for part in _NUMBER.split(entry.name)])
-        return tuple(map(_describe, entries))
+        """What each RPC endpoint of a chain does."""
+        entries = self.list_entries()
+        return tuple(_describe(each) for each in entries if each.kind == "endpoint" and each.chain_id == chain_id)
 
     def judge_endpoint(self, check: Check) -> tuple[Row, str | None]:
         """What an RPC endpoint is, as a row, and why it is bad; unknown before it was asked, and without a head."""
@@ -245,8 +247,10 @@ class Board:
             return Row(check, "current", "responding"), None
         return Row(check, "degraded", "incompatible-reference"), f"apart: {_describe_block(entry)}"
 
-    def clear(self) -> None:
-        """A monitor starts, or starts again with other settings: nothing was asked yet."""
+    def begin(self, keys: Iterable[EntryKey] = ()) -> None:
+        """A monitor starts, or starts again with other settings, which have these sources and endpoints in this order:
+        nothing was asked yet."""
+        self._order = {(key.name, key.chain_id): place for place, key in enumerate(keys)}
         self._entries, self._coverages, self._lists = {}, {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:

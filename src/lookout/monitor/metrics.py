@@ -22,7 +22,7 @@ from lookout.core.history import Uptime
 from lookout.core.links import confirmed_breaks
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
 from lookout.core.services import SERVICES, Service
-from lookout.monitor.board import Board, LinksNote
+from lookout.monitor.board import Board, EntryKey, LinksNote
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
@@ -189,7 +189,8 @@ class Instruments(Collector):
     ) -> None:
         """What is watched from now on. Series begin at 0, so that a rate sees the first of what they count. Causes are
         too many for that: there the rate of all failures sees the first."""
-        self.board.clear()
+        endpoints = (EntryKey("endpoint", each.name, each.chain_id) for each in built.endpoints)
+        self.board.begin((*endpoints, *(EntryKey("source", source.name) for source in built.sources)))
         self._chains = chains
         services = (*SERVICES, *own_services)
         self._answers = {service.name: service.answer for service in services}

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from lookout.base.clock import Clock
 from lookout.base.text import shorten
 from lookout.base.url import BaseUrl
+from lookout_reader.urllib_fetch import explain_failure
 
 _MOST_BYTES: Final = 32 * 1024 * 1024
 _GZIP: Final = 31  # zlib's number for gzip's format
@@ -69,7 +70,7 @@ class Client:
         except TimeoutError:
             problem = f"no end within {timeout_s:g} s"
         except (OSError, UnicodeError) as error:
-            problem = str(getattr(error, "strerror", None) or error)
+            problem = explain_failure(error)
         if len(received) > _MOST_BYTES:
             problem = f"more than {_MOST_BYTES >> 20} MB"
         return parse_answer(method, bytes(received), problem)
@@ -99,7 +100,9 @@ def parse_answer(method: str, received: bytes, problem: str = "") -> HttpAnswer:
         response.begin()
     except (HTTPException, ValueError) as error:
         why = problem or f"not HTTP ({type(error).__name__}): {shorten(ascii(received), 60)}"
-        return HttpAnswer(None, (), b"", why if received else f"no answer: {problem or 'the connection was closed'}")
+        if not received and ": " not in problem:
+            why = f"no answer: {problem or 'the connection was closed'}"
+        return HttpAnswer(None, (), b"", why)
     headers = tuple((name.lower(), text.strip()) for name, text in response.getheaders())
     if response.length == 0:  # also where no body may be: whatever follows is kept
         return HttpAnswer(response.status, headers, connection.read())

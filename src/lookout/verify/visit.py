@@ -146,6 +146,11 @@ class Visit:
     def endpoints(self) -> tuple[EndpointVisit, EndpointVisit]:
         return self.live, self.history
 
+    def find_silence(self) -> str | None:
+        """Why nothing was answered at all; None if something was."""
+        answers = [exchange.answer for endpoint in self.endpoints for exchange in endpoint.exchanges]
+        return answers[0].problem if answers and all(answer.http_code is None for answer in answers) else None
+
     @cached_property
     def cache(self) -> str | None:
         """The first header that gives away a cache in front, which answers some requests itself."""

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import aiohttp
@@ -30,19 +30,7 @@ from lookout.protocols.client.failure import (
     own_fault,
 )
 from lookout.protocols.client.request import STAGE, Request, at_most
-
-# OpenSSL's codes of what is wrong with a certificate.
-_CERTIFICATES: Final = {
-    9: "not yet valid",
-    10: "expired",
-    18: "self-signed",
-    19: "unknown authority",
-    20: "unknown authority",
-    21: "unknown authority",
-    62: "wrong name",
-    64: "wrong name",
-}
-_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+from lookout_reader.urllib_fetch import CERTIFICATES, NOT_TLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +228,8 @@ def _explain(error: Exception, *, is_tls: bool) -> ProbeFailed:
         case aiohttp.ClientConnectorDNSError():
             return ProbeFailed("dns")
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
-            return ProbeFailed("tls", _CERTIFICATES.get(refused.verify_code, "certificate not accepted"))
-        case aiohttp.ClientConnectorSSLError(os_error=ssl.SSLError(reason=reason)) if reason in _NOT_TLS:
+            return ProbeFailed("tls", CERTIFICATES.get(refused.verify_code, "certificate not accepted"))
+        case aiohttp.ClientConnectorSSLError(os_error=ssl.SSLError(reason=reason)) if reason in NOT_TLS:
             return ProbeFailed("tls", "not TLS")
         case aiohttp.ClientConnectorError(os_error=ConnectionResetError() | ConnectionAbortedError()):
             return ProbeFailed("tls", "handshake failed") if is_tls else ProbeFailed("reset")
