@@ -26,7 +26,9 @@ Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
 _OF_LAG: Final = ("behind", "not_moving")
 _LAG: Final = re.compile(r"(\d+) (?:blocks|indexes) ")
-_ENDPOINT: Final = "endpoint "  # no service has a space in its name
+# No service has a space in its name.
+_ENDPOINT: Final = "endpoint "
+_SOURCE: Final = "source "
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -53,9 +55,24 @@ def endpoint_check(name: str, chain_id: int) -> Check:
     return Check(_ENDPOINT + name, chain_id)
 
 
+def source_check(name: str, checks: tuple[Check, ...]) -> Check:
+    """By what the episodes of a source with these checks are found, in which its rows are as they should be."""
+    return Check(_SOURCE + name, checks[0].chain_id if len(checks) == 1 else None)
+
+
 def endpoint_of(check: Check) -> str | None:
-    """The name of the RPC endpoint that this is; None of a service."""
+    """The name of the RPC endpoint that this is; None of anything else."""
     return check.service.removeprefix(_ENDPOINT) if check.service.startswith(_ENDPOINT) else None
+
+
+def source_of(check: Check) -> str | None:
+    """The name of the source that this is; None of anything else."""
+    return check.service.removeprefix(_SOURCE) if check.service.startswith(_SOURCE) else None
+
+
+def has_row(check: Check) -> bool:
+    """Whether it is a service's, and neither an endpoint nor a source."""
+    return " " not in check.service
 
 
 class EpisodeRules(Struct, frozen=True):
