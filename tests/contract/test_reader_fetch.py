@@ -84,9 +84,11 @@ def test_over_real_http_a_304_a_503_and_whatever_else_happens_are_answers_or_non
         portal = fetch_with_urllib(f"{base}/elsewhere", {})
         assert isinstance(portal, Answer)
         assert (portal.http_code, portal.body) == (200, b"<html>")
-        for path in ("hangs-up", "breaks-off", "nowhere/elsewhere"):
+        assert fetch_with_urllib(f"{base}/hangs-up", {}) == NoAnswer("no answer: the connection was reset")
+        for path in ("breaks-off", "nowhere/elsewhere"):
             assert fetch_with_urllib(f"{base}/{path}", {}) == NoAnswer()
-    assert fetch_with_urllib(f"{base}/liveness", {}) == NoAnswer()
+    refused = "not reached: nothing listens at its address"
+    assert fetch_with_urllib(f"{base}/liveness", {}) == NoAnswer(refused)
 
 
 @pytest.mark.clause("C9", "C10")

@@ -80,9 +80,15 @@ def test_nobody_there_is_a_failure_in_a_sentence() -> None:
     report = json.loads(result.stdout)
     (failure,) = (finding for finding in report["findings"] if finding["verdict"] == "fail")
     assert failure == {"clause": "A1", "verdict": "fail", "what": failure["what"]}
-    assert failure["what"].endswith("GET /api/v1/protocol/liveness: no answer: Connection refused")
+    assert failure["what"].endswith("GET /api/v1/protocol/liveness: not reached: nothing listens at its address")
     assert result.exit_code == 1
     assert result.stderr == ""
+
+
+def test_where_nobody_answers_that_is_said_once() -> None:
+    base = f"http://127.0.0.1:{a_free_port()}"
+    result = command(base)
+    assert (result.exit_code, result.stdout) == (1, f"{base}: not reached: nothing listens at its address\n")
 
 
 def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: Server) -> None:
@@ -134,7 +140,7 @@ def test_https_is_asked_only_if_somebody_vouches_for_it(tmp_path: Path) -> None:
     with a_listener(a_page, tls) as base:
         unknown = command(base, "--json")
         trusted = command(base, "--json", SSL_CERT_FILE=str(authority.path))
-    assert "certificate verify failed" in unknown.stdout
+    assert "no secure connection (unknown authority)" in unknown.stdout
     assert "certificate" not in trusted.stdout
     assert "content-type: 'text/html'" in trusted.stdout
 

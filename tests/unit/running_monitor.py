@@ -12,7 +12,7 @@ from lookout.base.clock import Clock
 from lookout.base.pieces import Pieces
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
-from lookout.core.episodes import endpoint_check
+from lookout.core.episodes import endpoint_check, source_check
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
@@ -182,6 +182,9 @@ class Given(Settings, frozen=True):
 
     def endpoint_checks(self) -> list[Check]:
         return [endpoint_check(endpoint.name, endpoint.chain_id) for endpoint in self.endpoints]
+
+    def source_checks(self) -> list[Check]:
+        return [source_check(source.name, source.checks) for source in self.given_sources]
 
     def sources_by_check(self) -> dict[Check, Any]:
         return {check: source for source in self.given_sources for check in source.checks}

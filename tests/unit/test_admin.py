@@ -237,6 +237,9 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.count_reading(1, "rpc 1 of Ethereum", 1, "timeout")
     instruments.board.note_reading(RPC, NOON, 1, Reading(NOON, 14, NOON), Reading(NOON, 14, NOON))
     instruments.board.note_standings(1, {RPC.name: "agrees"})
+    instruments.board.note_source("indexer 1", NOON, 1, [a_row("current")], {})
+    instruments.board.note_doubts("indexer 1", ("indexing_errors",))
+    instruments.board.certificates_end_at["indexer 1"] = NOON
     instruments.count("lookout_coverage_requests_total", "1", RPC.name, "answered")
     instruments.board.note_coverage(CoverageNote(INDEXER, NOON, 1, Coverage(subject="", began_at=NOON), 0, {}))
     answered = SideOutcome(NOON, None)

@@ -19,12 +19,13 @@ from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.pieces import StateError
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import EpisodeRule, EpisodeRules
-from lookout.core.model import Check, Metrics, Row, Status
+from lookout.core.model import Blocks, Check, Failed, Metrics, Row, Status
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.state.codec import mark_restored
-from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_plan, a_row
 from tests.logs import capture_logs
+from tests.unit.running_monitor import FAILED, Asked, FastClock, lived
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
@@ -492,3 +493,25 @@ def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
 def test_a_damaged_piece_is_named(name: str, damaged: bytes) -> None:
     with pytest.raises(StateError, match=f"the stored piece {name} cannot be read"):
         Night(stored={name: damaged})
+
+
+class Timed(list[str]):
+    """Titles of messages, with the seconds at which they were sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent_s: list[float] = []
+
+    def append(self, title: str) -> None:
+        self.sent_s.append(FastClock().elapsed_ms() / 1000)
+        super().append(title)
+
+
+def test_a_message_waits_no_longer_than_gathering_takes_once_it_is_due() -> None:
+    sent = Timed()
+    rules = (AlertRule(unknown=False, for_s=60),)
+    failing, quiet = Asked(MESSAGING, FAILED, FAILED, FAILED, Failed("refused")), Asked(INDEXER, Blocks(1))
+    lived(400, a_plan(MESSAGING, INDEXER), [failing, quiet], [], sent=sent, rules=rules)
+    unavailable_at_s = failing.asked[2] / 1000 + 1
+    assert sent == [BEGAN]
+    assert 60 + 30 <= sent.sent_s[0] - unavailable_at_s <= 60 + 30 + 2

@@ -1,7 +1,10 @@
 """Why a row is not current: the same cause in the log, the metrics, alerts and on the board of sources (M16)."""
 
+import errno
 import json
 import re
+import socket
+import ssl
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +35,7 @@ from lookout.core.model import (
 from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.client.session import describe_target
+from lookout_reader.urllib_fetch import explain_failure
 from tests.builders import DAY, INDEXER, MINUTE, NOON, SECOND, a_plan
 from tests.unit.running_monitor import Asked, Read, lived
 
@@ -136,6 +140,44 @@ def test_a_position_stands_still_once_three_answers_in_a_row_have_the_same_one()
     assert causes_of_an_indexer(*[Blocks(100)] * 3, Blocks(900)) == [f"behind: {behind}"]
 
 
+def a_certificate_error(verify_code: int) -> ssl.SSLCertVerificationError:
+    error = ssl.SSLCertVerificationError()
+    error.verify_code = verify_code
+    return error
+
+
+def a_tls_error(reason: str) -> ssl.SSLError:
+    error = ssl.SSLError()
+    error.reason = reason
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (ConnectionRefusedError(), "refused"),
+        (ConnectionResetError(), "reset"),
+        (socket.gaierror(), "dns"),
+        (OSError(errno.EHOSTUNREACH, ""), "network"),
+        (a_certificate_error(10), "tls: expired"),
+        (a_certificate_error(1), "tls: certificate not accepted"),
+        (a_tls_error("WRONG_VERSION_NUMBER"), "tls: not TLS"),
+        (a_tls_error("NO_SHARED_CIPHER"), "tls: handshake failed"),
+    ],
+)
+def test_readers_say_why_there_is_no_answer_in_the_words_of_causes(error: OSError, cause: str) -> None:
+    assert explain_failure(error) == describe_cause(cause)
+
+
+def test_sources_are_shown_in_the_order_of_the_configuration() -> None:
+    board, names = Board(), ("ppoi", "indexer 10", "indexer 9")
+    board.begin((OWN_NODE, *(EntryKey("source", name) for name in names)))
+    for name in sorted(names):
+        board.note_source(name, NOON, 1, [UNREACHABLE], {})
+    board.note_reading(OWN_NODE, NOON, 1, "refused", None)
+    assert [entry.name for entry in board.list_entries()] == [OWN_NODE.name, *names]
+
+
 def test_a_chain_whose_endpoints_all_fail_has_another_cause_than_one_whose_endpoints_differ() -> None:
     row = a_row("unknown", "incompatible-reference", position=7)
     assert explain(Blocks(7), row, None, endpoints_answer=False) == "no_endpoint"
@@ -191,7 +233,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert "standing" not in own
     board.note_standings(1, {OWN_NODE.name: "behind", SECOND_NODE.name: "wrong_chain"})
     assert [each.standing for each in board.list_entries()] == [UNSET, UNSET, "behind", "wrong_chain"]
-    board.clear()
+    board.begin()
     assert not board.list_entries()
     without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
     assert answer_request("/sources", "", without).http_code == 404
@@ -201,6 +243,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
 def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     board = Board()
     third, fourth, tenth = (SECOND_NODE._replace(name=f"rpc {n} of Ethereum") for n in (3, 4, 10))
+    board.begin((OWN_NODE, SECOND_NODE, third, fourth, tenth))
     board.note_own_failure(tenth, NOON, 10, "own_fault: no file descriptor left")
     board.note_reading(OWN_NODE, NOON, 10, "http_status: 503", None)
     board.note_reading(SECOND_NODE, NOON, 10, Reading(NOON, 90, NOON), None)

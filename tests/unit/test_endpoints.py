@@ -1,18 +1,22 @@
 """What the operator sees of each RPC endpoint: at /sources, and in the metrics (M16)."""
 
+import json
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
 from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
-from lookout.config.alerts import AlertRule, rules_for_endpoints
+from lookout.config.alerts import AlertRule, rules_without_rows
 from lookout.core.model import Blocks, Check, Found, Peers
 from lookout.monitor.board import Board, Entry
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
-from tests.builders import INDEXER, MESSAGING, a_plan
+from lookout.protocols.client.session import Session
+from lookout.protocols.source import Now
+from tests.builders import DAY, INDEXER, MESSAGING, NOON, a_plan
 from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, Happening, Read, lived, reloading
 from tests.unit.server.fakes import SetClock
@@ -166,6 +170,60 @@ def test_an_endpoint_that_is_lost_or_differs_for_an_hour_is_reported_once_and_so
     ]
 
 
+class Certified(Asked):
+    """A source whose certificate ends then."""
+
+    ends_at = NOON + 20 * DAY
+
+    async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
+        session.hear_certificate(self.ends_at)
+        return await super().probe(session, now)
+
+
+@pytest.mark.clause("M16")
+def test_what_a_subgraph_says_of_itself_and_a_certificate_that_ends_soon_is_for_the_operator_alone() -> None:
+    sent, board = list[str](), Board()
+    subgraph, relayer = (
+        Asked(INDEXER, *[Blocks(1000, has_errors=True)] * 180, Blocks(1000)),
+        Certified(MESSAGING, Peers(1)),
+    )
+    subgraph.name, relayer.name = "indexer 1", "messaging"
+    entries, rows = list[Entry](), list[str]()
+
+    def renew(_: object) -> None:
+        relayer.ends_at += 90 * DAY
+
+    def expire(_: object) -> None:
+        entries.extend(board.list_entries())
+        relayer.ends_at = NOON + 14 * DAY
+
+    plan, rules = a_plan(INDEXER, MESSAGING), (AlertRule(from_="degraded"),)
+    kept = lived(
+        9_000,
+        plan,
+        [subgraph, relayer],
+        [Read(1, 1000)],
+        (600, expire),
+        (8_000, renew),
+        board=board,
+        sent=sent,
+        rules=rules,
+    )
+    rows += [check["status"] for check in json.loads(kept.documents[-1]["live"].body)["checks"]]
+    assert [(each.name, each.doubts) for each in entries if each.kind == "source"] == [
+        ("indexer 1", ("indexing_errors",)),
+        ("messaging", UNSET),
+    ]
+    assert sent == [
+        "Lookout: source indexer 1 is degraded",
+        "Lookout: source messaging is degraded",
+        "Lookout: source indexer 1 recovered",
+        "Lookout: source messaging recovered",
+    ]
+    assert set(rows) <= {"current", "unmonitored"}
+    assert board.certificates_end_at == {"messaging": relayer.ends_at}
+
+
 @pytest.mark.parametrize(
     ("rules", "reporting"),
     [
@@ -175,7 +233,7 @@ def test_an_endpoint_that_is_lost_or_differs_for_an_hour_is_reported_once_and_so
     ],
 )
 def test_the_rules_for_all_services_report_endpoints_by_severity(rules: list[AlertRule], reporting: list[str]) -> None:
-    assert [rule.name for rule in rules_for_endpoints(rules)] == reporting
+    assert [rule.name for rule in rules_without_rows(rules)] == reporting
 
 
 def series_of(registry: CollectorRegistry, **labels: str) -> dict[str, float]:

@@ -19,7 +19,7 @@ from lookout.alerts.event import (
 )
 from lookout.base.instants import format_duration, format_second
 from lookout.core.causes import WITHOUT_HEAD, choose_next_step, choose_step_without_head, describe_cause
-from lookout.core.episodes import News, endpoint_of
+from lookout.core.episodes import News, endpoint_of, has_row
 from lookout.core.model import Check, Reason, Status
 from lookout.core.notices import MOST
 from lookout.core.own_clock import describe_clock_error
@@ -208,7 +208,8 @@ def _sum_up(sections: dict[str, list[News]], deployment: Deployment) -> str:
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
         return f"{_name(first[0], deployment)} {heading.format(be='is')}"
-    noun = "check" if any(endpoint_of(check) is None for check in first) else "endpoint"
+    nouns = {"check" if has_row(check) else check.service.partition(" ")[0] for check in first}
+    noun = nouns.pop() if len(nouns) == 1 else "check"
     noun = noun if len(first) == 1 else f"{noun}s{_share_chain(first, deployment)}"
     counted = [f"{len(first)} {noun} {_be(heading, first)}"]
     return ", ".join((*counted, *(f"{len(some)} {_be(heading, some)}" for heading, some in others)))
@@ -225,7 +226,7 @@ def _be(heading: str, checks: Sequence[Check]) -> str:
 
 
 def _name(check: Check, deployment: Deployment) -> str:
-    if check.chain_id is None or endpoint_of(check) is not None:  # which has the chain in its name
+    if check.chain_id is None or not has_row(check):  # an endpoint has its chain in its name, and a source its id
         return check.service
     return f"{check.service} on {_name_chain(check.chain_id, deployment)}"
 
@@ -248,7 +249,7 @@ def _write_section(
             yield from (f"- {name}: {_write_time(news)}", f"  {_write_course(news, known)}")
         else:
             yield f"- {name}: {_describe_why(news, known)}, {_write_time(news)}"
-            if news.status in ("unavailable", "unknown") and news in facts and endpoint_of(news.check) is None:
+            if news.status in ("unavailable", "unknown") and news in facts and has_row(news.check):
                 yield f"  {_write_last_answer(news, known)}"
             endpoints |= {(news.check.chain_id, endpoint.name): endpoint.does for endpoint in known.endpoints}
     if others := len(section[room:]):
@@ -341,7 +342,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
     which are never ambiguous."""
     which = f"-c {quote(config)} " if config else ""
     chains: dict[str, dict[int | None, None]] = {}
-    for news in (each for each in bad if endpoint_of(each.check) is None):
+    for news in (each for each in bad if has_row(each.check)):
         chains.setdefault(news.check.service, {})[news.check.chain_id] = None
     services: dict[tuple[int | None, ...], list[str]] = {}
     for service, chain_ids in chains.items():

@@ -15,7 +15,7 @@ from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, settings_of, show_status
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.core.causes import choose_next_step, code_of
+from lookout.core.causes import choose_next_step, code_of, describe_cause
 from lookout.core.coverage import Finding
 from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
@@ -62,7 +62,10 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
     for listed in probed.lists:
         console.print(Text(f"{listed.check.name}: {listed.found}", "" if listed.can_be_checked else "yellow"))
     of_endpoints = (endpoint.cause for chain in probed.chains for endpoint in chain.endpoints)
-    of_rows = (row.cause for row in probed.rows)
+    for doubted in (row for row in probed.rows if row.doubts):
+        said = "; ".join(map(describe_cause, doubted.doubts))
+        console.print(Text(f"{doubted.row.check.name}: {said}", "yellow"))
+    of_rows = (cause for row in probed.rows for cause in (row.cause, *row.doubts))
     laters = (row.later for row in probed.rows if row.later)
     for line in dict.fromkeys((*list_next_steps((*of_endpoints, *of_rows)), *laters)):
         console.print(line)

@@ -82,7 +82,10 @@ def verify(  # Click gives each option as a parameter
     findings = verify_visit(seen)
     doubts = find_doubts(seen, findings)
     summary = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
-    if wants_json:
+    silent = None if wants_json else seen.find_silence()
+    if silent is not None:
+        click.echo(f"{base}: {silent}")
+    elif wants_json:
         report = {
             "url": str(base),
             "protocol": protocol,

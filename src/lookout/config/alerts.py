@@ -40,7 +40,7 @@ BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
 _UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
 # After a start, and between two heads, rows are unknown for a moment: nobody is to be woken for that.
 _UNJUDGED_FOR_S: Final = 300
-_ENDPOINTS_FOR_S: Final = 3600
+_WITHOUT_ROWS_FOR_S: Final = 3600
 _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 
 
@@ -91,14 +91,14 @@ class AlertRule(Table, frozen=True):
                 in self.reasons,  # a chain that never had a broadcaster, say, stays without
             )
 
-    def build_for_endpoints(self, endpoints: Iterable[Check], all_targets: Iterable[str]) -> episodes.EpisodeRule:
-        """An RPC endpoint that was lost, or differs, for an hour is reported once: until others are lost, no row shows
-        it."""
+    def build_without_rows(self, checks: Iterable[Check], all_targets: Iterable[str]) -> episodes.EpisodeRule:
+        """An RPC endpoint that was lost, or differs, for an hour is reported once, and so is what is wrong with a
+        source: no row shows it."""
         return episodes.EpisodeRule(
             f"{self.key()}\nendpoints",
-            frozenset(check for check in endpoints if self.matches(check)),
+            frozenset(check for check in checks if self.matches(check)),
             frozenset(("unavailable", "degraded")),
-            in_ms(_ENDPOINTS_FOR_S),
+            in_ms(_WITHOUT_ROWS_FOR_S),
             0,
             self.targets or tuple(all_targets),
         )
@@ -137,7 +137,7 @@ def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
             yield Problem("", f"name {number} is not allowed; it has to be up to 60 letters, digits, '_' and '-'")
 
 
-def rules_for_endpoints(rules: Iterable[AlertRule]) -> list[AlertRule]:
+def rules_without_rows(rules: Iterable[AlertRule]) -> list[AlertRule]:
     """Those that are for all services and count `degraded`; if none does, all that are for all services."""
     general = [rule for rule in rules if not rule.services and not rule.reasons]
     return [rule for rule in general if rule.from_ != "unavailable"] or general

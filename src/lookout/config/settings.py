@@ -12,7 +12,7 @@ from lookout.base.problem import Problem
 from lookout.base.setting_types import FOR_SERVER, RESTART, Table
 from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
-from lookout.config.alerts import AlertsTable, rules_for_endpoints
+from lookout.config.alerts import AlertsTable, rules_without_rows
 from lookout.config.reader import TableReader, has_note
 from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
@@ -30,14 +30,15 @@ from lookout.config.tables import (
     StoreTable,
     in_ms,
 )
-from lookout.core.episodes import EpisodeRules, endpoint_check
+from lookout.core.episodes import EpisodeRules, endpoint_check, source_check
 from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.core.services import PPOI, SERVICES, Service, all_services
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.evm import EVM
 from lookout.protocols.lists import LinkedList, ListTable, TransactionList
 from lookout.protocols.ppoi import PpoiTable
-from lookout.protocols.registry import configurable_services, has_one_table
+from lookout.protocols.registry import configurable_services, has_one_table, protocol_of
 from lookout.protocols.squid import SquidTable
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
@@ -178,10 +179,8 @@ class Settings(Table, frozen=True):
         """The tables of alerts as the monitor needs them; ``config`` is the file that messages name in commands."""
         plan, alerts = self.plan(), self.alerts
         rules = tuple(each for rule in alerts.rules for each in rule.build(plan.monitored, alerts.targets))
-        endpoints = self.endpoint_checks()
-        rules += tuple(
-            rule.build_for_endpoints(endpoints, alerts.targets) for rule in rules_for_endpoints(alerts.rules)
-        )
+        others = (*self.endpoint_checks(), *self.source_checks())
+        rules += tuple(rule.build_without_rows(others, alerts.targets) for rule in rules_without_rows(alerts.rules))
         return AlertPolicy(
             EpisodeRules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
             alerts.targets,
@@ -201,6 +200,15 @@ class Settings(Table, frozen=True):
     def endpoint_checks(self) -> list[Check]:
         """By what the episodes of the chains' RPC endpoints are found."""
         return [endpoint_check(name, chain.id) for chain in self.chains for name in chain.endpoint_names()]
+
+    def source_checks(self) -> list[Check]:
+        """By what the episodes of sources are found, in which their rows are as they should be."""
+        sources = (
+            source
+            for service, table in self.tables()
+            for source in protocol_of(table).sources(service.name, table, NOTHING_SEEN)
+        )
+        return [source_check(source.name, source.checks) for source in sources]
 
     def warnings(self) -> Iterator[Problem]:
         """What is allowed, and may still not be what is wanted."""

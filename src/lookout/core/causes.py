@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from lookout.base.instants import format_time
+from lookout.base.instants import format_second, format_time
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
 
@@ -92,6 +92,7 @@ OWN_CAUSES: Final = {
         "behind: …",
         "wait while its position moves; if it stands still, restart it, or ask those who run it",
     ),
+    "certificate_ends": CauseEntry("its certificate ends on …", "renew it, or ask those who run it"),
     "far_above": CauseEntry(
         "far above the head: another chain, or a wrong pointer",
         "check its address and `pointer`, and that it is an indexer of this chain; then the chain's `rpc`",
@@ -107,6 +108,10 @@ OWN_CAUSES: Final = {
     "node_gap": CauseEntry(
         "the node and the indexer's list do not hold the same transactions",
         "compare both with the chain, and repair the wrong one, or ask those who run it; neither may be yours",
+    ),
+    "indexing_errors": CauseEntry(
+        "it says that it has indexing errors",
+        "look at its log: its data may be incomplete, or it may stop; repair it, or ask those who run it",
     ),
     "missing_list": CauseEntry(
         "the node does not carry the required list", "compare `required_list` with the lists that the node has"
@@ -144,6 +149,7 @@ OWN_CAUSES: Final = {
     ),
 }
 ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
+_CERTIFICATE_ENDS_SOON_MS: Final = 14 * 86_400_000
 WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
 
@@ -225,6 +231,14 @@ def explain(
             return _explain_lag(row, "indexes below its own head", still_since_at)
         case _:
             return _explain_lag(row, "blocks below the head", still_since_at)
+
+
+def find_doubts(found: Iterable[Found], certificate_ends_at: int | None, at: int) -> tuple[str, ...]:
+    """What is wrong with a source, for the operator alone: its rows are judged without it."""
+    doubts = ["indexing_errors"] if any(isinstance(what, Blocks) and what.has_errors for what in found) else []
+    if certificate_ends_at is not None and certificate_ends_at - at < _CERTIFICATE_ENDS_SOON_MS:
+        doubts.append(f"certificate_ends: {format_second(certificate_ends_at)[:10]}")
+    return tuple(doubts)
 
 
 def code_of(cause: str) -> str:

@@ -26,7 +26,9 @@ Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
 _OF_LAG: Final = ("behind", "not_moving")
 _LAG: Final = re.compile(r"(\d+) (?:blocks|indexes) ")
-_ENDPOINT: Final = "endpoint "  # no service has a space in its name
+# No service has a space in its name.
+_ENDPOINT: Final = "endpoint "
+_SOURCE: Final = "source "
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -53,9 +55,24 @@ def endpoint_check(name: str, chain_id: int) -> Check:
     return Check(_ENDPOINT + name, chain_id)
 
 
+def source_check(name: str, checks: tuple[Check, ...]) -> Check:
+    """By what the episodes of a source with these checks are found, in which its rows are as they should be."""
+    return Check(_SOURCE + name, checks[0].chain_id if len(checks) == 1 else None)
+
+
 def endpoint_of(check: Check) -> str | None:
-    """The name of the RPC endpoint that this is; None of a service."""
+    """The name of the RPC endpoint that this is; None of anything else."""
     return check.service.removeprefix(_ENDPOINT) if check.service.startswith(_ENDPOINT) else None
+
+
+def source_of(check: Check) -> str | None:
+    """The name of the source that this is; None of anything else."""
+    return check.service.removeprefix(_SOURCE) if check.service.startswith(_SOURCE) else None
+
+
+def has_row(check: Check) -> bool:
+    """Whether it is a service's, and neither an endpoint nor a source."""
+    return " " not in check.service
 
 
 class EpisodeRules(Struct, frozen=True):
@@ -140,6 +157,16 @@ def advance(
         return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
     newest = {row.check: _expire(row, at) for row in published}
     return AlertState(at, clock_ms, tuple(episodes)), tuple(_update(each, newest.get(each.check)) for each in gathered)
+
+
+def find_next_due_ms(state: AlertState, rules: EpisodeRules) -> int | None:
+    """In how long a beginning is due, or what was gathered; None if that is not known, or held back by a silence."""
+    for_ms = {rule.key: rule.for_ms for rule in rules.rules}
+    waiting = [episode for episode in state.episodes if episode.is_seen and not episode.reported_to]
+    due = [for_ms.get(episode.rule, 0) - episode.seen_ms for episode in waiting]
+    if state.gathered:
+        due.append(rules.group_ms - (state.clock_ms - state.gathered_since_ms))
+    return min((in_ms for in_ms in due if in_ms > 0), default=None)
 
 
 def _update(news: News, newest: Row | None) -> News:

@@ -31,9 +31,11 @@ class Check(NamedTuple):
 
 
 class Blocks(Struct, frozen=True, gc=False):
-    """The service answered with the last block it has, which is compared with the chain's head."""
+    """The service answered with the last block it has, which is compared with the chain's head. It may say of itself
+    that it has errors."""
 
     position: Count
+    has_errors: bool = False
 
 
 class Indexes(Struct, frozen=True, gc=False):

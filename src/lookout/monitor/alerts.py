@@ -18,7 +18,7 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.logger import get_logger
 from lookout.core.causes import WITHOUT_HEAD
-from lookout.core.episodes import advance, endpoint_of, note_causes, restart
+from lookout.core.episodes import advance, find_next_due_ms, has_row, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
@@ -61,8 +61,10 @@ class Alerts:
         self._request_publication: Callable[[], None] = lambda: None
         self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
         self._restored_at = kept.restored_at
-        of_rules = (check for rule in policy.rules.rules for check in rule.checks if endpoint_of(check) is not None)
-        self.endpoints = tuple(dict.fromkeys(of_rules))  # that are reported
+        self._is_sending = False
+        self._next_due: asyncio.TimerHandle | None = None  # a beginning, or what was gathered
+        of_rules = (check for rule in policy.rules.rules for check in rule.checks if not has_row(check))
+        self.without_rows = tuple(dict.fromkeys(of_rules))  # that are reported
 
     def start(self) -> None:
         """The monitor starts. Episodes are found again by their rules' keys, and messages by their targets' names."""
@@ -95,12 +97,12 @@ class Alerts:
         current, of those that were probed since the start; ``silenced`` are those of which no alert is to begin."""
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
-        endpoints = [self._instruments.board.judge_endpoint(check) for check in self.endpoints]
-        everything = {**published, **{row.check: row for row, _ in endpoints}}
+        others = [self._instruments.board.judge(check) for check in self.without_rows]
+        everything = {**published, **{row.check: row for row, _ in others}}
         self._state, news = advance(self._state, at, everything.values(), self._policy.rules, silenced)
         # A cause is of the newest row: what is about an expired row, or an earlier reason, has none.
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
-        known |= {(row.check, row.reason): cause for row, cause in endpoints if cause is not None}
+        known |= {(row.check, row.reason): cause for row, cause in others if cause is not None}
         self._state = note_causes(self._state, known)
         facts = {
             item: self._gather_facts(row, known.get((item.check, item.reason)), at)
@@ -117,6 +119,16 @@ class Alerts:
         self._report_removed(removed, "given-up", "it was not accepted in time")
         self._outbox.mark_storing()
         self._set_gauges()
+        self._publish_when_due()
+
+    def _publish_when_due(self) -> None:
+        """The next heartbeat may be half a minute away."""
+        if self._next_due is not None:
+            self._next_due.cancel()
+        in_ms = find_next_due_ms(self._state, self._policy.rules)
+        if self._is_sending and in_ms is not None:
+            loop = asyncio.get_running_loop()
+            self._next_due = loop.call_later(in_ms / 1000, self._request_publication)
 
     def _gather_facts(self, row: Row, cause: str | None, at: int) -> AlertFacts:
         good = self._good.get(row.check)
@@ -140,12 +152,16 @@ class Alerts:
     async def sending(self, request_publication: Callable[[], None]) -> AsyncIterator[None]:
         """Send meanwhile. At the end, wait a little for what is being sent."""
         self._request_publication = request_publication
+        self._is_sending = True
         tasks = [
             asyncio.create_task(self._keep_sending(target), name=f"alert {target}") for target in self._policy.targets
         ]
         try:
             yield
         finally:
+            self._is_sending = False
+            if self._next_due is not None:
+                self._next_due.cancel()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

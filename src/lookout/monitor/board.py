@@ -1,6 +1,5 @@
 """The last outcome of every source, RPC endpoint and comparison: ``/sources`` on the admin port (M16)."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
@@ -10,7 +9,7 @@ from msgspec.structs import replace
 from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
 from lookout.core.agreement import APART, STANDING_WORDS, Standing, describe_place
-from lookout.core.causes import describe_cause
+from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
     Coverage,
@@ -22,7 +21,7 @@ from lookout.core.coverage import (
     gaps_of,
     oldest_unchecked_at,
 )
-from lookout.core.episodes import endpoint_of
+from lookout.core.episodes import endpoint_of, source_of
 from lookout.core.heads import Reading
 from lookout.core.links import Entry as ListEntry
 from lookout.core.links import Links, confirmed_breaks
@@ -30,7 +29,6 @@ from lookout.core.model import Check, Row, unobserved
 from lookout.core.node_gap import NodeGap
 
 MOST_LISTED: Final = 20
-_NUMBER: Final = re.compile("([0-9]+)")
 
 EntryOutcome = Literal["answered", "failed", "own_fault", "bug"]
 
@@ -197,6 +195,8 @@ class Entry(Struct, frozen=True, rename="camel"):
     coverage: CoverageEntry | UnsetType = UNSET
     links: LinksEntry | UnsetType = UNSET
     agreement: AgreementEntry | UnsetType = UNSET
+    doubts: tuple[str, ...] | UnsetType = UNSET
+    """What is wrong with a source beside its rows: causes."""
 
 
 class Board:
@@ -207,6 +207,9 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # of each chain's endpoints, by name
         self._coverages: dict[EntryKey, CoverageNote] = {}
         self._lists: dict[EntryKey, LinksNote | AgreementNote] = {}
+        self._doubts: dict[str, tuple[str, ...]] = {}  # by the names of sources
+        self.certificates_end_at: dict[str, int] = {}  # likewise
+        self._order: dict[tuple[str, int | UnsetType], int] = {}  # of the configuration, by name and chain
 
     def list_list_notes(self) -> list[LinksNote | AgreementNote]:
         return list(self._lists.copy().values())
@@ -218,22 +221,34 @@ class Board:
         standings = self._standings.copy()
         compared = {key: _describe_coverage(note) for key, note in self._coverages.copy().items()}
         lists = {key: _describe_list(key, note) for key, note in self._lists.copy().items()}
-        entries = {**compared, **lists, **self._entries}
+        # What reads a source's list follows the source, of whose check it has the name.
+        entries = sorted({**self._entries, **compared, **lists}.items(), key=lambda item: self._place(item[0]))
+        doubts = self._doubts.copy()
         return [
-            replace(entry, standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
+            replace(entry, doubts=doubts[key.name])
+            if key.kind == "source" and doubts.get(key.name)
+            else replace(entry, standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
             if isinstance(key.chain_id, int)
             else entry
-            for key, entry in entries.items()
+            for key, entry in entries
         ]
 
-    def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
-        """What each RPC endpoint of a chain does, sorted by their names, in which 2 is before 10."""
-        entries = [entry for entry in self.list_entries() if entry.kind == "endpoint" and entry.chain_id == chain_id]
-        entries.sort(key=lambda entry: [int(part) if part.isdecimal() else part for part in _NUMBER.split(entry.name)])
-        return tuple(map(_describe, entries))
+    def _place(self, key: EntryKey) -> int:
+        return self._order.get((key.name, key.chain_id), len(self._order))
 
-    def judge_endpoint(self, check: Check) -> tuple[Row, str | None]:
-        """What an RPC endpoint is, as a row, and why it is bad; unknown before it was asked, and without a head."""
+    def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
+        """What each RPC endpoint of a chain does."""
+        entries = self.list_entries()
+        return tuple(_describe(each) for each in entries if each.kind == "endpoint" and each.chain_id == chain_id)
+
+    def judge(self, check: Check) -> tuple[Row, str | None]:
+        """What an RPC endpoint or a source is, as a row, and why it is bad; unknown before it was asked, and of an
+        endpoint without a head."""
+        if (source := source_of(check)) is not None:
+            doubts = self._doubts.get(source)
+            if doubts:
+                return Row(check, "degraded", "incomplete"), doubts[0]
+            return (unobserved(check) if doubts is None else Row(check, "current", "responding")), None
         name, chain_id = endpoint_of(check) or "", check.chain_id or 0
         entry = self._entries.get(EntryKey("endpoint", name, chain_id))
         standing = self._standings.get(chain_id, {}).get(name)
@@ -245,9 +260,12 @@ class Board:
             return Row(check, "current", "responding"), None
         return Row(check, "degraded", "incompatible-reference"), f"apart: {_describe_block(entry)}"
 
-    def clear(self) -> None:
-        """A monitor starts, or starts again with other settings: nothing was asked yet."""
+    def begin(self, keys: Iterable[EntryKey] = ()) -> None:
+        """A monitor starts, or starts again with other settings, which have these sources and endpoints in this order:
+        nothing was asked yet."""
+        self._order = {(key.name, key.chain_id): place for place, key in enumerate(keys)}
         self._entries, self._coverages, self._lists = {}, {}, {}
+        self._doubts, self.certificates_end_at = {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
@@ -258,6 +276,12 @@ class Board:
         self._entries[EntryKey("source", name)] = Entry(
             name, "source", format_instant(at), took_ms, outcome, cause, outcomes
         )
+
+    def note_doubts(self, source: str, doubts: tuple[str, ...]) -> list[str]:
+        """What is wrong with a source beside its rows; what of it is new, by the codes."""
+        before = set(map(code_of, self._doubts.get(source, ())))
+        self._doubts[source] = doubts
+        return [doubt for doubt in doubts if code_of(doubt) not in before]
 
     def note_reading(
         self, endpoint: EntryKey, at: int, took_ms: int, reading: Reading | str, head: Reading | None

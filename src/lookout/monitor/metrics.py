@@ -16,13 +16,14 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
+from lookout.core.causes import code_of
 from lookout.core.coverage import checked_blocks, gaps_of, oldest_unchecked_at
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
 from lookout.core.links import confirmed_breaks
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
 from lookout.core.services import SERVICES, Service
-from lookout.monitor.board import Board, LinksNote
+from lookout.monitor.board import Board, EntryKey, LinksNote
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
@@ -135,6 +136,11 @@ _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
         *("service", "chain"),
     ),
     "lookout_agreement_confirmed": ("1 if that has lasted for an hour, otherwise 0", "service", "chain"),
+    "lookout_source_doubt": ("1 for each cause for which something is wrong with a source", "source", "cause"),
+    "lookout_source_certificate_expires_timestamp_seconds": (
+        "Until when the certificate of a source is valid",
+        "source",
+    ),
     "lookout_alert_queue": ("Messages that wait to be accepted", "target"),
     "lookout_chain_info": ("1 for each chain, with its name", "chain", "name", "test_network"),
     "lookout_publication_timestamp_seconds": ("When the last publication was made",),
@@ -189,7 +195,8 @@ class Instruments(Collector):
     ) -> None:
         """What is watched from now on. Series begin at 0, so that a rate sees the first of what they count. Causes are
         too many for that: there the rate of all failures sees the first."""
-        self.board.clear()
+        endpoints = (EntryKey("endpoint", each.name, each.chain_id) for each in built.endpoints)
+        self.board.begin((*endpoints, *(EntryKey("source", source.name) for source in built.sources)))
         self._chains = chains
         services = (*SERVICES, *own_services)
         self._answers = {service.name: service.answer for service in services}
@@ -375,6 +382,10 @@ def _sample_board(board: Board, now: int) -> Iterator[_Sample]:
             yield "lookout_endpoint_lag_blocks", endpoint, entry.lag_blocks
         if isinstance(entry.standing, str):
             yield "lookout_endpoint_standing", [*endpoint, entry.standing], 1
+        for doubt in entry.doubts or ():
+            yield "lookout_source_doubt", [entry.name, code_of(doubt)], 1
+    for source, ends_at in board.certificates_end_at.copy().items():
+        yield "lookout_source_certificate_expires_timestamp_seconds", [source], ends_at / 1000
     for note in board.list_coverages():
         gaps, labels = gaps_of(note.coverage), _row_labels(note.check)
         waited_ms = max(0, now - oldest_unchecked_at(note.coverage, note.first_block))

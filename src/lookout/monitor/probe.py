@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace as with_fields
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct
@@ -12,7 +13,7 @@ from lookout.base.clock import Clock
 from lookout.base.instants import format_duration
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable
-from lookout.core.causes import code_of, describe_cause, explain
+from lookout.core.causes import code_of, describe_cause, explain, find_doubts
 from lookout.core.heads import Reading
 from lookout.core.ledger import CheckState, Ledger
 from lookout.core.links import Links, Read, take_answer
@@ -38,6 +39,8 @@ class ProbedRow(Struct, frozen=True):
     later: str = ""
     """What one probe cannot show, since it takes several, or time."""
     took_ms: int | None = None
+    doubts: tuple[str, ...] = ()
+    """What is wrong with its source beside the rows: causes, at the source's first row."""
 
     @property
     def is_fine(self) -> bool:
@@ -116,9 +119,10 @@ async def probe_once(settings: Settings, clock: Clock, again_s: float = 0) -> Pr
 
 async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[ProbedChain]], run: _Run) -> list[ProbedRow]:
     """Let the ledger judge what a source says."""
-    began_ms = run.clock.elapsed_ms()
+    began_ms, ends = run.clock.elapsed_ms(), list[int]()
+    session = with_fields(run.session, hear_certificate=ends.append)
     try:
-        found = await observe(source, run.session, run.clock.now)
+        found = await observe(source, session, run.clock.now)
     except OwnFault as fault:  # nothing was observed (M17)
         took_ms = run.clock.elapsed_ms() - began_ms
         return [
@@ -138,6 +142,8 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
         cause = explain(what, row, read, endpoints_answer=answers)
         later = _describe_later(run.ledger.state().checks[check], run.limits)
         probed.append(ProbedRow(row, _describe(what, row, cause, read), cause, later, took_ms))
+    doubts = find_doubts(found.values(), min(ends, default=None), run.clock.now())
+    probed[0] = replace(probed[0], doubts=doubts)
     if not run.again_s or all(each.row.reason != "behind" for each in probed):
         return probed
     await asyncio.sleep(run.again_s)

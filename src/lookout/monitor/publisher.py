@@ -109,7 +109,7 @@ class Publisher:
         ledger.publish(at)
         self._instruments.published(at, ledger.published_rows, ledger.progress(at))
         silenced = self._notices.find_silenced(
-            at, (*(row.check for row in ledger.published_rows), *self._journal.alerts.endpoints)
+            at, (*(row.check for row in ledger.published_rows), *self._journal.alerts.without_rows)
         )
         self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}

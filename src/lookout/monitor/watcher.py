@@ -15,8 +15,8 @@ from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
 from lookout.core.cadence import wait_ms
-from lookout.core.causes import code_of, describe_cause, explain
-from lookout.core.model import Blocks, Check, Found, Members, Row
+from lookout.core.causes import code_of, describe_cause, explain, find_doubts
+from lookout.core.model import Blocks, Check, Failed, Found, Members, Row
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.core.policy import is_failure
@@ -201,8 +201,11 @@ class Watcher:
         """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
         began_ms = turn.began_ms = self._clock.elapsed_ms()
         turn.failed = {}
-        found = await observe(source, self._session, self._clock.now)
+        ends: list[int] = []
+        session = replace(self._session, hear_certificate=ends.append)
+        found = await observe(source, session, self._clock.now)
         self._check_for_own_fault(began_ms, found.values())
+        self._note_doubts(source.name, found.values(), ends)
         took_ms = self._clock.elapsed_ms() - began_ms
         self._instruments.count_probe(source.checks, took_ms, found)
         if turn.is_extra:
@@ -226,6 +229,17 @@ class Watcher:
         next_ms = wait_ms(failures, self._chance.random(), self._limits)
         turn.due_ms = now_ms + next_ms
         return next_ms
+
+    def _note_doubts(self, source: str, found: Iterable[Found], ends: list[int]) -> None:
+        """Show and log what is wrong with a source beside its rows. One that failed is as it was."""
+        board = self._instruments.board
+        if ends:
+            board.certificates_end_at[source] = min(ends)
+        if all(isinstance(what, Failed) for what in found):
+            return
+        doubts = find_doubts(found, board.certificates_end_at.get(source), self._clock.now())
+        for doubt in board.note_doubts(source, doubts):
+            log.warning("something is wrong with a source", source=source, cause=doubt, why=describe_cause(doubt))
 
     async def _read(self, endpoint: Endpoint, number: int, key: EntryKey) -> int:
         """Read an endpoint's head; how long to wait until the next time, in milliseconds."""

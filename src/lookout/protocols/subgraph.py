@@ -1,6 +1,6 @@
 """The Graph: a subgraph's own ``_meta``, or an index node asked about one deployment.
 
-A subgraph that failed for good stays at its block, and its lag says so: its errors are not asked for.
+A subgraph that failed for good stays at its block, and its lag says so. That it has errors is for the operator alone.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ import msgspec
 
 from lookout.base.problem import Problem
 from lookout.core.model import Blocks
-from lookout.protocols.answers import count, decimal, entries, graphql_answer, query, table
+from lookout.protocols.answers import count, decimal, entries, graphql_answer, open_value, query, table
 from lookout.protocols.client.failure import not_understood
 from lookout.protocols.client.request import Request
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.source import Protocol
 
-_META_QUERY: Final = query("{ _meta { block { number } } }")
+_META_QUERY: Final = query("{ _meta { block { number } hasIndexingErrors } }")
 _NO_BLOCK: Final = "no latest block of one chain"
 
 
@@ -38,12 +38,14 @@ def _request(settings: SubgraphTable) -> Request:
 def parse_meta(body: bytes) -> Blocks:
     meta = table(graphql_answer(body).get("_meta"), "no _meta")
     block = table(meta.get("block"), "no block")
-    return Blocks(count(block.get("number"), "the block number"))
+    return Blocks(count(block.get("number"), "the block number"), open_value(meta.get("hasIndexingErrors")) is True)
 
 
 def status_query(deployment: str) -> bytes:
     named = msgspec.json.encode(deployment).decode()
-    return query(f"{{ indexingStatuses(subgraphs: [{named}]) {{ chains {{ network latestBlock {{ number }} }} }} }}")
+    return query(
+        f"{{ indexingStatuses(subgraphs: [{named}]) {{ health chains {{ network latestBlock {{ number }} }} }} }}"
+    )
 
 
 def parse_indexing_status(body: bytes) -> Blocks:
@@ -51,10 +53,12 @@ def parse_indexing_status(body: bytes) -> Blocks:
     statuses = entries(graphql_answer(body).get("indexingStatuses"), "no indexingStatuses")
     if not statuses:
         raise not_understood("the index node does not have the deployment")
-    block = table(_only(_only(statuses).get("chains")).get("latestBlock"), _NO_BLOCK)
+    status = _only(statuses)
+    block = table(_only(status.get("chains")).get("latestBlock"), _NO_BLOCK)
     if "number" not in block:
         raise not_understood(_NO_BLOCK)
-    return Blocks(decimal(block["number"], "the block number"))
+    has_errors = open_value(status.get("health")) in ("unhealthy", "failed")
+    return Blocks(decimal(block["number"], "the block number"), has_errors)
 
 
 def _only(value: Any) -> dict[str, Any]:

@@ -39,6 +39,7 @@ from lookout.store.protocol import (
     StoreError,
     StorePosition,
     StoreUnreachableError,
+    log_upgrade,
     refuse_newer,
     taken_over,
 )
@@ -247,6 +248,7 @@ def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[
         for step in steps[version:]:
             session.execute(step)
         session.execute("UPDATE lookout.schema_version SET version = %s", (len(steps),))
+        log_upgrade(address, version, len(steps))
 
 
 def _version_in(rows: list[TupleRow], address: DatabaseAddress) -> int:

@@ -4,10 +4,13 @@ import secrets
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol, Self
 
+from lookout.base.logger import get_logger
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 
 _LARGEST_STEP: Final = 2**32
+
+log = get_logger("store")
 
 
 class Snapshot(NamedTuple):
@@ -73,6 +76,12 @@ def taken_over(store: object) -> LostStoreError:
 def refuse_newer(store: object, version: int, known: int) -> None:
     if version > known:
         raise StoreError(f"{store}: written by a newer version of Lookout (schema {version}, this one knows {known})")
+
+
+def log_upgrade(store: object, version: int, known: int) -> None:
+    """Say that a store that an earlier version made was brought up to date; a new one is of version 0."""
+    if 0 < version < known:
+        log.info("the store's format was upgraded", store=str(store), schema_was=version, schema=known)
 
 
 class Writer(Protocol):

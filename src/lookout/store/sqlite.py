@@ -24,6 +24,7 @@ from lookout.store.protocol import (
     StoreBusyError,
     StoreError,
     StorePosition,
+    log_upgrade,
     refuse_newer,
 )
 
@@ -318,6 +319,7 @@ def _prepare(path: Path) -> sqlite3.Connection:
         _check_whole(connection, path)
         _keep_a_log_ahead(connection, path)
         bring_up_to_date(connection, version)
+        log_upgrade(path, version, SCHEMA_VERSION)
         # A write may have failed since the log ahead, which only a write that succeeds makes smaller, left no room.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except BaseException:

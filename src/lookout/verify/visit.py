@@ -16,6 +16,7 @@ from lookout.base.clock import Clock
 from lookout.base.text import shorten
 from lookout.base.url import BaseUrl
 from lookout.verify.documents import History, LiveReport, Remark, read_document
+from lookout_reader.urllib_fetch import explain_failure
 
 _MOST_BYTES: Final = 32 * 1024 * 1024
 _GZIP: Final = 31  # zlib's number for gzip's format
@@ -72,7 +73,7 @@ class Client:
         except TimeoutError:
             problem = f"no end within {timeout_s:g} s"
         except (OSError, UnicodeError) as error:
-            problem = str(getattr(error, "strerror", None) or error)
+            problem = explain_failure(error)
         if len(received) > _MOST_BYTES:
             problem = f"more than {_MOST_BYTES >> 20} MB"
         return parse_answer(method, bytes(received), problem)
@@ -100,7 +101,9 @@ def parse_answer(method: str, received: bytes, problem: str = "") -> HttpAnswer:
         response.begin()
     except (HTTPException, ValueError) as error:
         why = problem or f"not HTTP ({type(error).__name__}): {shorten(ascii(received), 60)}"
-        return HttpAnswer(None, (), b"", why if received else f"no answer: {problem or 'the connection was closed'}")
+        if not received and ": " not in problem:
+            why = f"no answer: {problem or 'the connection was closed'}"
+        return HttpAnswer(None, (), b"", why)
     headers = tuple((name.lower(), text.strip()) for name, text in response.getheaders())
     if response.length == 0:  # also where no body may be: whatever follows is kept
         return HttpAnswer(response.status, headers, connection.read())
@@ -242,6 +245,11 @@ class Visit:
     @property
     def endpoints(self) -> tuple[EndpointVisit, EndpointVisit]:
         return self.live, self.history
+
+    def find_silence(self) -> str | None:
+        """Why nothing was answered at all; None if something was."""
+        answers = [exchange.answer for endpoint in self.endpoints for exchange in endpoint.exchanges]
+        return answers[0].problem if answers and all(answer.http_code is None for answer in answers) else None
 
     @cached_property
     def cache(self) -> str | None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -102,8 +104,12 @@ def test_a_private_authority_is_trusted_where_it_is_named_and_nowhere_else(
                 assert await ask(session, url) == "tls: unknown authority"
             both = f"{stranger.ca_file}\n{trusted.ca_file}"
             assert await ask(session, url, AccessTable(ca_file=both)) == b"well"
-            assert await ask(session, url, AccessTable(ca_file=trusted.own)) == b"well"
+            ends: list[int] = []
+            listening = replace(session, hear_certificate=ends.append)
+            assert await ask(listening, url, AccessTable(ca_file=trusted.own)) == b"well"
             assert len(asked) == 4
+            (ends_at,) = ends  # it was vouched for one day
+            assert abs(ends_at / 1000 - time.time() - 86_400) < 600
 
     run(converse(), new_loop)
 

@@ -25,7 +25,10 @@ NOT_COUNTS = [
         pytest.param("subgraph", "subgraph-meta.json", Blocks(19_000_000), id="a subgraph's own block"),
         pytest.param("index node", "subgraph-indexing-status.json", Blocks(19_000_001), id="an index node's block"),
         pytest.param(
-            "index node", "subgraph-failed.json", Blocks(18_000_000), id="a subgraph that stopped is where it stopped"
+            "index node",
+            "subgraph-failed.json",
+            Blocks(18_000_000, has_errors=True),
+            id="one that stopped is where it stopped",
         ),
         pytest.param("ponder", "ponder-status.json", Blocks(19_000_002), id="a ponder's block of the right chain"),
         pytest.param("own indexer", "ponder-status.json", Blocks(19_000_002), id="a block number at a pointer"),

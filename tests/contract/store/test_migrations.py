@@ -26,6 +26,7 @@ from lookout.store.protocol import Reader, StoreError
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.contract.store import kept
 from tests.contract.store.stores import Opened
+from tests.logs import capture_logs
 from tests.postgres import Postgres
 
 FILES: Final = kept.versions("sqlite")
@@ -90,7 +91,9 @@ def test_a_file_of_every_version_is_read_and_goes_on(version: int, tmp_path: Pat
     path = a_copy(tmp_path, version)
     reader = opened(sqlite.SqliteReader(path))  # a server is upgraded before the monitor is
     before = documents_of(reader)
-    writer = opened(sqlite.open_writer(path))
+    with capture_logs() as logs:
+        writer = opened(sqlite.open_writer(path))
+    assert len(logs) == (version < sqlite.SCHEMA_VERSION)
     assert documents_of(reader) == before
     check_whole(before, writer.load())
     assert version_of(path) == sqlite.SCHEMA_VERSION

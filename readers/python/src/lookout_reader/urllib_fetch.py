@@ -1,7 +1,9 @@
 """Asking over HTTP with nothing but the standard library."""
 
 import contextlib
+import errno
 import socket
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -16,6 +18,18 @@ from lookout_reader.feed import BODIES_MOST, TIMED_OUT, TOO_LONG, Answer, NoAnsw
 
 _BODY_MOST: Final = max(BODIES_MOST.values())
 _CHUNK: Final = 65_536
+# Why a certificate is not accepted, by OpenSSL's number; and what it says of something that is no TLS.
+CERTIFICATES: Final = {
+    9: "not yet valid",
+    10: "expired",
+    18: "self-signed",
+    19: "unknown authority",
+    20: "unknown authority",
+    21: "unknown authority",
+    62: "wrong name",
+    64: "wrong name",
+}
+NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +65,25 @@ def in_a_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Futu
     except RuntimeError as failed:  # no more threads
         future.set_exception(failed)
     return future
+
+
+def explain_failure(error: object) -> str:
+    """Why there is no answer, as far as that is known."""
+    match error:
+        case ssl.SSLCertVerificationError(verify_code=code):
+            return f"not reached: no secure connection ({CERTIFICATES.get(code, 'certificate not accepted')})"
+        case ssl.SSLError(reason=reason):
+            return f"not reached: no secure connection ({'not TLS' if reason in NOT_TLS else 'handshake failed'})"
+        case socket.gaierror():
+            return "not reached: its name could not be resolved"
+        case ConnectionRefusedError():
+            return "not reached: nothing listens at its address"
+        case ConnectionResetError():
+            return "no answer: the connection was reset"
+        case OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
+            return "not reached: the network did not let the connection through"
+        case _:
+            return NoAnswer().problem
 
 
 class _TooLongError(Exception):
@@ -164,9 +197,9 @@ def _ask(request: urllib.request.Request, timeout_s: float, connections: _Connec
     except TimeoutError:
         return TIMED_OUT
     except urllib.error.URLError as failed:
-        return TIMED_OUT if isinstance(failed.reason, TimeoutError) else NoAnswer()
-    except (OSError, HTTPException, ValueError):  # a captive portal may lead to anything, even to what is no address
-        return NoAnswer()
+        return TIMED_OUT if isinstance(failed.reason, TimeoutError) else NoAnswer(explain_failure(failed.reason))
+    except (OSError, HTTPException, ValueError) as failed:  # a captive portal may lead to what is no address at all
+        return NoAnswer(explain_failure(failed))
     finally:
         connections.close()
 

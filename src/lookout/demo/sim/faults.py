@@ -124,6 +124,7 @@ FAULTS: Final[Mapping[str, FaultKind]] = {
     "silent": FaultKind(("broadcasters",), _MEMBERS),
     "unsigned": FaultKind(("broadcasters",), _MEMBERS),
     "null-status": FaultKind(("graphql-indexer",)),
+    "indexing-errors": FaultKind(("graphql-indexer",)),
     "no-entry-point": FaultKind(("bundler",)),
     "paused": FaultKind(("relayer",)),
     "hole": FaultKind(_LISTERS, Parameter("blocks", 100, 1, _FAR)),

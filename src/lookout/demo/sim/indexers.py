@@ -136,7 +136,8 @@ def _subgraph_reply(asked: Asked) -> UpstreamReply:
     if not indexed.has_blocks:
         return json_reply({"errors": [{"message": _NOT_STARTED.format(deployment(indexed.chain_id))}]})
     block = {"number": indexed.height, "timestamp": indexed.block_at // 1000}
-    meta = {"block": block, "hasIndexingErrors": False}
+    has_errors = asked.world.has(asked.address, "indexing-errors", asked.at)
+    meta = {"block": block, "hasIndexingErrors": has_errors}
     return _status_reply(asked, "_meta", "block number timestamp hasIndexingErrors", meta)
 
 

@@ -8,6 +8,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
@@ -30,19 +32,10 @@ from lookout.protocols.client.failure import (
     own_fault,
 )
 from lookout.protocols.client.request import STAGE, Request, at_most
+from lookout_reader.urllib_fetch import CERTIFICATES, NOT_TLS
 
-# OpenSSL's codes of what is wrong with a certificate.
-_CERTIFICATES: Final = {
-    9: "not yet valid",
-    10: "expired",
-    18: "self-signed",
-    19: "unknown authority",
-    20: "unknown authority",
-    21: "unknown authority",
-    62: "wrong name",
-    64: "wrong name",
-}
-_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+# Of the server that the request under way in this task reached over TLS.
+_CERTIFICATE: Final[ContextVar[dict[str, Any] | None]] = ContextVar("certificate", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +46,8 @@ class Session:
     timeout_s: float
     hear_date: Callable[[str, str], None] = lambda _host, _date: None
     """Called with an answer's host and `Date` header."""
+    hear_certificate: Callable[[int], None] = lambda _ends_at: None
+    """Called with the instant until which the certificate of an answer over TLS is valid."""
 
     async def fetch(self, request: Request) -> bytes:
         """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
@@ -86,6 +81,8 @@ class Session:
             if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
                 raise _proxy_refused(response.status)
             STAGE.set("body")
+            if certificate := _CERTIFICATE.get():
+                self.hear_certificate(int(ssl.cert_time_to_seconds(certificate["notAfter"]) * 1000))
             if "Age" not in response.headers:  # a cache repeats the time at which it was asked
                 self.hear_date(url.authority, response.headers.get("Date", ""))
             if response.status != request.expect_code:
@@ -133,6 +130,14 @@ def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[tuple[A
         raise socket.gaierror(socket.EAI_NONAME, "not a name") from None
 
 
+class _NotingRequest(aiohttp.ClientRequest):
+    """Notes the other side's certificate: once a short answer is there, the connection is gone."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        _CERTIFICATE.set(conn.transport.get_extra_info("peercert") if conn.transport else None)
+        return await super().send(conn)
+
+
 @asynccontextmanager
 async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     """Requests for as long as the block lasts.
@@ -150,6 +155,7 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
         trust_env=False,
         headers={"User-Agent": "lookout", "Accept": "application/json"},
         trace_configs=[tracing],
+        request_class=_NotingRequest,
     ) as http:
         yield Session(http, timeout_s)
 
@@ -240,8 +246,8 @@ def _explain(error: Exception, *, is_tls: bool) -> ProbeFailed:
         case aiohttp.ClientConnectorDNSError():
             return ProbeFailed("dns")
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
-            return ProbeFailed("tls", _CERTIFICATES.get(refused.verify_code, "certificate not accepted"))
-        case aiohttp.ClientConnectorSSLError(os_error=ssl.SSLError(reason=reason)) if reason in _NOT_TLS:
+            return ProbeFailed("tls", CERTIFICATES.get(refused.verify_code, "certificate not accepted"))
+        case aiohttp.ClientConnectorSSLError(os_error=ssl.SSLError(reason=reason)) if reason in NOT_TLS:
             return ProbeFailed("tls", "not TLS")
         case aiohttp.ClientConnectorError(os_error=ConnectionResetError() | ConnectionAbortedError()):
             return ProbeFailed("tls", "handshake failed") if is_tls else ProbeFailed("reset")
