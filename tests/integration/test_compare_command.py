@@ -67,20 +67,3 @@ def test_a_person_gets_a_table_and_a_sentence(folder: Path) -> None:
     assert "now.toml → stricter.toml" in outcome.stdout
     assert "indexer 1" in outcome.stdout
     assert "19 of 1,029 buckets would change, in 13 of 21 rows: 6 from unknown" in " ".join(outcome.stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--compare", "coarser.toml"], "history.bucket_s differs: buckets of different lengths cannot be compared"),
-        (["--compare", "nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory"),
-        (["--live", "live.json", "--json"], "--json is for --compare"),
-        (["--live", "stricter.toml", "--compare", "stricter.toml"], "stricter.toml would be overwritten"),
-    ],
-    ids=["other buckets", "no such file", "JSON of nothing", "the other configuration as output"],
-)
-def test_a_mistake_is_told_in_a_sentence(folder: Path, options: list[str], sentence: str) -> None:
-    outcome = run(folder, *options)
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert sentence in outcome.stderr
-    assert len(outcome.stderr.splitlines()) == 1
