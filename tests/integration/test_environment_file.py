@@ -51,7 +51,15 @@ def test_a_value_is_what_a_unit_would_get(text: str, value: str) -> None:
         ),
         *(
             pytest.param(line, f"line 1: the value has a quotation mark or a backslash; {QUOTED}", id=line)
-            for line in ('A="xyzzy', "A='xy'zzy'", "A=xy\\zzy", 'A="xy\\zzy"', "A='xy'\"zzy\"", "A=xyzzy\\")
+            for line in (
+                "A= 'xy' 'zzy'",
+                'A="xyzzy',
+                "A='xy'zzy'",
+                "A=xy\\zzy",
+                'A="xy\\zzy"',
+                "A='xy'\"zzy\"",
+                "A=xyzzy\\",
+            )
         ),
         pytest.param("B=1\nA='xy\x07zzy'", "line 2: the value has a control character; remove it", id="a bell"),
         pytest.param("A=xy\rzzy", "line 1: the value has a control character; remove it", id="a carriage return"),
