@@ -112,7 +112,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
                 await until_async(lambda: len(hook.accepted) == 2, "it is over")
     began, over = hook.accepted
     assert began.title == "Lookout: 2 checks on c137 cannot be judged"
-    assert began.body.startswith("Cannot be judged:\n- indexer on c137: the chain's RPC endpoints agree on no head, ")
+    assert began.body.startswith("Cannot be judged:\n- indexer on c137: no RPC endpoint of this chain answers, ")
     for number in (1, 2, 3):
         assert f"\n  rpc {number} of c137: no usable answer: HTTP 503\n" in began.body
     assert "unavailable" not in began.body
@@ -124,7 +124,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
         ("ended", "indexer", "c137", "current"),
         ("ended", "hosted-indexer", "c137", "current"),
     ]
-    assert all(item["cause"] == {"code": "no_head", "detail": None} for item in hook.items()[:2])
+    assert all(item["cause"] == {"code": "no_endpoint", "detail": None} for item in hook.items()[:2])
     assert all({"position", "head"} == item["lastMetrics"].keys() for item in hook.items())
 
 

@@ -14,9 +14,7 @@ import pytest
 
 from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
-from lookout.core.notices import Notices
 from lookout.documents.reports import documents_of
-from lookout.state.codec import decode_notices, encode_notices
 from lookout.state.differ import all_pieces
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
@@ -80,22 +78,6 @@ def held(place: Place) -> Snapshot:
 def other(request: pytest.FixtureRequest, server: Postgres, tmp_path: Path) -> Place:
     """An empty store of either kind."""
     return Place(tmp_path / "other", SQLITE if request.param == "sqlite" else server.url(server.a_database()))
-
-
-def test_ids_of_notes_that_were_given_since_the_backup_are_not_given_again(place: Place) -> None:
-    def numbers(next_number: int) -> None:
-        ledger = a_fresh_ledger(NOON)
-        with closing(sqlite.open_writer(place.file)) as writer:
-            writer.write(documents_of(ledger), all_pieces(ledger.state(), encode_notices(Notices(next_number))))
-
-    numbers(3)
-    backup = place.back_up()
-    numbers(7)
-    place.restore(backup, force=True)
-    assert decode_notices(read_snapshot(place.file).pieces) == Notices(7)
-    numbers(2)
-    place.restore(backup, force=True)
-    assert decode_notices(read_snapshot(place.file).pieces) == Notices(3)
 
 
 def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(place: Place, held: Snapshot) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.commands import lookout, lookout_here
-from tests.integration.served import a_free_port
 
 
 def invoke(folder: Path, *arguments: str) -> tuple[int, str, str]:
@@ -55,20 +54,6 @@ def test_completion_needs_no_configuration(tmp_path: Path) -> None:
     completed = lookout(tmp_path, environment=environment)
     assert (completed.returncode, completed.stderr) == (0, "")
     assert completed.stdout
-
-
-def test_run_refuses_one_address_for_two_ports_before_it_starts(tmp_path: Path) -> None:
-    addresses = [f"127.0.0.1:{a_free_port()}" for _ in range(2)]
-    (tmp_path / "lookout.toml").write_text(
-        f'[server]\nlisten = "{addresses[0]}"\n[admin]\nmonitor = "{addresses[0]}"\nserver = "{addresses[1]}"\n'
-    )
-    assert invoke(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
-    ran = lookout(tmp_path, "run", "-c", "lookout.toml")
-    assert (ran.returncode, ran.stderr) == (
-        2,
-        "lookout: admin.monitor: has to be another address than server.listen: lookout run listens on both\n",
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["lookout.toml"]
 
 
 def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:

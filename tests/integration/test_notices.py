@@ -1,6 +1,7 @@
 """Notes and silences of a real service: what the commands say, what the public sees, and what outlives what."""
 
 import asyncio
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,9 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
         with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
             await until_async(runs, "it runs")
             assert await succeed(tmp_path, "note", "list") == ["there is no note"]
+            assert await succeed(tmp_path, "recheck", "messaging") == ["messaging: current (asked less than 10 s ago)"]
+            no_chain = f"there is no chain 'x'; there are {', '.join(f'c{each} ({each})' for each in CHAINS)}"
+            assert await fail(tmp_path, "recheck", "indexer", "x") == (2, [f"lookout: {no_chain}"])
             scope = ("--service", "indexer", "--chain", "C137")
             said_of_note = [f"  {TEXT}", "  indexer on c137, from 2026-11-16 14:00 to 2027-01-01 00:00 UTC"]
             times = ("--from", "2026-11-16T14:00Z", "--until", "2027-01-01T00:00:00Z")
@@ -104,7 +108,9 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
             await until_async(runs, "it runs again")
             await is_public(("1", TEXT, ["indexer"], [137]))
             assert (await succeed(tmp_path, "silence", "list"))[:2] == ["silence 2", "  moving"]
-            assert await succeed(tmp_path, "note", "end", "1") == ["ended note 1", *said_of_note]
+            ended = await succeed(tmp_path, "note", "end", "1")
+            assert ended[:2] == ["ended note 1", said_of_note[0]]
+            assert re.fullmatch(r"  indexer on c137, ended now, at \d\d:\d\d:\d\d UTC", ended[2])
             await is_public()
             assert (await succeed(tmp_path, "note", "add", "Slow"))[0] == "added note 3"
             await is_public(("3", "Slow", [], []))

@@ -101,7 +101,7 @@ async def test_a_fault_of_the_wire_can_be_set_for_everybody(fault: str, reason: 
         ("ponder/1", "missing-network", Nothing()),
         ("envio/1", "missing-network", Nothing()),
         ("provider/1", "wrong-chain", Failed("wrong_chain: 61 instead of 1")),
-        ("bundler/1", "no-entry-point", Failed("pointer_missing")),
+        ("bundler/1", "no-entry-point", Failed("pointer_missing: /0")),
         ("relayer", "paused", Failed("not_expected")),
         ("index-node/1", "missing-network", Failed("not_understood: the index node does not have the deployment")),
         ("subgraph/1", "null-status", Failed("graphql_errors")),
