@@ -81,20 +81,3 @@ def test_the_alerts_that_would_have_been_sent_are_listed(folder: Path) -> None:
     for sent in messages:
         sign = " " if sent["was"] == sent["wouldBe"] else "+" if sent["wouldBe"] else "-"
         assert (f"{sign} {sent['at']} ops: {sent['title']}\n" in shown) == (sign != " ")
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--compare", "coarser.toml"], "history.bucket_s differs: buckets of different lengths cannot be compared"),
-        (["--compare", "nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory"),
-        (["--live", "live.json", "--json"], "--json is for --compare"),
-        (["--live", "stricter.toml", "--compare", "stricter.toml"], "stricter.toml would be overwritten"),
-    ],
-    ids=["other buckets", "no such file", "JSON of nothing", "the other configuration as output"],
-)
-def test_a_mistake_is_told_in_a_sentence(folder: Path, options: list[str], sentence: str) -> None:
-    outcome = run(folder, *options)
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert sentence in outcome.stderr
-    assert len(outcome.stderr.splitlines()) == 1

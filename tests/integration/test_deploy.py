@@ -202,7 +202,7 @@ def test_the_files_of_the_page_can_be_read_by_those_who_need_them_and_by_nobody_
     }
 
 
-def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned() -> None:
+def test_the_container_is_built_of_files_that_there_are() -> None:
     text = (ROOT / "deploy" / "Containerfile").read_text().replace("\\\n", "")
     copied = [
         words[1:-1] for words in map(str.split, text.splitlines()) if words[:1] == ["COPY"] and "--from" not in words[1]
@@ -210,12 +210,6 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
     sources = [source for words in copied for source in words]
     assert {"requirements/run.txt", "requirements/build.txt", "pyproject.toml", "src"} <= set(sources)
     assert [source for source in sources if not (ROOT / source).exists()] == []
-    for install in re.findall(r"pip install .*", text):
-        assert (
-            "--require-hashes --only-binary :all: -r requirements/" in install or "--no-deps dist/lookout_" in install
-        )
-    for pinned in ("run", "build"):
-        assert "--hash=sha256:" in (ROOT / "requirements" / f"{pinned}.txt").read_text()
     # What these two name is copied as well, or the wheel would lack it.
     for name in re.findall(r'(?:readme = |license-files = \[)"([^"]+)"', (ROOT / "pyproject.toml").read_text()):
         assert name in sources

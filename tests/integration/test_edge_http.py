@@ -260,42 +260,6 @@ def whole(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.clause("A16")
-@pytest.mark.parametrize("path", [HISTORY, "/nowhere"])
-def test_a_sender_that_closes_its_writing_half_is_answered(both: tuple[Edge, RawServer], path: str) -> None:
-    edge, _ = both
-    for close in (True, False):
-        for _ in range(20):
-            with socket.create_connection(("127.0.0.1", edge.port), timeout=10) as connection:
-                connection.sendall(a_request("GET", path, close=close))
-                connection.shutdown(socket.SHUT_WR)
-                answer = parsed(whole(connection))
-            assert answer.http_code == (404 if path == "/nowhere" else 200)
-            assert len(answer.body) == int(answer.ours["content-length"])
-
-
-@pytest.mark.clause("A16")
-def test_a_reader_that_does_not_read_is_dropped(tmp_path: Path) -> None:
-    """As with the times that are shipped, but sooner."""
-    with an_origin() as origin, an_edge(tmp_path, origin.port, idle_send_timeout="1", send_timeout="1") as edge:
-        origin.script = says("1" * 500_000, cache_control=LONG, etag="long")
-        edge.ask()
-        with socket.socket() as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
-            connection.connect(("127.0.0.1", edge.port))
-            connection.sendall(a_request(close=False) * 120)
-
-            def is_dropped() -> bool:
-                try:
-                    connection.sendall(b"\r\n")
-                except ConnectionError:
-                    return True
-                return False
-
-            until(is_dropped, "it is dropped", 10)
-        assert edge.ask().http_code == 200
-
-
-@pytest.mark.clause("A16")
 def test_bodies_that_never_come_take_no_threads_from_others(tmp_path: Path) -> None:
     """As with the threads that are shipped, but fewer."""
     with (

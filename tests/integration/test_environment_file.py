@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lookout.config.environment_file import parse_environment, read_environment_file
-from lookout.config.file import ConfigError
+from lookout.config.environment_file import parse_environment
 from tests.commands import lookout
 
 # It reads its files with the parser that units have, and prints what it found. But it puts variables in the place of
@@ -52,7 +51,15 @@ def test_a_value_is_what_a_unit_would_get(text: str, value: str) -> None:
         ),
         *(
             pytest.param(line, f"line 1: the value has a quotation mark or a backslash; {QUOTED}", id=line)
-            for line in ('A="xyzzy', "A='xy'zzy'", "A=xy\\zzy", 'A="xy\\zzy"', "A='xy'\"zzy\"", "A=xyzzy\\")
+            for line in (
+                "A= 'xy' 'zzy'",
+                'A="xyzzy',
+                "A='xy'zzy'",
+                "A=xy\\zzy",
+                'A="xy\\zzy"',
+                "A='xy'\"zzy\"",
+                "A=xyzzy\\",
+            )
         ),
         pytest.param("B=1\nA='xy\x07zzy'", "line 2: the value has a control character; remove it", id="a bell"),
         pytest.param("A=xy\rzzy", "line 1: the value has a control character; remove it", id="a carriage return"),
@@ -62,22 +69,6 @@ def test_a_value_is_what_a_unit_would_get(text: str, value: str) -> None:
 )
 def test_what_systemd_leaves_out_or_reads_in_several_ways_is_refused_without_its_value(text: str, problem: str) -> None:
     assert parse_environment(text)[1] == [problem]
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        pytest.param(None, "cannot be read: No such file or directory", id="no file"),
-        pytest.param(b"A=\xff", "not valid UTF-8: invalid start byte at byte 2", id="bytes that are no text"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_refused(content: bytes | None, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "environment"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(ConfigError) as refused:
-        read_environment_file(path)
-    assert refused.value.messages == [f"{path}: {problem}"]
 
 
 def ask_systemd(text: str, folder: Path) -> dict[str, str]:

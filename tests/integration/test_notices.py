@@ -10,15 +10,11 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 
 from tests.commands import a_command, lookout, lookout_here, said
-from tests.integration.admin import with_admin
-from tests.integration.fast import CHAINS, a_config, a_world
-from tests.integration.receivers import a_hook
-from tests.integration.served import a_free_port
+from tests.integration.fast import CHAINS, a_world
 from tests.integration.whole_service import a_service, answer
 from tests.wait import until_async
 
 TEXT = "Planned maintenance <b>of</b> the squid"
-INDEXER = "indexer on c1"
 
 
 async def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -120,26 +116,4 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
             await is_public(("3", "Slow", [], []))
             process.terminate()
             assert process.wait(20) == 0
-    assert "Traceback" not in said(tmp_path)
-
-
-@pytest.mark.first
-async def test_what_is_still_bad_when_a_silence_ends_is_reported_then_and_its_recovery_always(tmp_path: Path) -> None:
-    with a_hook() as hook:
-        async with a_world(tmp_path) as world:
-            config = with_admin(a_config(world.base), f"127.0.0.1:{a_free_port()}")
-            alerts = f'[alerts]\ngroup_s = 0\n[alerts.targets]\nops = "{hook.address}"\n[[alerts.rules]]\nfor_s = 0\n'
-            (tmp_path / "lookout.toml").write_text(config + alerts)
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
-                await world.until_healthy()
-                await succeed(tmp_path, "silence", "add", "--chain", "c1", "--for", "1h")
-                await world.order("squid/1", "status")
-                await world.until(lambda: "unavailable" in world.status_of("indexer", 1), "it is unavailable")
-                await world.order("squid/137", "status")
-                await until_async(lambda: hook.titles == ["Lookout: indexer on c137 is unavailable"], "the other one")
-                await succeed(tmp_path, "silence", "end", "1")
-                await until_async(lambda: hook.titles[1:] == [f"Lookout: {INDEXER} is unavailable"], "it is reported")
-                await succeed(tmp_path, "note", "add", "Moving it", "--silence", "--for", "1h")
-                await world.order("squid/1", None)
-                await until_async(lambda: hook.titles[2:] == [f"Lookout: {INDEXER} recovered"], "its recovery")
     assert "Traceback" not in said(tmp_path)

@@ -2,22 +2,17 @@
 
 import asyncio
 import json
-import re
-import shutil
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import psycopg
 import pytest
 
 from tests.commands import a_command, said
 from tests.integration.fast import a_world
-from tests.integration.receivers import a_hook
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.whole_service import PLANTED, TAKEN_OVER_WITHIN_S, a_place, answer
 from tests.leases import or_skipped
@@ -84,51 +79,6 @@ async def test_a_writer_that_is_killed_or_frozen_is_replaced_and_nothing_is_lost
             assert now["buckets"].startswith(was["buckets"][:-1])
     logs = [said(tmp_path / name) for name in ("a", "b", "serve")]
     assert not [text for text in logs if PLANTED in text or "Traceback" in text]
-
-
-@pytest.mark.clause("M7", "H16")
-@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
-async def test_a_database_put_back_under_a_running_monitor_loses_neither_buckets_nor_the_end_of_an_outage(
-    server: Postgres, tmp_path: Path
-) -> None:
-    database, saved = server.a_database(), server.folder.with_name("saved")
-
-    def buckets() -> str:
-        """Of the indexer of chain 1, those that ended."""
-        with suppress(psycopg.Error):
-            for (body,) in server.ask(database, "SELECT body FROM lookout.documents WHERE name = 'history'"):
-                rows = json.loads(body)["rows"]
-                (row,) = (row for row in rows if (row["service"], row["chainId"]) == ("indexer", 1))
-                return str(row["buckets"][:-1])
-        return ""
-
-    def restart(*copied: Path) -> None:
-        server.stop()
-        shutil.rmtree(copied[1], ignore_errors=True)
-        subprocess.run(["/bin/cp", "-a", *copied], check=True)
-        server.start()
-
-    with a_hook() as hook:
-        async with a_world(tmp_path) as world:
-            place = a_place(tmp_path / "monitor", world.base, server.url(database), 0)
-            with (place / "lookout.toml").open("a") as config:
-                config.write(f'[alerts]\ngroup_s = 0\n[alerts.targets]\nhook = "{hook.address}"\n')
-                config.write('[[alerts.rules]]\nservices = ["indexer"]\nfor_s = 1\n')
-            with a_command(place, "monitor", "-c", "lookout.toml"):
-                await until_async(lambda: "cc" in buckets(), "a history")
-                restart(server.folder, saved)
-                await world.order("squid/1", "status")
-                await until_async(lambda: bool(hook.accepted) and "uu" in buckets(), "an outage, and its message")
-                restart(saved, server.folder)
-                await world.order("squid/1", None)
-                await until_async(lambda: len(hook.items()) > 1 and buckets().endswith("cc"), "its end")
-                row = buckets()
-    assert re.fullmatch(".c+[^-]*uu+[^-]*cc", row), row
-    assert [item["kind"] for item in hook.items()] == ["began", "ended"]
-    log = said(place)
-    assert "the store is not as it was left; writing everything into it" in log
-    assert "standing by" not in log
-    assert "Traceback" not in log
 
 
 @pytest.mark.first

@@ -1,6 +1,5 @@
 """Who may read the files that Lookout makes, and whom it asks: the real commands, on a hostile machine and network."""
 
-import asyncio
 import json
 import os
 import re
@@ -12,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from lookout.base.pieces import Pieces
-from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import open_session
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import open_writer
 from tests.commands import a_command, lookout
@@ -122,21 +119,3 @@ def test_nobody_but_the_configured_address_is_asked_whatever_it_and_the_environm
     assert asked
     assert not any(b"authorization" in raw.lower() for raw in asked)
     assert strangers == []
-
-
-def test_a_cookie_is_not_sent_back() -> None:
-    asked: list[bytes] = []
-
-    def with_cookie(raw: bytes) -> bytes:
-        asked.append(raw)
-        return http(b"{}", b"Set-Cookie: caught=you; Path=/")
-
-    async def ask_twice(url: str) -> None:
-        async with open_session(30) as session:
-            for _ in range(2):
-                await session.fetch(Request("GET", url))
-
-    with a_listener(with_cookie) as upstream:
-        asyncio.run(ask_twice(upstream.replace("127.0.0.1", "localhost")))  # no jar keeps cookies of bare numbers
-    assert len(asked) == 2
-    assert not any(b"caught" in raw for raw in asked)

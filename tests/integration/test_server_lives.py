@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 
-from tests.commands import lookout
 from tests.integration.raw import (
     STOP_WITHIN_S,
     RawServer,
@@ -18,7 +17,7 @@ from tests.integration.raw import (
     metrics,
     store,
 )
-from tests.integration.served import HISTORY, a_free_port, write_config
+from tests.integration.served import HISTORY
 from tests.wait import until
 
 FAILS: Final = "the store cannot be read; serving what was read last"
@@ -31,21 +30,6 @@ OFTEN: Final = "history_unreadable_s = 8\n"  # the store is then read at least e
 def filled(folder: Path) -> Path:
     store(folder, live=b'{"live":1}', history=b'{"history":1}')
     return folder
-
-
-def refused(folder: Path) -> str:
-    """What the command says that ends at once."""
-    ended = lookout(folder, "serve", "-c", "lookout.toml", within_s=60)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    return ended.stderr
-
-
-def test_a_store_that_cannot_be_one_is_one_sentence(tmp_path: Path) -> None:
-    write_config(tmp_path, a_free_port(), more='[store]\nurl = "postgresql://user:se/secret@db.example/lookout"\n')
-    said = refused(tmp_path)
-    assert said.count("\n") == 1
-    assert "store.url" in said
-    assert "secret" not in said
 
 
 @pytest.mark.clause("A11", "A12")

@@ -28,7 +28,6 @@ from tests.integration.sim_client import (
     CHAINS,
     LATEST,
     PATIENCE_S,
-    REQUIRED_LIST,
     TARGETS,
     Client,
     a_simulation,
@@ -36,7 +35,6 @@ from tests.integration.sim_client import (
 )
 
 TOPIC_OF_1 = "/railgun/v2/0-1-fees/json"
-NODE_STATUS = {"jsonrpc": "2.0", "id": 1, "method": "ppoi_node_status", "params": {}}
 FOLLOWERS = (
     *("squid/1", "hosted/1", "subgraph/1", "json/1", "ponder/1", "index-node/1", "envio/1"),
     *("provider/1", "ppoi/1"),
@@ -65,40 +63,6 @@ async def test_everybody_answers_lookout_and_follows_the_chain() -> None:
                 raise AssertionError(other)
         client.clock.pass_s(120)
         assert await client.height("1/a") - height in (9, 10, 11)
-
-
-@pytest.mark.parametrize(
-    ("path", "asked", "http_code", "said"),
-    [
-        pytest.param("/rpc/1/a", [LATEST, {**LATEST, "id": 8}], 200, "8", id="a batch"),
-        pytest.param("/rpc/1/a", {}, 200, "-32600", id="no request"),
-        pytest.param("/rpc/1/a", {**LATEST, "method": "eth_mining"}, 200, "-32601", id="an unknown method"),
-        pytest.param("/rpc/1/a", {**LATEST, "params": ["0x1", False]}, 200, "-32602", id="an old block"),
-        pytest.param("/rpc/2/a", LATEST, 404, "no rpc/2/a", id="a chain that is not there"),
-        pytest.param("/hosted/11155111/graphql", {}, 404, "no hosted", id="the test network has no hosted indexer"),
-        pytest.param("/squid/1/graphql", {"query": "{ height }"}, 400, "height", id="an unknown query"),
-        pytest.param("/bundler/1", LATEST, 200, "-32601", id="a bundler is no node"),
-        pytest.param("/envio/v1/graphql", {"query": "{ _meta { chain } }"}, 400, "chain", id="an unknown field"),
-        pytest.param("/ppoi", {**NODE_STATUS, "method": "ppoi_else"}, 404, "-32601", id="an unknown ppoi method"),
-        pytest.param("/ppoi", [], 400, "-32600", id="a batch, which a ppoi node does not know"),
-    ],
-)
-async def test_what_is_posted_is_answered_as_the_real_ones_do(path: str, asked: Any, http_code: int, said: str) -> None:
-    async with simulation() as client:
-        answer = await client.post(path, asked)
-        assert answer.http_code == http_code
-        assert said in answer.body.decode()
-
-
-async def test_the_ppoi_node_gives_one_status_in_two_ways_and_never_answers_without_params() -> None:
-    async with simulation() as client:
-        status = (await client.get("/ppoi/node-status-v2")).document
-        assert (await client.post("/ppoi", NODE_STATUS)).document == {"jsonrpc": "2.0", "result": status, "id": 1}
-        assert status["listKeys"] == [REQUIRED_LIST]
-        without_params = {key: value for key, value in NODE_STATUS.items() if key != "params"}
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
-                await client.post("/ppoi", without_params)
 
 
 @pytest.mark.parametrize(
