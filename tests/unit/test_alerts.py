@@ -365,7 +365,7 @@ def gathered(rows: list[list[Row]], causes: list[dict[Check, str]], *rules: Aler
 def test_a_cause_is_of_the_news_with_its_reason_and_of_no_other() -> None:
     behind, down = Row(INDEXER, "degraded", "behind"), Row(INDEXER, "unavailable", "unreachable")
     causes = [{INDEXER: "behind: 9000"}, *[{INDEXER: "http_status: 503"}] * 2]
-    rules = (AlertRule(name="a", for_s=0, from_="degraded"), AlertRule(name="b", for_s=0))
+    rules = (AlertRule(name="a", for_s=0), AlertRule(name="b", for_s=0, from_="unavailable"))
     (message,) = gathered([[behind], [down], [down]], causes, *rules)
     assert [(item.reason, item.cause) for item in message.event.items] == [
         ("behind", None),

@@ -4,13 +4,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.durations import parse_duration
+from lookout.base.instants import parse_duration
 from lookout.base.pieces import StateError
 from lookout.core.model import Check
 from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note, scope_text, time_text
-from lookout.state.codec import decode_notices, encode_notices, skip_used_numbers
+from lookout.state.codec import decode_notices, encode_notices
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
 from tests.descriptions import a_description
 
@@ -150,15 +150,6 @@ def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: NoticeDraft, pro
 )
 def test_a_note_may_have_what_its_language_needs(text: str) -> None:
     assert add(replace(NOTE, text=text)).text == text
-
-
-def test_a_restored_store_gives_no_id_again_that_it_gave_since_the_backup() -> None:
-    backed_up, later = declared(NOTE), declared(NOTE, SILENCE)
-    restored = decode_notices(skip_used_numbers(encode_notices(backed_up), encode_notices(later)))
-    assert restored.declared == backed_up.declared
-    assert add(NOTE, restored).id not in {each.id for each in later.declared}
-    assert decode_notices(skip_used_numbers({}, encode_notices(later))).next_number == later.next_number
-    assert skip_used_numbers({"x": b"1"}, {}) == {"x": b"1"}
 
 
 def test_where_no_chain_is_configured_that_is_said() -> None:

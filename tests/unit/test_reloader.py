@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.clock import SystemClock
+from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.config.tables import (
     AdminTable,
@@ -29,7 +30,6 @@ from lookout.config.tables import (
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.recorder import RecordTakenError
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import SeenBroadcasters, Sighting
@@ -224,7 +224,7 @@ class Applying:
 
     async def replace(self, new: Settings, /) -> None:
         if self._why_not:
-            raise RecordTakenError(self._why_not)
+            raise StateError(self._why_not)
         self.applied.append(new)
 
 
