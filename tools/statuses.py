@@ -24,12 +24,12 @@ BEGIN: Final = "// ---- Written by `make schemas`, from readers/python/src/looko
 END: Final = "// ---- Until here\n"
 
 
-def fill_in(folder: Path = READER) -> dict[Path, str]:
-    """The files of the reader in this folder that hold the table and its sentences, or have its words between marks."""
-    types = folder / "src" / "page.d.ts"
+def fill_in() -> dict[Path, str]:
+    """The files of the reader that hold the table and its sentences, or have its words between marks."""
+    types = READER / "src" / "page.d.ts"
     return {
-        folder / "src" / "statuses.js": _statuses(),
-        folder / "src" / "sentences.js": _sentences(),
+        READER / "src" / "statuses.js": _statuses(),
+        READER / "src" / "sentences.js": _sentences(),
         types: _replace(types, _types()),
     }
 

@@ -66,6 +66,7 @@ def test_each_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
 OWN_KEYS = GOOD.replace(
     "PROTOCOL",
     """
+from lookout.base.problem import Problem
 from lookout.protocols.api import Natural
 
 class Own(KindTable, frozen=True, kw_only=True):
@@ -76,45 +77,35 @@ class Own(KindTable, frozen=True, kw_only=True):
 
 PROTOCOL""",
 ).replace(", KindTable, m", ", Own, m")
-
-
 TEXTS = OWN_KEYS.replace("token: Natural", "token: str")
+RAISE = "raise LookupError(self.token)"
+SHOWS_IT = 'return [Problem("token", f"{self.token} is bad")]'
+NUMBER = "its value is not allowed; it has to be a whole number from 0 to 9007199254740991"
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("module", "token", "said"),
     [
+        pytest.param(OWN_KEYS, '"hunter2"', f"token: {NUMBER}", id="a key of another type"),
+        pytest.param(OWN_KEYS, "3", "the plug-in's own check raises LookupError", id="its check raises"),
         pytest.param(
-            'return [Problem("token", f"{self.token} is bad")]',
+            TEXTS.replace(RAISE, SHOWS_IT),
+            '"hunter2-and-more"',
             "token: is refused by the plug-in in words that cannot be shown",
             id="a problem that shows it",
         ),
-        pytest.param("raise SystemExit(self.token)", "own check raises SystemExit", id="it exits"),
-    ],
-)
-def test_whatever_its_checks_do_is_a_sentence_without_its_keys(body: str, said: str, tmp_path: Path) -> None:
-    module = TEXTS.replace("raise LookupError(self.token)", body)
-    install(tmp_path, f"from lookout.base.problem import Problem\n{module}")
-    code, _, complaint = check_config(tmp_path, f'{CONFIG}token = "hunter2-and-more"\n')
-    assert (code, said in complaint, "Traceback" in complaint) == (2, True, False), complaint
-    assert "hunter2" not in complaint
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (
-            'token = "hunter2"',
-            "token: its value is not allowed; it has to be a whole number from 0 to 9007199254740991",
+        pytest.param(
+            TEXTS.replace(RAISE, "raise SystemExit(self.token)"),
+            '"hunter2-and-more"',
+            "own check raises SystemExit",
+            id="its check exits",
         ),
-        ("token = 3", "the plug-in's own check raises LookupError"),
     ],
 )
-def test_a_key_of_its_own_is_checked_and_never_shown(line: str, said: str, tmp_path: Path) -> None:
-    install(tmp_path, OWN_KEYS)
-    code, _, complaint = check_config(tmp_path, f"{CONFIG}{line}\n")
-    assert code == 2
-    assert said in complaint
+def test_a_key_of_its_own_is_checked_and_never_shown(module: str, token: str, said: str, tmp_path: Path) -> None:
+    install(tmp_path, module)
+    code, _, complaint = check_config(tmp_path, f"{CONFIG}token = {token}\n")
+    assert (code, said in complaint, "Traceback" in complaint) == (2, True, False), complaint
     assert "hunter2" not in complaint
 
 

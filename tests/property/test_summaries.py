@@ -22,6 +22,7 @@ from lookout.public.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout_reader import EFFECTIVE_STATUSES, LiveReport, Update, effective_status, parse_report
 from tests.builders import NOON, SECOND
+from tests.unit.feeds import a_check
 
 Json = dict[str, Any]
 
@@ -93,7 +94,7 @@ def deployments(draw: st.DrawFn) -> Deployment:
     odd = st.tuples(st.sampled_from(["bundler", "indexer", "messaging"]), st.sampled_from([None, 1, 777, 11155111]))
     checks = [check for check in named if draw(st.integers(0, 9))] if draw(st.booleans()) else named
     others = draw(st.lists(odd, max_size=3))
-    rows = [a_row(*check, draw(STATUSES), draw(seen_at)) for check in dict.fromkeys([*checks, *others])]
+    rows = [a_check(draw(STATUSES), *check, seen_at=draw(seen_at)) for check in dict.fromkeys([*checks, *others])]
     return Deployment(settings, rows)
 
 
@@ -108,19 +109,6 @@ def own_services(draw: st.DrawFn, chain_ids: list[int]) -> list[OwnService]:
         OwnService(name=name, checks=tuple(HttpTable(each, "http", "http://127.0.0.1") for each in chains or [None]))
         for name, chains in on.items()
     ]
-
-
-def a_row(service: str, chain_id: int | None, status: str, seen_at: int) -> Json:
-    return {
-        "service": service,
-        "chainId": chain_id,
-        "status": status,
-        "reason": "synced",
-        "observedAt": format_instant(seen_at),
-        "lastSuccessAt": None,
-        "expiresAt": format_instant(seen_at + 150 * SECOND),
-        "metrics": {},
-    }
 
 
 @pytest.mark.clause("C4", "C11")
@@ -172,7 +160,7 @@ CHECKS = st.tuples(OWN_NAMES, st.none() | st.integers(1, 30))
 @example([("indexer", 1), ("indexer-1", None)])
 @given(st.lists(CHECKS, unique=True))
 def test_two_rows_never_have_one_id(checks: list[tuple[str, int | None]]) -> None:
-    rows = [a_row(*check, "degraded", NOON) for check in checks]
+    rows = [a_check("degraded", *check) for check in checks]
     bucket = {"from": format_second(NOON), "to": format_second(NOON), "bucketSeconds": 300, "retentionDays": 14}
     troubles: list[Json] = [
         {"service": service, "chainId": chain, "buckets": "d", "uptime": {}} for service, chain in checks
@@ -202,8 +190,8 @@ def message(made: FeedFiles, path: str) -> object:
 
 @pytest.mark.clause("C7", "C11")
 def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
-    row = a_row("bundler", 1, "unavailable", NOON) | {"chainId": "x"}
-    checks = [a_row(check.service, check.chain_id, "current", NOON) for check in all_checks([1])]
+    row = a_check("unavailable", "bundler") | {"chainId": "x"}
+    checks = [a_check("current", *check) for check in all_checks([1])]
     chain = ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://127.0.0.1"),))
     deployment = Deployment(Settings(chains=(chain,)), [*checks, row])
     about = deployment.settings.description().read()

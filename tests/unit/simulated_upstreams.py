@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,20 +12,18 @@ from typing import Any, NamedTuple, TypeVar, cast
 from prometheus_client import CollectorRegistry
 from yarl import URL
 
-from lookout.base.pieces import Pieces
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.demo.sim.server import UPSTREAMS
 from lookout.demo.sim.upstream import Asked
 from lookout.demo.sim.world import launch_world
-from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Succession
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from tests.builders import NOON
-from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record
+from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, KeptInMemory, Record
 from tests.wiring import Wiring
 
 _Parsed = TypeVar("_Parsed")
@@ -92,22 +90,8 @@ class SimulatedSession(Session):
         return parse()
 
 
-class Stored:
-    """A store in memory, which a later life continues from."""
-
-    def __init__(self) -> None:
-        self.pieces: dict[str, bytes] = {}
-        self.documents: list[Mapping[DocumentName, Document]] = []
-
-    def load(self) -> dict[str, bytes]:
-        return dict(self.pieces)
-
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        self.documents.append(documents)
-        kept = {} if pieces.replace_all else self.pieces
-        self.pieces = {name: each for name, each in {**kept, **pieces.put}.items() if name not in pieces.delete}
-
-    def close(self) -> None: ...
+class Stored(KeptInMemory):
+    """A store whose last report is asked for its rows."""
 
     def row(self, service: str = "indexer", chain_id: int = 1) -> Any:
         checks = json.loads(self.documents[-1]["live"].body)["checks"]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, answer_request, process_registry
 from lookout.base.url import host_and_port
@@ -79,6 +79,14 @@ def test_a_reply(path: str, query: str, http_code: int, document: Any) -> None:
     reply = answer_request(path, query, AdminRoutes(CollectorRegistry(), ready_up_to_ten_seconds))
     assert (reply.http_code, reply.content_type) == (http_code, "application/json")
     assert json.loads(reply.body) == document
+
+
+def test_metrics_are_those_of_the_registry() -> None:
+    registry = CollectorRegistry()
+    Counter("seen_total", "how many were seen", registry=registry).inc(3)
+    reply = answer_request("/metrics", "any=thing", AdminRoutes(registry, ready_up_to_ten_seconds))
+    assert (reply.http_code, reply.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert b"\nseen_total 3.0\n" in reply.body
 
 
 def ask(address: str, method: str, path: str, headers: Mapping[str, str], body: bytes = b"{}") -> tuple[int, Any]:

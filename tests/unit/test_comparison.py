@@ -28,6 +28,14 @@ def a_view(rows: dict[Check, str], begins_at: int = NOON, uptime: Uptime = NO_UP
     return HistoryView(to_at, LAUNCH_SPAN, begins_at, to_at, told)
 
 
+def test_nothing_differs_between_a_history_and_itself() -> None:
+    view = a_view({MESSAGING: "ckdu?.-c", PPOI: "cccccccc"})
+    comparison = compare(view, view)
+    assert [(row.changed, row.stretches) for row in comparison.rows] == [(0, []), (0, [])]
+    assert comparison.total.changed == comparison.total.changed_rows == 0
+    assert (comparison.total.rows, comparison.total.buckets) == (2, 16)
+
+
 def test_buckets_that_differ_in_the_same_way_are_one_stretch() -> None:
     comparison = compare(a_view({MESSAGING: "ccccccuu"}), a_view({MESSAGING: "ckkkcduu"}))
     (row,) = comparison.rows

@@ -63,12 +63,6 @@ def test_a_service_that_only_answers_may_have_a_chain_or_none(tmp_path: Path) ->
     assert bundler == JsonRpcTable(1, "jsonrpc", url, method="eth_chainId", params=params, expect=3)
 
 
-def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
-    relayer, bundler = read(tmp_path, HTTP, JSONRPC)
-    assert relayer == HttpTable(None, "http", "http://127.0.0.1:1", expect_code=200, pointer="", expect="")
-    assert bundler == JsonRpcTable(1, "jsonrpc", "http://127.0.0.1:1", method="eth_chainId", params=())
-
-
 @pytest.mark.parametrize(
     ("relayer", "said"),
     [

@@ -40,12 +40,11 @@ NOTE = NoticeDraft("note", "Planned maintenance")
 
 
 class Switched(KeptInMemory):
-    """A store that takes what it is given only while it works, and remembers its pieces."""
+    """A store that takes what it is given only while it works."""
 
     def __init__(self) -> None:
         super().__init__()
         self.problem: StoreError | None = None
-        self.pieces: dict[str, bytes] = {}
         self.refused = threading.Event()
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
@@ -53,7 +52,6 @@ class Switched(KeptInMemory):
             self.refused.set()
             raise self.problem
         super().write(documents, pieces)
-        self.pieces |= pieces.put
 
 
 def a_monitor(writer: Switched) -> Monitor:

@@ -100,19 +100,6 @@ def test_of_the_others_only_what_changed_is_stored() -> None:
     assert (set(pieces.put), pieces.delete) == ({"b", "progress"}, ("c",))
 
 
-@pytest.mark.clause("M7", "S15")
-def test_a_new_head_stores_the_last_five_minutes_of_its_chain_alone_and_the_hour_is_whole() -> None:
-    ledger, store = Ledger(a_plan()), AStore()
-    for number in range(1, 1_000):
-        at = NOON + number * 5 * SECOND
-        ledger.read_head(1, Reading(at, number, at))
-        ledger.publish(at)
-        pieces = store.write(ledger)
-        assert [name for name in pieces.put if name.startswith("heads/")] == [f"heads/1/{at // PART_MS}"]
-        assert len([name for name in store.pieces if name.startswith("heads/")]) <= 13
-        assert number % 50 or decode_state(store.pieces) == ledger.state()
-
-
 @pytest.mark.clause("M7")
 def test_what_is_stored_of_the_heads_is_what_changed_in_parts_of_five_minutes() -> None:
     part, ledger, store = NOON // PART_MS, Ledger(a_plan()), AStore()

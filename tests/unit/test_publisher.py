@@ -26,14 +26,11 @@ from tests.unit.server.fakes import SetClock
 class Starting:
     """A journal that has just started."""
 
-    def __init__(self, *known: Reading) -> None:
+    def __init__(self) -> None:
         self.clock, self.record = SetClock(), Record()
-        before = Ledger(a_plan())
-        for reading in known:
-            before.read_head(1, reading)
         recorder = cast("Recorder", self.record)
         alerts = Alerts(NO_ALERTS, {}, self.clock, Instruments(CollectorRegistry(), self.clock))
-        self.journal = Journal(Ledger(a_plan(), before.state()), Timeline(self.clock), alerts, recorder)
+        self.journal = Journal(Ledger(a_plan()), Timeline(self.clock), alerts, recorder)
         self.journal.start()
 
     def heads_after(self, *answers: Reading) -> list[Reading]:
@@ -41,36 +38,6 @@ class Starting:
         for answer in answers:
             self.journal.read_head(1, answer)
         return [event.reading for event in self.record if isinstance(event, HeadRead)]
-
-
-LAST = Reading(NOON - 5 * SECOND, 100, NOON - 9 * SECOND)
-
-
-@pytest.mark.clause("M8")
-@pytest.mark.parametrize(
-    ("answer", "is_new"),
-    [
-        pytest.param(LAST, False, id="the very answer of the last head"),
-        pytest.param(replace(LAST, at=LAST.at - 1, height=101), False, id="one read before it"),
-        pytest.param(replace(LAST, height=101), True, id="one of the same instant and another height"),
-        pytest.param(replace(LAST, height=99), True, id="a lower one"),
-        pytest.param(replace(LAST, at=LAST.at + 1), True, id="the same height read again"),
-        pytest.param(replace(LAST, at=NOON, height=101), True, id="a later one"),
-    ],
-)
-def test_an_agreement_is_a_new_head_if_its_answer_is_another_and_not_read_before(
-    answer: Reading, *, is_new: bool
-) -> None:
-    started = Starting()
-    assert started.heads_after(LAST, answer) == ([LAST, answer] if is_new else [LAST])
-    assert started.journal.ledger.heads(1).readings == ((LAST, answer) if is_new else (LAST,))
-
-
-@pytest.mark.clause("M8", "M7")
-@pytest.mark.parametrize("earlier_ms", [0, 1], ids=["the very answer", "one read before it"])
-def test_the_heads_of_an_earlier_run_keep_no_answer_out(earlier_ms: int) -> None:
-    answer = replace(LAST, at=LAST.at - earlier_ms)
-    assert Starting(LAST).heads_after(answer) == [answer]
 
 
 @pytest.mark.clause("M8", "M12")

@@ -4,11 +4,9 @@ import ast
 import json
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -18,14 +16,6 @@ from tools.sbom import build_sboms
 
 ROOT: Final = Path(__file__).parent.parent.parent
 READER: Final = ROOT / "readers" / "python" / "src" / "lookout_reader"
-METADATA: Final = b"Metadata-Version: 2.4\nName: lookout-reader\nVersion: 1.2.3\n"
-INFO: Final = "lookout_reader-1.2.3.dist-info"
-WHOLE: Final = {
-    "lookout_reader/py.typed": b"",
-    f"{INFO}/METADATA": METADATA,
-    f"{INFO}/licenses/LICENSE": b"",
-    f"{INFO}/sboms/sbom.cdx.json": b"",
-}
 # Not on Windows, or with less in them there: https://docs.python.org/3/library/unix.html
 OF_SOME_SYSTEMS: Final = {
     *("crypt", "curses", "fcntl", "grp", "nis", "os", "ossaudiodev", "posix", "pty", "pwd", "readline", "resource"),
@@ -38,32 +28,6 @@ def test_the_version_is_the_same_in_every_file_that_has_it() -> None:
     wrong = release.check_versions(versions)
     assert len(versions) == 5
     assert [problem for problem in wrong if release.CHANGES not in problem] == []  # whose next version has no date yet
-
-
-@pytest.mark.parametrize(
-    ("changed", "problems"),
-    [
-        pytest.param({}, [], id="a wheel as it should be"),
-        pytest.param(
-            {"lookout_reader/py.typed": None}, ["a.whl lacks lookout_reader/py.typed"], id="without its types"
-        ),
-        pytest.param(
-            {f"{INFO}/sboms/sbom.cdx.json": None}, [f"a.whl lacks {INFO}/sboms/sbom.cdx.json"], id="without its SBOM"
-        ),
-        pytest.param({"tests/secret.txt": b""}, ["a.whl has tests/secret.txt"], id="with what nobody asked for"),
-        pytest.param(
-            {f"{INFO}/METADATA": METADATA.replace(b"1.2.3", b"1.2.4")},
-            ["a.whl says that it is 1.2.4"],
-            id="of another version",
-        ),
-    ],
-)
-def test_a_wheel_is_checked(changed: dict[str, bytes | None], problems: list[str], tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "a.whl", "w") as wheel:
-        for name, content in {**WHOLE, **changed}.items():
-            if content is not None:
-                wheel.writestr(name, content)
-    assert release.check_wheel(tmp_path / "a.whl", "1.2.3") == problems
 
 
 def test_the_lowest_versions_that_are_tested_are_those_that_are_accepted() -> None:

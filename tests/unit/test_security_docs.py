@@ -7,8 +7,6 @@ from typing import Final
 
 import pytest
 
-from tools.audit import FINE, NOT_KNOWN, VULNERABLE, Verdict, judge, packages_in
-
 ROOT: Final = Path(__file__).parent.parent.parent
 HASH: Final = re.compile(r"--hash=sha256:[0-9a-f]{64}\b")
 INSTALLING: Final = re.compile(r"\$\(PIP\)|\bpip3? (?:\S+ )*?(?:install|wheel)\b|\buv pip (?:install|sync)\b|\bnpm i")
@@ -78,35 +76,3 @@ def test_no_container_is_built_on_an_image_without_its_digest() -> None:
     assert all(image.endswith("@${PYTHON_DIGEST}") for image in images)
     assert "ARG PYTHON_DIGEST" in lines, "without a default: nobody could know it to be the right one"
     assert "--build-arg PYTHON_DIGEST=" in (ROOT / "docs" / "scale.md").read_text()
-
-
-CLICK: Final = {"name": "click", "version": "8.5.1", "vulns": []}
-FLAW: Final = {"id": "PYSEC-1", "fix_versions": ["9.0"], "aliases": ["CVE-1"]}
-UNKNOWN: Final = {"name": "rich", "skip_reason": "Dependency not found on PyPI and could not be audited: rich (15.0.0)"}
-
-
-@pytest.mark.parametrize(
-    ("packages", "expected"),
-    [
-        pytest.param(
-            [CLICK, CLICK], Verdict(FINE, ["1 packages, and no vulnerability of them is known"]), id="nothing is known"
-        ),
-        pytest.param(
-            [CLICK | {"vulns": [FLAW]}, UNKNOWN],
-            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, fixed in 9.0"]),
-            id="a vulnerability",
-        ),
-        pytest.param(
-            [CLICK | {"vulns": [FLAW | {"fix_versions": []}]}],
-            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, not fixed yet"]),
-            id="one without a fix",
-        ),
-        pytest.param(
-            [CLICK, UNKNOWN],
-            Verdict(NOT_KNOWN, ["audit: PyPI does not know 1 of 2 packages, for example rich"]),
-            id="a package that PyPI does not know is not fine",
-        ),
-    ],
-)
-def test_an_audit_ends(packages: list[dict[str, object]], expected: Verdict) -> None:
-    assert judge(packages_in(json.dumps({"dependencies": packages, "fixes": []}), "")) == expected

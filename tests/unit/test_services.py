@@ -23,14 +23,3 @@ def test_a_service_that_is_declared_has_its_rows_after_those_before_it_and_only_
         checks = all_checks([137, 1])
         assert checks[-3:] == (Check("faucet", 1), Check("faucet", 137), Check("hub", None))
     assert checks[:-3] == all_checks([1, 137])
-
-
-@pytest.mark.clause("R12", "R14")
-def test_a_service_of_the_operators_own_has_rows_for_the_chains_it_names_after_the_five() -> None:
-    own = (
-        Service("relayer", Responding, is_shared=True),
-        Service("bundler", Responding, only_on=frozenset((137, 1))),
-    )
-    checks = all_checks([1, 56, 137], own)
-    assert checks[: -len(own) - 1] == all_checks([1, 56, 137])
-    assert checks[-3:] == (Check("relayer", None), Check("bundler", 1), Check("bundler", 137))

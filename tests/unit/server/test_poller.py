@@ -169,14 +169,6 @@ def test_what_cannot_be_read_changes_no_description(trouble: str) -> None:
     assert described(followed) is None, "damaged"
 
 
-def test_replies_that_were_taken_stay_as_they_are() -> None:
-    followed = with_both()
-    taken = followed.poller.resources
-    followed.store.put("live", b"live 2")
-    followed.look()
-    assert respond(taken, "GET", followed.poller.site.paths[0], None).body == b"live 1"
-
-
 def test_the_report_that_is_served_has_its_instant_and_the_operators_routes_stay() -> None:
     followed = Followed()
     before = followed.poller.state.generated_at
