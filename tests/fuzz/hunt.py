@@ -48,6 +48,7 @@ def hunt(name: str, kind: Kind, seconds: float) -> tuple[int, list[str]]:
         max_examples=_AT_ONCE,
         derandomize=False,
         database=None,
+        deadline=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )

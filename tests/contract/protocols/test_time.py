@@ -43,27 +43,21 @@ def endless_pages() -> Answer:
     return lambda _: (200, a_page(a_message(1), cursor=f"0x{next(cursors)}"))
 
 
+SEVERAL_REQUESTS = {
+    "one path and then another": (lambda url: MessagingSource("messaging", MessagingTable(url)), lambda _: (404, b"")),
+    "subscribing and then reading": (
+        lambda url: RelayBroadcasters("broadcasters", BroadcastersTable(url, (1, 137), "relay")),
+        lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
+    ),
+    "a chain id and then a block number": (
+        lambda url: EVM.sources("provider", KindTable(42161, "evm", url), NOTHING_SEEN)[0],
+        lambda _: (200, recorded("evm-chain-id.json")),
+    ),
+}
+
+
 @pytest.mark.clause("M3")
-@pytest.mark.parametrize(
-    ("source_at", "answer"),
-    [
-        pytest.param(
-            lambda url: MessagingSource("messaging", MessagingTable(url)),
-            lambda _: (404, b""),
-            id="one path and then another",
-        ),
-        pytest.param(
-            lambda url: RelayBroadcasters("broadcasters", BroadcastersTable(url, (1, 137), "relay")),
-            lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
-            id="subscribing and then reading",
-        ),
-        pytest.param(
-            lambda url: EVM.sources("provider", KindTable(42161, "evm", url), NOTHING_SEEN)[0],
-            lambda _: (200, recorded("evm-chain-id.json")),
-            id="a chain id and then a block number",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("source_at", "answer"), SEVERAL_REQUESTS.values(), ids=SEVERAL_REQUESTS)
 async def test_requests_that_are_each_in_time_are_not_together(
     source_at: Callable[[str], Source], answer: Answer
 ) -> None:

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from tests.campaign.part import Outcome
-from tests.simulation.worlds.monitors import REAL, Parts
 from tests.simulation.worlds.script import Script, draw, write_script
 from tests.simulation.worlds.shrink import shrink_script
 from tests.simulation.worlds.world import Lived, live
@@ -73,21 +72,21 @@ def _try(seed: int) -> Tried:
     return Tried(seed, live(draw(seed)))
 
 
-def find_smallest(script: Script, rule: str, parts: Parts = REAL, seconds: float = _SHRINK_S) -> Script:
+def find_smallest(script: Script, rule: str) -> Script:
     """The smallest world that can be found in this time, in which the same rule is broken."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + _SHRINK_S
     script = shrink_script(
-        _shorten(script, rule, parts),
-        lambda smaller: live(smaller, parts).rule == rule,
+        _shorten(script, rule),
+        lambda smaller: live(smaller).rule == rule,
         lambda: time.monotonic() < end,
     )
-    return _shorten(script, rule, parts)
+    return _shorten(script, rule)
 
 
-def _shorten(script: Script, rule: str, parts: Parts) -> Script:
+def _shorten(script: Script, rule: str) -> Script:
     """The same, up to the moment at which it fails, if it then still does."""
-    shorter = replace(script, lasts_ms=live(script, parts).simulated_ms + 1)
-    return shorter if live(shorter, parts).rule == rule else script
+    shorter = replace(script, lasts_ms=live(script).simulated_ms + 1)
+    return shorter if live(shorter).rule == rule else script
 
 
 def _keep_smallest(tried: Tried) -> str:
