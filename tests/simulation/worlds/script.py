@@ -173,6 +173,5 @@ def read_script(path: Path) -> Script:
     return msgspec.json.decode(path.read_bytes(), type=Script)
 
 
-def write_script(path: Path, script: Script) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(script), indent=2) + b"\n")
+def encode_script(script: Script) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(script), indent=2) + b"\n"
