@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from lookout.core.model import Check, Failed, Members
+from lookout.core.model import Check, Failed
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
@@ -66,17 +66,6 @@ async def test_requests_that_are_each_in_time_are_not_together(
         with in_time():
             found = await observe(source, session, lambda: NOON)
         assert found == dict.fromkeys(source.checks, Failed("timeout: first byte"))
-
-
-@pytest.mark.clause("M3")
-async def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_newest() -> None:
-    timeout_s = 4 * STEP_S  # for the first page there is time, however busy the machine is
-    async with answering(endless_pages(), after_s=STEP_S) as (url, _), open_session(timeout_s) as session:
-        source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
-        began = time.monotonic()
-        found = await observe(source, session, lambda: NOON)
-        assert time.monotonic() - began < timeout_s + 10
-        assert found == {Check("broadcasters", 1): Members(1, 1)}
 
 
 @pytest.mark.clause("M3")
