@@ -92,7 +92,7 @@ class _Kept(Record):
         super().__init__(Path())
         self.recorder = recorder
 
-    async def open(self, *_: object, **__: object) -> Recorder | None:
+    def open(self, *_: object, **__: object) -> Recorder | None:
         return self.recorder
 
 

@@ -26,12 +26,12 @@ from lookout.server.replies import (
     Form,
     Reply,
     Resource,
+    build_embed_route,
     convenience_resource,
     endpoint,
     make_timed_replies,
     too_many_requests,
 )
-from lookout.server.site import build_embed_route
 from tools.examples import build_feeds_example, build_history_example, build_live_example
 
 Json = dict[str, Any]

@@ -1,17 +1,14 @@
 """Alerts across a restore: an alert that was sent gets its end, or people hear that nobody knows of it."""
 
 import json
-import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.event import AlertPolicy
-from lookout.app.backup import back_up, restore
+from lookout.app.backup import back_up
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.episodes import EpisodeRule, EpisodeRules
@@ -19,9 +16,8 @@ from lookout.core.model import Status
 from lookout.documents.reports import documents_of
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
-from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
-from lookout.store.sqlite import open_writer, read_snapshot
+from lookout.store.sqlite import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.integration.planted import a_fresh_ledger
 from tests.unit.server.fakes import SetClock
@@ -74,64 +70,6 @@ def gone(folder: Path) -> None:
         path.unlink()
 
 
-def damaged(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "lookout.db")) as connection:
-        connection.executescript("UPDATE pieces SET piece = CAST('[[' AS BLOB) WHERE name = 'alerts'")
-
-
-def untouched(_: Path) -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "harm", "expected"),
-    [
-        pytest.param(
-            ("current",), ("unavailable",), untouched, [ENDED], id="an alert sent since the backup gets its end"
-        ),
-        pytest.param(
-            ("unavailable",), ("unavailable",), untouched, [ENDED], id="an alert sent before the backup gets its end"
-        ),
-        pytest.param(
-            ("unavailable",), ("current",), untouched, [], id="an end that was sent since the backup is not sent again"
-        ),
-        pytest.param(("current",), ("current",), untouched, [], id="a quiet night stays quiet"),
-        pytest.param(("current",), ("unavailable",), gone, [RESTORED], id="of a lost store nobody knows what it sent"),
-        pytest.param(("unavailable",), ("unavailable",), gone, [RESTORED, ENDED], id="but what the backup knows"),
-        pytest.param(("current",), ("unavailable",), damaged, [RESTORED], id="a damaged store is not believed"),
-    ],
-)
-def test_a_restored_older_backup_leaves_no_alert_without_its_end(
-    before: tuple[Status, ...],
-    after: tuple[Status, ...],
-    harm: Callable[[Path], None],
-    expected: list[str],
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder)
-    first = Monitor(folder)
-    first.publish(NOON, *before)
-    back_up(settings, folder, folder / "out.db")
-    first.publish(NOON + HOUR, *after)
-    harm(folder)
-    restore(settings, folder, folder / "out.db", force=True)
-    assert decode_state(read_snapshot(folder / "lookout.db").pieces) is not None  # under a seal that holds
-    assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == expected
-    assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
-
-
-def test_a_backup_that_is_restored_twice_leaves_no_alert_without_its_end(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder)
-    first = Monitor(folder)
-    first.publish(NOON, "current")
-    back_up(settings, folder, folder / "out.db")
-    first.publish(NOON + HOUR, "unavailable")
-    for _ in range(2):
-        restore(settings, folder, folder / "out.db", force=True)
-    assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [ENDED]
-
-
 def test_a_backup_that_is_moved_into_the_stores_place_says_that_it_may_lack_alerts(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     settings = a_place(folder)
@@ -143,27 +81,3 @@ def test_a_backup_that_is_moved_into_the_stores_place_says_that_it_may_lack_aler
     (folder / "out.db").rename(folder / "lookout.db")
     assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [RESTORED, ENDED]
     assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
-
-
-def test_a_newer_backup_brings_its_own_alerts_and_says_that_it_may_lack_some(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder)
-    first = Monitor(folder)
-    first.publish(NOON, "current")
-    back_up(settings, folder, folder / "older.db")
-    first.publish(NOON + HOUR, "unavailable")
-    back_up(settings, folder, folder / "newer.db")
-    gone(folder)
-    for backup in ("older.db", "newer.db"):
-        restore(settings, folder, folder / backup, force=True)
-    assert Monitor(folder).publish(NOON + 2 * HOUR, "current") == [RESTORED, ENDED]
-
-
-def test_where_nobody_is_alerted_a_restored_store_is_what_the_backup_is(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder, alerts="")
-    Monitor(folder).publish(NOON, "current")
-    back_up(settings, folder, folder / "out.db")
-    gone(folder)
-    restore(settings, folder, folder / "out.db", force=False)
-    assert read_snapshot(folder / "lookout.db") == read_snapshot(folder / "out.db")

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from lookout.config.tables import ServerTable
-from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Reason, Status
 from lookout.core.services import SERVICES
+from lookout.core.strip import CHARACTERS, NO_DATA
 from lookout.documents.document import paths
 from lookout.documents.reports import build_schemas
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING

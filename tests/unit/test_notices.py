@@ -4,13 +4,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.durations import parse_duration
+from lookout.base.instants import parse_duration
 from lookout.base.pieces import StateError
 from lookout.core.model import Check
 from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note, scope_text, time_text
-from lookout.state.codec import decode_notices, encode_notices, skip_used_numbers
+from lookout.state.codec import decode_notices, encode_notices
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
 from tests.descriptions import a_description
 
@@ -172,15 +172,6 @@ def test_a_note_has_no_character_that_controls_or_turns_what_is_around_it(charac
 def test_a_note_of_nothing_to_see_says_nothing() -> None:
     with pytest.raises(NoticeError, match="text: missing"):
         add(replace(NOTE, text="\u200d\u3000\u200d"))
-
-
-def test_a_restored_store_gives_no_id_again_that_it_gave_since_the_backup() -> None:
-    backed_up, later = declared(NOTE), declared(NOTE, SILENCE)
-    restored = decode_notices(skip_used_numbers(encode_notices(backed_up), encode_notices(later)))
-    assert restored.declared == backed_up.declared
-    assert add(NOTE, restored).id not in {each.id for each in later.declared}
-    assert decode_notices(skip_used_numbers({}, encode_notices(later))).next_number == later.next_number
-    assert skip_used_numbers({"x": b"1"}, {}) == {"x": b"1"}
 
 
 def test_where_no_chain_is_configured_that_is_said() -> None:

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from lookout.config.tables import HistoryTable
-from lookout.core.buckets import uptime
+from lookout.core.strip import uptime
 from lookout.documents.document import paths, with_compressed
 from lookout.documents.reports import build_schemas
 from lookout.public.feeds import make_feed_files
@@ -25,12 +25,13 @@ from lookout.server.replies import (
     NO_LIVE,
     Reply,
     ReplyTable,
+    build_description_routes,
+    build_embed_route,
     endpoint,
     make_timed_replies,
     too_many_requests,
 )
 from lookout.server.responder import respond
-from lookout.server.site import build_description_routes, build_embed_route
 from tests.descriptions import a_description
 from tools.examples import build_feeds_example, build_history_example, build_live_example
 from tools.openapi import describe_api

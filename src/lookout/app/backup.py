@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
@@ -22,14 +21,11 @@ from lookout.state.codec import (
     decode_state,
     is_ledgers,
     mark_restored,
-    select_alerts,
-    skip_used_numbers,
 )
 from lookout.state.differ import all_pieces
-from lookout.store.backup import write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite import read_snapshot
+from lookout.store.sqlite import read_snapshot, write_file
 
 _KEPT_NAME: Final = re.compile(r"lookout-[0-9]{8}T[0-9]{6}Z\.db")
 _NAMES: Final[tuple[PlainName, ...]] = get_args(PlainName)
@@ -53,12 +49,11 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
     snapshot = kind_of(url).read_snapshot(url, folder)
     contents, state = _check(snapshot, "the store")
     # Here already, since not only ``restore`` puts a backup back: its file is a store, too.
-    pieces = all_pieces(state, _mark_restored(_others(snapshot.pieces), state, settings))
+    pieces = all_pieces(state, _mark_restored(snapshot.pieces, state, settings))
     return contents, write_file(Snapshot(snapshot.documents, pieces.put), out)
 
 
 def name_backup(at: int) -> str:
-    """What a backup of this instant is called, where several are kept."""
     return f"lookout-{re.sub('[-:]', '', format_second(at))}.db"
 
 
@@ -83,7 +78,7 @@ def remove_old_backups(made: Path, keep: int) -> list[Path]:
 
 
 def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> Contents:
-    """Make the store what the backup holds, all of it or nothing, but for alerts: what was sent since stays sent.
+    """Make the store what the backup holds, all of it or nothing.
     StoreError if a monitor is writing to it, if the backup is none or not whole, or, without ``force``, if the store
     holds anything."""
     snapshot = read_snapshot(backup)
@@ -96,13 +91,8 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     try:
         if not force:
             _check_empty(writer, url, folder, contents)
-        alerts = _later_alerts(writer, state)
-        others = _others(snapshot.pieces)
-        if alerts is None:
-            others = _mark_restored(others, state, settings)  # an earlier version, or one without targets, did not
-        else:
-            others = {name: piece for name, piece in others.items() if name not in select_alerts(others)} | alerts
-        writer.write(snapshot.documents, all_pieces(state, _skip_used_numbers(others, writer)))
+        # Again, for an earlier version, or one without targets, did not.
+        writer.write(snapshot.documents, all_pieces(state, _mark_restored(snapshot.pieces, state, settings)))
     finally:
         writer.close()
     return contents
@@ -134,38 +124,12 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
     return Contents(len(live.checks), history.from_, history.to, live.generated_at), state
 
 
-def _others(pieces: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The pieces of alerts, notices, sources and comparisons."""
-    return {name: piece for name, piece in pieces.items() if not is_ledgers(name)}
-
-
-def _mark_restored(others: dict[str, bytes], state: State, settings: Settings) -> dict[str, bytes]:
-    """If there are targets: the monitor has to say that it does not know what was sent since the backup."""
-    return mark_restored(others, _published_at(state)) if settings.alerts.targets else others
-
-
-def _later_alerts(writer: Writer, backed_up: State) -> dict[str, bytes] | None:
-    """The episodes and messages of the store: an alert that was sent since the backup needs its end. None if the store
-    is older than the backup, or damaged: then it is about to be replaced for that."""
-    try:
-        stored = writer.load()
-        decode_alerts(stored)
-        state = decode_state(stored)
-    except (StateError, StoreError):
-        return None
-    is_later = state is not None and _published_at(state) >= _published_at(backed_up)
-    return select_alerts(stored) if is_later else None
-
-
-def _skip_used_numbers(others: dict[str, bytes], writer: Writer) -> dict[str, bytes]:
-    """Unless the store is damaged: then it is not known which it used."""
-    with suppress(StateError, StoreError):
-        return skip_used_numbers(others, writer.load())
-    return others
-
-
-def _published_at(state: State) -> int:
-    return 0 if state.history is None else state.history.progress.published_at
+def _mark_restored(pieces: Mapping[str, bytes], state: State, settings: Settings) -> dict[str, bytes]:
+    """The pieces that are not the ledger's. If there are targets, the monitor has to say that it does not know what was
+    sent since the backup."""
+    others = {name: piece for name, piece in pieces.items() if not is_ledgers(name)}
+    published_at = 0 if state.history is None else state.history.progress.published_at
+    return mark_restored(others, published_at) if settings.alerts.targets else others
 
 
 def _check_empty(writer: Writer, url: str, folder: Path, backed_up: Contents) -> None:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
-from lookout.app.monitor_and_server import monitor_and_serve
+from lookout.app.monitor import monitor_and_serve
 from lookout.base.clock import SystemClock
 from lookout.base.sockets import a_free_port
 from lookout.base.url import host_and_port
@@ -37,7 +37,6 @@ class Demo(NamedTuple):
 
 
 def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
-    """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now."""
     now = SystemClock().now()
     world = launch_world(seed, now)
     upstreams = f"127.0.0.1:{a_free_port()}"
@@ -98,6 +97,7 @@ level = "warning"
 url = "{base}/ppoi"
 required_list = "{REQUIRED_LIST}"
 chains = {chain_ids}
+agrees_with = "indexer"
 
 [messaging]
 url = "{base}/waku"
@@ -124,5 +124,6 @@ chain = {chain_id}
 kind = "squid"
 url = "{base}/{path}/{chain_id}/graphql"
 confirmations = {chain.confirmations}
+links = {{}}
 """
     return text

@@ -1,21 +1,27 @@
 """Builds a monitor out of settings."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import nullcontext
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
-from lookout.app.process import allow_many_connections
+from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
+from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
+from lookout.base.sockets import is_unix, listen_for
 from lookout.config.settings import Settings
+from lookout.config.tables import ServerSettings
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor, Succession, build_monitor
 from lookout.monitor.recorder import Record, Recorder
@@ -24,9 +30,6 @@ from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, S
 
 _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
 _TRY_STORE_EVERY_S: Final = 1.0
-# A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
-# and a monitor that takes over has not.
-_LEFT_TO_THE_WRITER_S: Final = 6.0
 
 log = get_logger("monitor")
 
@@ -34,8 +37,7 @@ log = get_logger("monitor")
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
     relative to ``folder``. With a reloader, whose settings these are, it uses the settings in force. StoreError if the
-    store cannot be used at the start, ListenError if the admin port cannot, RecordTakenError if another process records
-    to the same file."""
+    store cannot be used at the start, ListenError if the admin port cannot."""
     allow_many_connections()
     reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
     has_stood_by = False
@@ -44,7 +46,7 @@ async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = 
             writer, has_stood_by = await writer_of(settings, folder, has_stood_by=has_stood_by)
             in_force = settings if reloader is None else reloader.settings
             try:
-                await monitor_into(writer, in_force, folder, reloader, has_stood_by=has_stood_by)
+                await monitor_into(writer, in_force, folder, reloader)
             except LostStoreError as lost:
                 has_stood_by = True
                 log.warning("another monitor may have taken over; standing by", why=str(lost))
@@ -54,10 +56,7 @@ async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = 
             await asyncio.gather(reloading, return_exceptions=True)
 
 
-async def monitor_into(
-    writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None, *, has_stood_by: bool = False
-) -> None:
-    """Run the monitor on a store that is open, and close it."""
+async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     clock = SystemClock()
     registry = process_registry()
     instruments = Instruments(registry, clock)
@@ -74,8 +73,7 @@ async def monitor_into(
         try:
             # Not before the store is ours: the monitor that writes to it until then may be on the same address.
             async with open_monitor_port(settings.admin, folder, routes):
-                # After standing by, the monitor before may not have closed the file yet.
-                record.use(await record.open(settings.monitor, may_be_taken=has_stood_by))
+                record.use(record.open(settings.monitor))
                 if reloader is not None:
                     settings = reloader.settings  # a reload may have come meanwhile
                 succession = Succession(build, settings, writer.load(), record)
@@ -98,14 +96,9 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
     url = settings.store.url
     open_writer = partial(kind_of(url).open_writer, url, folder)
     reported = ""
-    was_away = False
     with DaemonThread("open the store") as thread:  # which a store that does not answer may block
         while True:
             try:
-                if was_away:
-                    await thread.call(partial(reach_store, url, folder))
-                    await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
-                was_away = False
                 return await thread.call(open_writer), has_stood_by
             except StoreBusyError as error:
                 if reported != "busy":
@@ -114,7 +107,6 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             except StoreError as error:
                 if not has_stood_by and not isinstance(error, StoreUnreachableError):
                     raise
-                was_away = True
                 if reported != str(error):
                     log.error("the store cannot be used; trying again every second", error=str(error))
                 reported = str(error)
@@ -122,10 +114,81 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             await asyncio.sleep(_TRY_STORE_EVERY_S)
 
 
-def reach_store(url: str, folder: Path) -> None:
-    """StoreError if the store does not answer, or not as one."""
-    reader = kind_of(url).open_reader(url, folder, "store.url")
+_TO_END_S: Final = 8.0  # answers that were begun have five
+_FIRST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 60.0
+
+
+class ServerEndedError(Exception):
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"the server ended with exit code {exit_code}")
+        self.exit_code = exit_code
+
+
+async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
+    """Both, until this is cancelled, the monitor ends or the server cannot be run. Paths in the settings are relative
+    to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from. With a
+    reloader, whose settings these are, the monitor uses those in force, and so does a server started later.
+    ListenError, before anything is probed or stored, if an address cannot be listened on."""
+    _check_addresses(settings)
+    monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
+    in_force = settings.for_server if reloader is None else reloader.for_server
+    serving = asyncio.create_task(_keep_serving(in_force, folder), name="serve")
     try:
-        reader.changed()
+        done, _ = await asyncio.wait((monitoring, serving), return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
-        reader.close()
+        monitoring.cancel()
+        serving.cancel()
+        await asyncio.gather(monitoring, serving, return_exceptions=True)
+
+
+def _check_addresses(settings: Settings) -> None:
+    """The server looks again when it begins, but by then the monitor probes and writes."""
+    for key, address in (("server.listen", settings.server.listen), ("admin.server", settings.admin.server)):
+        if address and not is_unix(address):
+            listen_for(key, address).close()
+
+
+async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) -> None:
+    wait_s = _FIRST_WAIT_S
+    while True:
+        began_s = asyncio.get_running_loop().time()
+        async with _a_server(in_force(), folder) as server:
+            code = await server.wait()
+        if code == WRONG_USE:
+            raise ServerEndedError(code)
+        if asyncio.get_running_loop().time() - began_s > _LONGEST_WAIT_S:
+            wait_s = _FIRST_WAIT_S
+        log.error("the server ended; starting it again", by=_ending(code), after_s=wait_s)
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+
+def _ending(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+@asynccontextmanager
+async def _a_server(settings: ServerSettings, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    server = await asyncio.create_subprocess_exec(
+        *command_line(BESIDE_MONITOR, str(folder)), stdin=asyncio.subprocess.PIPE, env=small_environment(settings)
+    )
+    try:
+        if server.stdin is not None:
+            server.stdin.write(msgspec.json.encode(settings) + b"\n")  # and stays open for as long as we live
+        yield server
+    finally:
+        await _end(server)
+
+
+async def _end(server: asyncio.subprocess.Process) -> None:
+    if server.returncode is not None:
+        return
+    server.terminate()
+    try:
+        await asyncio.wait_for(server.wait(), _TO_END_S)
+    except TimeoutError:
+        server.kill()
+        await server.wait()

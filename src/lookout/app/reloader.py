@@ -26,7 +26,6 @@ from lookout.config.tables import ServerSettings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
-from lookout.monitor.recorder import RecordTakenError
 from lookout.protocols.registry import has_one_table
 
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
@@ -40,7 +39,7 @@ _SERVERS_OWN: Final = frozenset(("edge", "page", "protocol"))
 _Key = TypeVar("_Key")
 
 Replace = Callable[[Settings], Awaitable[None]]
-"""Lets a monitor of these settings go on. RecordTakenError or StateError if that cannot be: then nothing changes."""
+"""Lets a monitor of these settings go on. StateError if that cannot be: then nothing changes."""
 
 log = get_logger("reload")
 
@@ -104,7 +103,6 @@ class Reloader:
         return json_reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
 
     async def run(self) -> None:
-        """Reload whenever it is requested, until cancelled."""
         self._loop = asyncio.get_running_loop()
         while True:
             await self._requested.wait()
@@ -174,7 +172,7 @@ class Reloader:
         if self._replace is not None:
             try:
                 await self._replace(in_force)
-            except (RecordTakenError, StateError) as error:
+            except StateError as error:
                 raise ConfigError(self.path, [str(error)]) from None
         self.settings, self.loaded_at = in_force, self._clock.now()
         if self._instruments is not None:
@@ -238,7 +236,6 @@ def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
 
 
 def _find_servers_keys(served: Settings, new: Settings) -> Iterator[str]:
-    """What differs from the settings that the server was started with."""
     for key in _changed_keys(served, new):
         table = key.partition(".")[0]
         if table in ("protocol", "page"):

@@ -35,10 +35,10 @@ from lookout.config.tables import ServerSettings
 from lookout.public.page.assets import load_assets
 from lookout.server.connection import STALLED_S, HttpServer, Limits
 from lookout.server.poller import Follower, Poller
+from lookout.server.replies import build_asset_routes, build_site, build_stored_site
 from lookout.server.request import Callers
 from lookout.server.responder import Responder
 from lookout.server.shared import Counts, Limiter
-from lookout.server.site import build_asset_routes, build_site, build_stored_site
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import StoreError
 
@@ -50,8 +50,6 @@ log = get_logger("server")
 
 
 class Work(NamedTuple):
-    """All that a process needs to answer. The processes of a server share it."""
-
     settings: ServerSettings
     folder: Path
     listener: socket.socket
@@ -131,7 +129,6 @@ async def _serve(work: Work, admins: socket.socket | None, admin_address: str) -
 
 @asynccontextmanager
 async def _answering(work: Work, worker: int = 0) -> AsyncIterator[None]:
-    """Answer in this process meanwhile."""
     settings, clock, counts = work.settings, SystemClock(), work.counts.attach(worker)
     callers = Callers(settings.server.trusted_proxies)
     site = (settings.protocol, settings.description, build_asset_routes(load_assets()))

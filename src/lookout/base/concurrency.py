@@ -34,7 +34,6 @@ class DaemonThread:
         self._calls.put(None)
 
     async def call(self, work: Callable[[], _Result], /) -> _Result:
-        """As every Caller does, and return the result."""
         done: Future[_Result] = Future()
         done.set_running_or_notify_cancel()  # one who is cancelled does not cancel the call
 

@@ -8,7 +8,6 @@ _JOINERS_AND_MARKS: Final = "\u200c\u200d\u200e\u200f\u061c"
 
 
 def shorten(text: str, longest: int, mark: str = "...") -> str:
-    """The text, or as much of its beginning as there is room for, with a mark at its end."""
     return text if len(text) <= longest else text[: longest - len(mark)] + mark
 
 

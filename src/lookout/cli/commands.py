@@ -24,7 +24,7 @@ _SHELLS: Final = ("bash", "zsh", "fish")
 @config_option
 def run(config: Path) -> None:
     """Monitor and serve together, until stopped."""
-    from lookout.app.monitor_and_server import ServerEndedError, monitor_and_serve
+    from lookout.app.monitor import ServerEndedError, monitor_and_serve
 
     try:
         _run_reloadable(config, monitor_and_serve)
@@ -49,7 +49,6 @@ def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Co
     from lookout.base.pieces import StateError
     from lookout.base.sockets import ListenError
     from lookout.config.file import read_sending_config
-    from lookout.monitor.recorder import RecordTakenError
     from lookout.store.protocol import StoreError
 
     block_sighup()
@@ -59,7 +58,7 @@ def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Co
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
         run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.request)
-    except (ListenError, RecordTakenError, StateError, StoreError) as error:
+    except (ListenError, StateError, StoreError) as error:
         fail(str(error))
 
 

@@ -21,8 +21,8 @@ from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, open_private, settings_of, show_status
 from lookout.config.file import read_config
-from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Check
+from lookout.core.strip import CHARACTERS, NO_DATA
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.comparison import (
     ChangedStretch,

@@ -18,9 +18,17 @@ STANDING_WORDS: Final[dict[Standing, str]] = {
     "wrong_chain": "a node of another chain",
 }
 
+APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
+SILENT: Final[frozenset[Standing]] = frozenset(("old", "failed", "wrong_chain"))  # of one that does not answer
+
 FUTURE_TOLERANCE_MS: Final = 60_000
 NEAR_MS: Final = 600_000
 LATER_BLOCK_MS: Final = 600_000
+
+
+def describe_place(height: int, lag: int | None) -> str:
+    """Which block an endpoint gave, and how far that is from the head if one is known."""
+    return f"block {height}, {abs(lag)} {'below' if lag > 0 else 'above'} the head" if lag else f"block {height}"
 
 
 class Agreement:
@@ -53,12 +61,15 @@ class Agreement:
             self._answers.pop(endpoint, None)
             self._wrong_chain.add(endpoint)
 
+    def latest(self, endpoint: int) -> Reading | None:
+        """The latest answer of an endpoint, if it gave one."""
+        return self._answers.get(endpoint)
+
     def end_wait(self) -> None:
         """Be content with the endpoints that were heard."""
         self._unheard.clear()
 
     def agreed(self, at: int, heads: Heads) -> Reading | None:
-        """The answer that is the head at this instant, given the heads so far; None if nothing is agreed."""
         if self._unheard:
             return None
         match self._eligible(at):
@@ -72,7 +83,6 @@ class Agreement:
                 return None
 
     def next_change_at(self, at: int) -> int | None:
-        """When the next of the answers that count now becomes too old."""
         return min((answer.at + self._max_age_ms + 1 for answer in self._eligible(at)), default=None)
 
     def standings(self, at: int, heads: Heads) -> tuple[Standing, ...]:
@@ -84,7 +94,6 @@ class Agreement:
         return tuple(self._standing(endpoint, progress, eligible) for endpoint in range(self._endpoints))
 
     def heights(self, at: int, heads: Heads) -> dict[int, int]:
-        """How far each endpoint is that agrees on the head."""
         standings = enumerate(self.standings(at, heads))
         return {endpoint: self._answers[endpoint].height for endpoint, standing in standings if standing == "agrees"}
 

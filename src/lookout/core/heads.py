@@ -24,7 +24,6 @@ class Pace(NamedTuple):
     blocks: int
 
     def takes_longer(self, blocks: int, span_ms: int) -> bool:
-        """Whether so many blocks take longer than this span."""
         return blocks * self.ms > span_ms * self.blocks
 
 
@@ -58,8 +57,6 @@ class ChainProgress(NamedTuple):
 
 
 class Heads:
-    """One chain's agreed heads of the last hour."""
-
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
         self.block_time = block_time
         self.newest_of_run: Reading | None = None
@@ -183,7 +180,6 @@ def after_the_last_standstill(readings: Sequence[Reading]) -> Sequence[Reading]:
 
 
 def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:
-    """Those of the hour before the newest."""
     return tuple(reading for reading in readings if reading.at >= readings[-1].at - PACE_WINDOW_MS)
 
 

@@ -12,10 +12,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from lookout.core.buckets import CHARACTERS, KNOWN, NO_DATA, uptime
 from lookout.core.model import Check, Row
 from lookout.core.plan import Span
-from lookout.core.strip import Strip, Tally
+from lookout.core.strip import CHARACTERS, KNOWN, NO_DATA, Strip, Tally, uptime
 
 DAY_MS: Final = 86_400_000
 WINDOW_DAYS: Final = (1, 7, 14)
@@ -26,8 +25,6 @@ MOST_LATER: Final = 16
 
 
 class HistoryProgress(Struct, frozen=True):
-    """How far the history has come."""
-
     bucket_ms: int
     first: int
     """The earliest bucket ever begun."""
@@ -66,8 +63,6 @@ class HistoryRow(Struct, frozen=True):
 
 
 class HistoryView(Struct, frozen=True):
-    """What the history says as of its last publication."""
-
     published_at: int
     span: Span
     from_at: int
@@ -131,7 +126,6 @@ class History:
             self._expire(at)
 
     def view(self, checks: Iterable[Check]) -> HistoryView:
-        """The history of these rows, all of which have been published."""
         if self.published_at is None:
             raise ValueError("there is no history before the first publication")
         to, bucket_ms = self._bucket, self._span.bucket_ms
@@ -238,7 +232,6 @@ class History:
             strip.take_up(bucket)
 
     def _record(self, bucket: int) -> None:
-        """End a bucket, for good."""
         for strip in self._strips.values():
             strip.record(bucket, self._per_day, self._span.counts_from_ms)
         day = bucket // self._per_day
@@ -253,7 +246,6 @@ class History:
         return any(strip.recorded(*place) != NO_DATA for strip in self._strips.values())
 
     def _slide(self, ended: int) -> None:
-        """Move the windows' counts on by a bucket."""
         place = divmod(ended, self._per_day)
         leaving = [divmod(ended - window, self._per_day) for window in self._windows]
         for strip in self._strips.values():

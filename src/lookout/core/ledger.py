@@ -76,11 +76,9 @@ class Ledger:
         return tuple(self._rows[check] for check in self._checks)
 
     def newest_row(self, check: Check) -> Row:
-        """A check's newest row, published or not yet."""
         return self._changed.get(check) or self._rows[check]
 
     def failures(self, check: Check) -> int:
-        """How many probes of a monitored check failed in a row."""
         return self._judged[check].memory.failures
 
     def start(self, at: int, last_at: int | None = None, step_ms: int = 0) -> None:
@@ -105,12 +103,10 @@ class Ledger:
         return self._heads[chain_id]
 
     def head_for(self, check: Check, at: int) -> Reading | None:
-        """The head that a position of this check is compared with at this instant."""
         heads = None if check.chain_id is None else self._heads.get(check.chain_id)
         return None if heads is None else heads.progress(at - self._plan.limits.head_max_age_ms).head
 
     def progress(self, at: int) -> dict[int, ChainProgress]:
-        """Of every chain: the head that a position would be compared with at this instant, and the pace."""
         oldest_at = at - self._plan.limits.head_max_age_ms
         return {chain_id: heads.progress(oldest_at) for chain_id, heads in self._heads.items()}
 
@@ -122,7 +118,6 @@ class Ledger:
         return None if head is None else find_final_block(head.height, pace, self._plan.confirmations[check])
 
     def read_head(self, chain_id: int, reading: Reading) -> None:
-        """The endpoints of a chain agreed on a head."""
         self._heads[chain_id].read(reading)
         self.hear(reading.at)
 
@@ -132,7 +127,6 @@ class Ledger:
             self._last_answer_at = at
 
     def judge(self, seen: Observation) -> Row:
-        """A probe of a monitored check completed; its new row."""
         check = seen.check
         memory, row = judge(
             self._judged[check].memory, seen, self._reference(check), self._plan.limits, blind=self._is_blind(seen.at)
@@ -163,13 +157,11 @@ class Ledger:
             self._gone = []
 
     def report(self) -> Report:
-        """What the live report says as of the last publication."""
         if self.published_at is None or not self._rows:
             raise ValueError("nothing has been published yet")
         return Report(self.published_at, self.published_rows)
 
     def view(self) -> HistoryView:
-        """What the history says as of the last publication."""
         if not self._rows:
             raise ValueError("nothing has been published yet")
         return self._history.view(self._checks)

@@ -71,8 +71,6 @@ class MissingList(Struct, frozen=True, gc=False):
 
 
 class Failed(Struct, frozen=True, gc=False):
-    """The service could not be reached or understood."""
-
     error: str
 
 
@@ -81,8 +79,6 @@ Found = Answer | Nothing | MissingList | Failed
 
 
 class Observation(Struct, frozen=True, gc=False):
-    """What one probe of a check found, and when it completed."""
-
     check: Check
     at: int
     found: Found
@@ -120,8 +116,6 @@ NO_METRICS: Final = Metrics()
 
 
 class Row(Struct, frozen=True, gc=False):
-    """What is published about one check."""
-
     check: Check
     status: Status
     reason: Reason

@@ -6,8 +6,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lookout.base.durations import parse_duration
-from lookout.base.instants import parse_second
+from lookout.base.instants import parse_duration, parse_second
 from lookout.base.problem import Problem
 from lookout.base.text import can_be_shown, shorten
 from lookout.core.episodes import Instant, Lasted
@@ -46,7 +45,6 @@ class Notice(Struct, frozen=True):
         return self.until_at is not None and self.until_at <= at
 
     def is_silent(self, at: int) -> bool:
-        """Whether it holds back alerts at this instant."""
         return self.silences and self.has_begun(at) and not self.is_over(at)
 
     def has_begun(self, at: int) -> bool:
@@ -67,7 +65,6 @@ class Notices(Struct, frozen=True):
         return tuple(each for each in valid if kind in (None, each.kind))
 
     def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
-        """Those of these checks whose alerts are held back at this instant."""
         silent = [each for each in self.declared if each.is_silent(at)]
         return frozenset(check for check in checks if any(each.covers(check) for each in silent))
 
@@ -90,16 +87,12 @@ class NoticeDraft(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Watched(Struct, frozen=True):
-    """What notices can be about: services, chains with their names, and the rows that there are."""
-
     services: tuple[str, ...]
     chains: Mapping[int, str]
     checks: frozenset[Check]
 
 
 class NoticeError(Exception):
-    """What is wrong with a draft, or with ending a notice: all of it."""
-
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = problems
@@ -137,7 +130,7 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
 
 
 def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> tuple[Notices, Notice]:
-    """The notices without this one, and this one. NoticeError if there is none of this kind."""
+    """The notices without this one, and this one, which ends now. NoticeError if there is none of this kind."""
     found = next((each for each in notices.list_valid(at) if each.id == notice_id), None)
     if found is None or found.kind != kind:
         ids = [each.id for each in notices.list_valid(at, kind)]
@@ -145,7 +138,8 @@ def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> t
         if found is not None:
             hint = f"it is a {found.kind}: lookout {found.kind} end {found.id}"
         raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; {hint}"))
-    return replace(notices, declared=tuple(each for each in notices.declared if each is not found)), found
+    ended = replace(found, until_at=at // 1000 * 1000)
+    return replace(notices, declared=tuple(each for each in notices.declared if each is not found)), ended
 
 
 def _read_times(draft: NoticeDraft, at: int, problems: list[Problem]) -> tuple[int, int | None]:

@@ -27,8 +27,6 @@ class Limits(Struct, frozen=True):
 
 
 class Span(Struct, frozen=True):
-    """How the history is cut into buckets and how long it reaches back."""
-
     bucket_ms: int  # divides a day
     retention_days: int
     counts_from_ms: int

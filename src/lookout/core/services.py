@@ -29,7 +29,6 @@ class Service(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What people call it."""
         return make_title(self.name, self.given_title)
 
     @property
@@ -48,14 +47,12 @@ class Service(Struct, frozen=True):
         return self.answer is Indexes
 
     def checks(self, chain_ids: Iterable[int]) -> tuple[Check, ...]:
-        """Its rows, in the report's order."""
         if self.is_shared:
             return (Check(self.name, None),)
         own = (chain_id for chain_id in chain_ids if self.only_on is None or chain_id in self.only_on)
         return tuple(Check(self.name, chain_id) for chain_id in sorted(own))
 
     def gives(self, found: Found) -> bool:
-        """Whether a probe of it can find this."""
         if isinstance(found, MissingList):
             return self.has_required_list
         return isinstance(found, self.answer | Nothing | Failed)

@@ -1,12 +1,48 @@
 """One row's buckets: the filling one's tally, the ended ones by day, and those counted per window."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.core.buckets import KNOWN, NO_DATA, bucket_character
 from lookout.core.model import Check
+from lookout_reader.statuses import CHARACTERS as CHARACTERS
+from lookout_reader.statuses import KNOWN_CHARACTERS, TROUBLE_CHARACTERS
+from lookout_reader.statuses import NO_DATA as NO_DATA
+
+KNOWN: Final = frozenset(KNOWN_CHARACTERS)
+_CURRENT: Final = CHARACTERS["current"]
+_UNKNOWN: Final = CHARACTERS["unknown"]
+_UNMONITORED: Final = CHARACTERS["unmonitored"]
+
+
+def bucket_character(seen_ms: Mapping[str, int], counts_from_ms: int) -> str:
+    """The character of a bucket in which these statuses were seen, each for so long (H6, H7).
+
+    A status that was published last and has not lasted yet is there with 0. Short trouble alone is too little to tell:
+    nothing is shown as current that was not seen so.
+    """
+    if not KNOWN.isdisjoint(seen_ms):
+        total_ms = 0
+        for character in TROUBLE_CHARACTERS:  # the worst first
+            total_ms += seen_ms.get(character, 0)  # time in a worse status counts toward a milder one
+            if total_ms >= counts_from_ms:
+                return character
+        return _CURRENT if _CURRENT in seen_ms else _UNKNOWN
+    return _UNKNOWN if _UNKNOWN in seen_ms else _UNMONITORED if _UNMONITORED in seen_ms else NO_DATA
+
+
+def uptime(current: int, known: int, min_known: int) -> float | None:
+    """The share of ``current`` buckets among the ``known``, to 4 decimals, half to even (H9, H10)."""
+    if known < min_known:
+        return None
+    share, rest = divmod(current * 10_000, known)
+    if rest * 2 > known or (rest * 2 == known and share % 2 == 1):
+        share += 1
+    if current < known:
+        share = min(share, 9_999)  # 1 is for a window without a single other bucket (H11)
+    return share / 10_000
 
 
 class Tally(Struct, frozen=True, omit_defaults=True):
@@ -89,7 +125,6 @@ class Strip:
         return self.tally.counted == NO_DATA and not (self.days or self.tally.later)
 
     def recorded(self, day: int, place: int) -> str:
-        """The character of that bucket."""
         return self.days.get(day, "")[place : place + 1] or NO_DATA
 
     def ended(self, begin: int, end: int, per_day: int) -> str:
@@ -99,14 +134,12 @@ class Strip:
         return characters[begin % per_day :][: end - begin]
 
     def filling(self, watched_ms: int, counts_from_ms: int) -> str:
-        """The character of the filling bucket as far as it was watched."""
         tally = self.tally
         held_ms = watched_ms - tally.since_ms
         seen_ms = tally.lasted_ms | {tally.counted: tally.lasted_ms.get(tally.counted, 0) + held_ms}
         return bucket_character(seen_ms, counts_from_ms)
 
     def count_windows(self, windows: Iterable[str]) -> None:
-        """Count the buckets of each window, of which none is counted yet."""
         for buckets in windows:
             self.current.append(buckets.count("c"))
             self.known.append(sum(buckets.count(character) for character in KNOWN))

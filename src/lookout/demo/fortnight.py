@@ -41,8 +41,6 @@ class Incident(NamedTuple):
 
 
 class _Usual(NamedTuple):
-    """What happens to a service, how often in a fortnight, and for how long in minutes."""
-
     service: str | None
     kind: IncidentKind
     times: int
@@ -116,7 +114,6 @@ def make_events(
 
 
 def _watched(world: World) -> Iterator[tuple[Check, ChainLayout]]:
-    """Every check that the world answers for; messaging, which is of no chain, with the first of them."""
     yield Check("messaging", None), world.layout[0]
     for chain in world.layout:
         for service in ("ppoi", "broadcasters", "indexer", "hosted-indexer"):

@@ -76,7 +76,6 @@ def assembled_at(body: bytes) -> int | None:
 
 
 def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[DocumentName, Document]:
-    """The same, and the two documents also as gzip, of the same instant."""
     stored: dict[DocumentName, Document] = {}
     for name, document in documents.items():
         stored[name] = document

@@ -112,7 +112,6 @@ def history_document(view: HistoryView) -> Document:
 
 
 def documents_of(ledger: Ledger) -> dict[DocumentName, Document]:
-    """Both documents of the last publication, as they are stored."""
     return with_compressed({"live": live_document(ledger.report()), "history": history_document(ledger.view())})
 
 

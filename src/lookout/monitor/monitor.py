@@ -96,6 +96,7 @@ class Monitor:
     ) -> None:
         self.notices = notices
         self.publisher = publisher
+        self.recheck = watcher.recheck
         self._plan = plan
         self._description = description
         self._ping = ping
@@ -201,14 +202,10 @@ class Succession:
             self._has_begun.set()  # a reload that waits uses its settings when there is a monitor again
 
     async def replace(self, settings: Settings) -> None:
-        """Let a monitor of these settings go on. If that cannot be, nothing changes: RecordTakenError if another
-        process records to the file that they name, StateError if what is known does not fit them."""
-        recorder = await self._record.open(settings.monitor)
-        try:
-            self._build(settings, self.monitor.publisher.pieces(), recorder)
-        except BaseException:
-            self._record.drop(recorder)
-            raise
+        """Let a monitor of these settings go on. If that cannot be, nothing changes: StateError if what is known does
+        not fit them."""
+        self._build(settings, self.monitor.publisher.pieces(), None)
+        recorder = self._record.open(settings.monitor)
         self._has_begun.clear()
         self._next.set_result(lambda: self._build(settings, self.monitor.publisher.pieces(), recorder))
         await self._has_begun.wait()

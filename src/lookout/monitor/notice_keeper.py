@@ -62,19 +62,16 @@ class NoticeKeeper:
         return ended
 
     def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
-        """The notices that are not over, the newest first."""
         return self._notices.list_valid(at, kind)
 
     def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
         return self._notices.find_silenced(at, checks)
 
     def begin_write(self) -> None:
-        """The pieces are being written."""
         self._being_stored += self._unstored
         self._unstored = []
 
     def mark_stored(self) -> None:
-        """What was being written is stored."""
         for waiting in self._being_stored:
             if not waiting.done():
                 waiting.set_result(None)

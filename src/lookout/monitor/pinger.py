@@ -24,8 +24,6 @@ log = get_logger("ping")
 
 
 class Pinger:
-    """Asks an address at an interval while publications are being stored."""
-
     def __init__(self, ping: PingTable, limits: Limits, instruments: Instruments) -> None:
         self._ping = ping
         self._max_age_s = 2 * limits.heartbeat_ms / 1000

@@ -108,7 +108,9 @@ class Publisher:
         at = self._journal.now()
         ledger.publish(at)
         self._instruments.published(at, ledger.published_rows, ledger.progress(at))
-        silenced = self._notices.find_silenced(at, (row.check for row in ledger.published_rows))
+        silenced = self._notices.find_silenced(
+            at, (*(row.check for row in ledger.published_rows), *self._journal.alerts.endpoints)
+        )
         self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
@@ -139,7 +141,6 @@ class Publisher:
             self._history_due_ms = began_ms
 
     def _describe(self, at: int) -> bytes:
-        """The deployment, with the notes of this instant."""
         notes = self._notices.list_valid(at, "note")
         return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
 

@@ -1,9 +1,7 @@
 """The observation log as the monitor writes it, in at most two files."""
 
-import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import closing
 from errno import EEXIST, EWOULDBLOCK
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -19,16 +17,11 @@ from lookout.config.tables import MonitorTable
 from lookout.state.log import Event, LineError, Started, format_event, parse_event
 
 _MOST_WAITING: Final = 10_000  # events; some minutes' worth for a hundred rows
-_OPEN_S: Final = 2.0  # how long a start or a reload waits for a disk that hangs
 _CLOSE_S: Final = 2.0
 _BEGINNING: Final = b'{"at":"'
 _LONGEST_LINE: Final = 65_536
 
 log = get_logger("monitor")
-
-
-class RecordTakenError(Exception):
-    """Another process records to the file; the text says which, in one sentence."""
 
 
 class Record:
@@ -39,47 +32,26 @@ class Record:
         self._folder = folder
         self._file_at = file_at or LogFile
 
-    async def open(self, settings: MonitorTable, *, may_be_taken: bool = False) -> "Recorder | None":
-        """The recorder for these settings: the one in use, if it has that path already. RecordTakenError if another
-        process records to the file, unless it may. A disk that hangs is not waited for: that is the recorder's part."""
+    def open(self, settings: MonitorTable) -> "Recorder | None":
+        """The recorder for these settings: the one in use, if it has that path already."""
         if not settings.record:
             return None
         path, max_bytes = self._folder / settings.record, settings.record_max_mb * 1_000_000
         if self.recorder is not None and self.recorder.file.path == path:
             self.recorder.file.max_bytes = max_bytes
             return self.recorder
-        recorder = Recorder(self._file_at(path, max_bytes))
-        if not may_be_taken and await _is_taken(recorder):
-            recorder.end()
-            what = "another process records to it; give each monitor a file of its own"
-            raise RecordTakenError(f"monitor.record: {path}: {what}")
-        return recorder
+        return Recorder(self._file_at(path, max_bytes))
 
     def use(self, recorder: "Recorder | None") -> None:
         """Record with this one from now on. The one before has been given its last event, and is not waited for."""
         before, self.recorder = self.recorder, recorder
-        if before is not recorder:
-            _end(before)
-
-    def drop(self, recorder: "Recorder | None") -> None:
-        """This one is not used after all."""
-        if recorder is not self.recorder:
-            _end(recorder)
+        if before is not None and before is not recorder:
+            before.end()
 
     def close(self) -> None:
         """Wait for what was recorded to be written, and let others have the file."""
         if self.recorder is not None:
             self.recorder.close()
-
-
-def _end(recorder: "Recorder | None") -> None:
-    if recorder is not None:
-        recorder.end()
-
-
-async def _is_taken(recorder: "Recorder") -> bool:
-    done, _ = await asyncio.wait((asyncio.wrap_future(recorder.is_taken),), timeout=_OPEN_S)
-    return any(found.result() for found in done)
 
 
 class _Noted(NamedTuple):
@@ -93,7 +65,6 @@ class Recorder:
 
     def __init__(self, file: "LogFile") -> None:
         self.file = file
-        self.is_taken: Future[bool] = Future()  # by another process, when the file was first opened
         self._waiting: SimpleQueue[_Noted | None] = SimpleQueue()
         self._is_whole = True
         self._thread = Thread(target=self._work, name="record", daemon=True)
@@ -120,7 +91,6 @@ class Recorder:
             log.error("the end of the record was not written: the disk hangs", waited_s=_CLOSE_S)
 
     def _work(self) -> None:
-        self.is_taken.set_result(self.file.is_taken())
         is_failing = False
         while (noted := self._waiting.get()) is not None:
             if noted.is_after_a_gap:
@@ -147,16 +117,6 @@ class LogFile:
         self.max_bytes = max_bytes
         self._file: FileIO | None = None
         self._is_whole = True  # no event was lost since the last start
-
-    def is_taken(self) -> bool:
-        """Open the file; whether another process records to it. What else is wrong with it is for ``append`` to say."""
-        try:
-            self._file = self._file or self._open()
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
 
     def append(self, event: Event) -> None:
         """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""

@@ -44,7 +44,6 @@ def seen_by(sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
 
 
 def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:
-    """What the sources of one service have seen, each on chains of its own."""
     seen = tuple(parts)
     return SeenBroadcasters(
         tuple(sighting for part in seen for sighting in part.sightings),

@@ -137,7 +137,6 @@ def hostile_answers(mark: str) -> Iterator[tuple[str, bytes]]:
 
 
 def changed_answers(good: bytes, mark: str) -> Iterator[tuple[str, bytes]]:
-    """A good answer with something in it changed."""
     for at in range(0, len(good), len(good) // 20 + 1):
         yield f"broken off after byte {at}", good[:at]
     try:

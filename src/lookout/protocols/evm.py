@@ -88,7 +88,6 @@ class EvmEndpoint:
     async def read_logs(
         self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
     ) -> frozenset[Log]:
-        """Read the logs from the first to the last of these blocks, both included."""
         return parse_logs(await self._fetch(call_logs(of, first, last), session, now), of, first, last)
 
     async def _fetch(self, body: bytes, session: "Session", now: Now) -> bytes:
@@ -99,8 +98,6 @@ class EvmEndpoint:
 
 
 class EvmSource:
-    """One RPC node as a service: how far it is itself."""
-
     def __init__(self, one: OneRequest, settings: KindTable) -> None:
         self.name = one.name
         self.checks = one.checks

@@ -26,8 +26,6 @@ class MessagingTable(SourceTable, frozen=True):
 
 
 class MessagingSource:
-    """A waku node's admin interface."""
-
     def __init__(self, service: str, settings: MessagingTable) -> None:
         self.name = service
         self.checks = (Check(service, None),)
@@ -54,7 +52,6 @@ def parse_connected(body: bytes) -> Peers:
 
 
 def parse_known(body: bytes) -> Peers:
-    """Of the peers a node knows, those it is connected to."""
     peers = entries(decode(body), "no list of peers")
     return Peers(sum(_is_connected(table(peer, "a peer").get("connected")) for peer in peers))
 

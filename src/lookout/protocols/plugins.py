@@ -45,8 +45,6 @@ class PluginError(Exception):
 
 
 class PluginFailed(ProbeFailed):
-    """The plug-in itself did something wrong."""
-
     def __init__(self, what: str) -> None:
         super().__init__("plug_in", what)
         self.what = what

@@ -36,7 +36,6 @@ def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
 
 
 def configurable_services() -> list[Service]:
-    """Every service that has a protocol, in the report's order."""
     answers = {protocol.answer for protocol in PROTOCOLS}
     return [service for service in SERVICES if service.answer in answers]
 
@@ -52,7 +51,6 @@ def all_kinds() -> list[Protocol[KindTable]]:
 
 
 def own_table_for(service: Service) -> OwnTableProtocol | None:
-    """The protocol whose table a service has, if it is not configured by ``kind``."""
     own = [protocol for protocol in PROTOCOLS if isinstance(protocol, OwnTableProtocol)]
     return next((protocol for protocol in own if protocol.answer is service.answer), None)
 

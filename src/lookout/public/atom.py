@@ -9,8 +9,7 @@ from html import escape
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from lookout.base.durations import format_duration
-from lookout.base.instants import format_second
+from lookout.base.instants import format_duration, format_second
 from lookout.core.history import DAY_MS
 from lookout.public.about import time_text
 from lookout.public.picture import (

@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from lookout.base.instants import format_second
-from lookout.core.buckets import KNOWN, uptime
 from lookout.core.history import DAY_MS, WINDOW_DAYS, HistoryRow, HistoryView
 from lookout.core.plan import Plan
+from lookout.core.strip import KNOWN, uptime
 from lookout_reader.history import WINDOWS, Window
 
 

@@ -45,8 +45,6 @@ class Limits(NamedTuple):
 
 
 class Application(Protocol):
-    """What answers."""
-
     def answer(self, request: Request, connection: "Connection", /) -> Wire | None:
         """The whole answer, or None if it will be given to the connection's ``reply``."""
 
@@ -142,7 +140,6 @@ class HttpServer:
             self.forget(connection)
 
     def _tick(self) -> None:
-        """What is done every second."""
         self.now = time.monotonic()
         if self._listener.fileno() >= 0:  # also after there was no file left
             self._loop.add_reader(self._listener, self._accept)
@@ -155,8 +152,6 @@ class HttpServer:
 
 
 class Connection(asyncio.Protocol):
-    """Requests of one connection, answered in their order."""
-
     def __init__(self, server: HttpServer, caller: Caller) -> None:
         self.peer = Peer(caller)
         self._server = server
@@ -302,7 +297,6 @@ class Connection(asyncio.Protocol):
         asyncio.get_running_loop().call_soon(self._proceed)
 
     def _take_head(self) -> bytes | None:
-        """The next whole head; None if there is none yet."""
         unread = self._unread
         if empty := _EMPTY_LINES.match(unread):
             unread = unread[empty.end() :]

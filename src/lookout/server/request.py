@@ -94,8 +94,6 @@ def parse_head(head: bytes) -> Request:
 
 
 class _Seen:
-    """What llhttp finds in a head."""
-
     def __init__(self) -> None:
         self.target = b""
         self.headers: dict[str, list[str]] = {}
@@ -205,7 +203,6 @@ class Callers:
         self._trusted = tuple(ip_network(proxy, strict=False) for proxy in trusted_proxies)
 
     def look_up(self, peer: str) -> Caller:
-        """Who is at a connection's other end."""
         return self._find(peer) or _UNKNOWN
 
     def follow(self, peer: Caller, forwarded: str) -> Caller:

@@ -36,7 +36,6 @@ def respond(
 
 
 def _unchanged(if_none_match: str, form: Form | None) -> Reply | None:
-    """The 304, if the client has this form."""
     if form is None or form.not_modified is None:
         return None
     return form.not_modified if matches(if_none_match, form.etag) else None
@@ -111,7 +110,6 @@ class Responder:
         return _Ready(resources, self._route.get(request.path, "other"), reply.http_code, wire)
 
     def _find_refusal(self, limiter: Limiter, request: Request, peer: Peer) -> Reply | None:
-        """What a caller that asks too often gets, None if it does not."""
         counted = request.path if request.path in self._route else self._group(request.path)
         if counted is None:
             return None

@@ -151,8 +151,6 @@ class Limiter:
 
 
 class Totals(NamedTuple):
-    """What all processes counted, those that are gone included."""
-
     requests: dict[tuple[str, int], int]  # by route and code
     store_errors: int
     generated_at: tuple[int | None, ...]  # of the live report that each present process serves
@@ -187,8 +185,6 @@ class Counts:
 
 
 class OwnCounts:
-    """The row of one process."""
-
     def __init__(self, row: memoryview) -> None:
         self._row = row
 
@@ -196,7 +192,6 @@ class OwnCounts:
         self._row[_CELL[route, http_code]] += 1
 
     def mark_present(self, now_ms: int, generated_at: int | None) -> None:
-        """This process is there at this instant, and serves a live report of that one."""
         self._row[_SEEN_MS] = now_ms
         self._row[_GENERATED_AT] = generated_at or 0
 

@@ -73,7 +73,6 @@ def format_seal(hashes: int) -> str:
 
 
 def split_heads(readings: Iterable[Reading]) -> dict[int, tuple[Reading, ...]]:
-    """A chain's heads in the parts in which they are stored."""
     parts: dict[int, list[Reading]] = defaultdict(list)
     for reading in readings:
         parts[reading.at // PART_MS].append(reading)
@@ -118,7 +117,6 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
 
 
 def is_ledgers(name: str) -> bool:
-    """Whether a piece of this name holds a part of the ledger's state."""
     return name == PROGRESS or name.partition("/")[0] in get_args(PieceKind)
 
 
@@ -137,7 +135,6 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]
 
 
 def name_known(check: Check, known: Coverage | Links | NodeGap) -> str:
-    """The name of the piece with what is known of a check's list."""
     return f"{_KNOWN[type(known)]}/{check.service}/{check.chain_id}"
 
 
@@ -211,20 +208,14 @@ def encode_alerts(alerts: StoredAlerts) -> dict[str, bytes]:
 
 
 def decode_alerts(pieces: Mapping[str, bytes]) -> StoredAlerts:
-    """StateError if the pieces of alerts cannot be read."""
     kept, messages = _AlertPiece(AlertState(), 0), dict[int, Queued]()
-    for name, piece in select_alerts(pieces).items():
+    for name, piece in pieces.items():
         with _naming(name):
             if name == _ALERTS:
                 kept = msgspec.json.decode(piece, type=_AlertPiece)
-            else:
+            elif name.startswith(_MESSAGE):
                 messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=Queued)
     return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())), kept.restored_at)
-
-
-def select_alerts(pieces: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Those of the stored pieces that are about alerts."""
-    return {name: piece for name, piece in pieces.items() if name == _ALERTS or name.startswith(_MESSAGE)}
 
 
 def mark_restored(pieces: Mapping[str, bytes], at: int) -> dict[str, bytes]:
@@ -239,16 +230,8 @@ def encode_notices(notices: Notices) -> dict[str, bytes]:
 
 
 def decode_notices(pieces: Mapping[str, bytes]) -> Notices:
-    """StateError if the piece of notices cannot be read."""
     with _naming(_NOTICES):
         return msgspec.json.decode(pieces[_NOTICES], type=Notices) if _NOTICES in pieces else Notices()
-
-
-def skip_used_numbers(pieces: Mapping[str, bytes], stored: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The notices of a backup, for a store that has these: an id that it gave since is not given again."""
-    restored = decode_notices(pieces)
-    number = max(restored.next_number, decode_notices(stored).next_number)
-    return {**pieces, **encode_notices(replace(restored, next_number=number))}
 
 
 @contextmanager

@@ -61,7 +61,6 @@ class Differ:
         )
 
     def mark_stored(self) -> None:
-        """The pieces that were found last are written."""
         self._stored = self._next
         for name, number in self._next_hashes.items():
             if number is None:

@@ -163,7 +163,6 @@ def parse_event(line: bytes) -> Event:
 
 
 def format_event(event: Event) -> bytes:
-    """One line, its newline included."""
     line: dict[str, Any] = {"at": format_instant(event.at)}
     match event:
         case Started(_, step_ms):
@@ -204,7 +203,6 @@ def _fields(found: Found) -> dict[str, Any]:
 
 
 def outcome_of(found: Found) -> Outcome:
-    """What a probe found, in one word."""
     match found:
         case Failed():
             return "failed"
@@ -277,7 +275,6 @@ def _check(fields: _Line) -> tuple[Check, Service | None]:
 
 
 def _check_of(name: Any, chain_id: Any) -> tuple[Check, Service | None]:
-    """A line's check, and its service if that is not the operator's own."""
     if name not in SERVICES:
         if not isinstance(name, str) or OWN_NAME.fullmatch(name) is None:
             raise _wrong("service", name, f"{', '.join(SERVICES.names)} or a name of {OWN_NAME.pattern}")

@@ -140,8 +140,6 @@ class DatabaseSession(psycopg.Connection[TupleRow]):
 
 
 class DatabaseAddress(NamedTuple):
-    """A database, by the parameters of libpq."""
-
     parameters: Mapping[str, str]
 
     @classmethod
@@ -369,7 +367,6 @@ class PostgresWriter:
         return StorePosition(*row)
 
     def _renew(self) -> None:
-        """Renew the lease when nothing was written for a second."""
         while not self._closed.wait(_RENEW_S):
             if self._has_written:
                 self._has_written = False

@@ -11,8 +11,6 @@ _LARGEST_STEP: Final = 2**32
 
 
 class Snapshot(NamedTuple):
-    """All that a store holds at one moment."""
-
     documents: dict[DocumentName, Document]
     pieces: dict[str, bytes]
 
@@ -73,7 +71,6 @@ def taken_over(store: object) -> LostStoreError:
 
 
 def refuse_newer(store: object, version: int, known: int) -> None:
-    """StoreError if a store's schema is of a later version than the one that is known."""
     if version > known:
         raise StoreError(f"{store}: written by a newer version of Lookout (schema {version}, this one knows {known})")
 

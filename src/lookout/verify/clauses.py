@@ -222,7 +222,6 @@ CLAUSES: Final = sorted((*_SEEN, *_UNSEEN), key=lambda clause: ("MRSHAEV".index(
 
 
 def verify_visit(visit: Visit) -> list[ClauseFinding]:
-    """One finding for every clause but the readers', in the contract's order."""
     return [ClauseFinding(clause, *_judge(clause, visit)) for clause in CLAUSES]
 
 

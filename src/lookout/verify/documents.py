@@ -125,7 +125,6 @@ def read_document(body: bytes, shape: type[_Shape]) -> _Shape | Remark:
 
 
 def read_generated_at(body: bytes) -> int | None:
-    """When a document was made, as far as it can be read."""
     try:
         return read_instant(msgspec.json.decode(body, type=_Head).generated_at)
     except (msgspec.MsgspecError, RecursionError):
@@ -133,7 +132,6 @@ def read_generated_at(body: bytes) -> int | None:
 
 
 def read_rows(rows: Iterable[object], shape: type[_Shape]) -> Iterator[_Shape | Remark]:
-    """Each row, or what is wrong with its fields."""
     for row in rows:
         try:
             yield msgspec.convert(row, shape)

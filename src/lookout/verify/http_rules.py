@@ -7,9 +7,17 @@ from typing import Any, Final
 
 import msgspec
 
-from lookout.verify.client import HttpAnswer
 from lookout.verify.documents import FINE, Remark, quote, read_generated_at, unsure, wrong
-from lookout.verify.visit import DESCRIPTIONS, LIMIT_PER_MINUTE, EndpointVisit, Exchange, Rule, Visit, parse_opaque_tag
+from lookout.verify.visit import (
+    DESCRIPTIONS,
+    LIMIT_PER_MINUTE,
+    EndpointVisit,
+    Exchange,
+    HttpAnswer,
+    Rule,
+    Visit,
+    parse_opaque_tag,
+)
 
 *_SCHEMAS, _OPENAPI = DESCRIPTIONS
 _METHODS: Final = ("get", "head", "options")
@@ -84,7 +92,6 @@ def gets(http_code: int, *names: str) -> Rule:
 
 
 def _is_unchanged(endpoint: EndpointVisit, exchange: Exchange | None, answer: HttpAnswer) -> bool:
-    """Whether an answer is the document whose ETag was sent back for it."""
     sent = "" if exchange is None else exchange.headers.get("If-None-Match", "")
     tagged = {parse_opaque_tag(other.header("etag")): other.plain_body for _, other in endpoint.answers(200)}
     documents = [body for tag, body in tagged.items() if tag is not None and tag in sent]
@@ -185,7 +192,6 @@ def limits_callers(visit: Visit) -> Iterator[Remark]:
 
 
 def read_object(answer: HttpAnswer) -> dict[str, Any]:
-    """The JSON object in a body; an empty one if there is none."""
     try:
         return msgspec.json.decode(answer.plain_body or b"", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError):

@@ -198,7 +198,6 @@ def goes_with(*reasons: str) -> Rule:
 
 
 def _measure_lag(row: Row, *reasons: str) -> int | None:
-    """How many blocks a row of these reasons is behind."""
     numbers = row.numbers
     return numbers["head"] - numbers["position"] if row.reason in reasons and numbers.keys() >= _HEIGHTS else None
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from lookout.base.pieces import Pieces
-from lookout.store.backup import write_file
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.store.sqlite import SqliteReader, open_writer, write_file
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 from tests.wait import until
 

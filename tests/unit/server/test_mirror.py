@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from lookout.documents.document import Document, PlainName, etag
-from lookout.server.mirror import Forms, Mirror, MirrorEvent, PollBegan, PollEnded, Read, ReadFailed, TimePassed, step
+from lookout.server.poller import Forms, Mirror, MirrorEvent, PollBegan, PollEnded, Read, ReadFailed, TimePassed, step
 from tests.builders import NOON
 
 UNREADABLE_MS: Final = 300_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookout.verify.client import parse_answer
+from lookout.verify.visit import parse_answer
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

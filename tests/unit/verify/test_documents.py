@@ -8,12 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lookout.core.buckets import uptime
+from lookout.core.strip import uptime
 from lookout.verify.clauses import ClauseFinding, verify_visit
-from lookout.verify.client import HttpAnswer
 from lookout.verify.documents import History, read_document
 from lookout.verify.history_rules import calculate_uptime, find_change
-from lookout.verify.visit import EndpointVisit, Exchange, Visit
+from lookout.verify.visit import EndpointVisit, Exchange, HttpAnswer, Visit
 
 AT = "2026-11-05T12:00:00.000Z"
 LIVE: dict[str, Any] = {

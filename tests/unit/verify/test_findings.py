@@ -6,8 +6,7 @@ import pytest
 
 from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.verify.clauses import verify_visit
-from lookout.verify.client import HttpAnswer
-from lookout.verify.visit import EndpointVisit, Exchange, Visit
+from lookout.verify.visit import EndpointVisit, Exchange, HttpAnswer, Visit
 
 CLAUSES = Path(__file__).parents[3] / "clauses.txt"
 

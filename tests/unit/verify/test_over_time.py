@@ -5,9 +5,8 @@ import json
 import pytest
 
 from lookout.verify.clauses import verify_visit
-from lookout.verify.client import HttpAnswer
 from lookout.verify.documents import Verdict
-from lookout.verify.visit import EndpointVisit, Exchange, Visit
+from lookout.verify.visit import EndpointVisit, Exchange, HttpAnswer, Visit
 
 PAGE = b"error code: 1015"
 REFUSAL = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "60"))

@@ -54,8 +54,6 @@ class FaultKind(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A target has a fault of this kind from ``begin_at`` until ``end_at``."""
-
     target: str
     kind: str
     begin_at: int
@@ -130,6 +128,8 @@ FAULTS: Final[Mapping[str, FaultKind]] = {
     "paused": FaultKind(("relayer",)),
     "hole": FaultKind(_LISTERS, Parameter("blocks", 100, 1, _FAR)),
     "extra": FaultKind(_LISTERS, Parameter("transactions", 1, 1, 1_000)),
+    "lose": FaultKind(("graphql-indexer",), Parameter("entries", 1, 1, 1_000)),
+    "old-tree": FaultKind(("network",), Parameter("by", 10, 1, 1_000)),
     "drop-logs": FaultKind(("endpoint",), Parameter("oneIn", 2, 1, _FAR)),
     "narrow": FaultKind(("endpoint",), Parameter("blocks", 100, 1, _FAR)),
 }
@@ -181,7 +181,6 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
 
 
 def addresses(layout: Layout) -> dict[str, AddressKind]:
-    """Every address at which a fault can be ordered."""
     found: dict[str, AddressKind] = {"relayer": "relayer"}
     for chain in layout:
         chain_id = chain.chain_id
@@ -217,7 +216,6 @@ class FaultLog:
             self._planned.setdefault(fault.target, []).append(fault)
 
     def find(self, address: str, at: int) -> Fault | None:
-        """The fault that this address has at this instant."""
         return next((fault for fault in self.find_all(address) if fault.begin_at <= at < fault.end_at), None)
 
     def find_all(self, address: str) -> Iterator[Fault]:

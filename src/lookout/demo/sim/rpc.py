@@ -16,8 +16,6 @@ Call = Callable[[str, object], object]
 
 
 class CallError(Exception):
-    """A call that is answered with an error."""
-
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code

@@ -197,7 +197,6 @@ def _make_certificate(host: str) -> tuple[bytes, bytes]:
 
 
 def _names(host: str) -> Iterator[x509.GeneralName]:
-    """The host, and this machine."""
     for name in dict.fromkeys((host, "localhost", "127.0.0.1", "::1")):
         try:
             yield x509.IPAddress(ip_address(name))

@@ -54,13 +54,11 @@ async def misbehave(request: web.Request, family: str, fault: Fault) -> web.Stre
 
 
 async def hang(request: web.Request) -> web.StreamResponse:
-    """Say nothing."""
     await asyncio.sleep(_LONGEST_S)
     return reset(request)
 
 
 async def drip(request: web.Request, reply: UpstreamReply) -> web.StreamResponse:
-    """Say the right thing, one byte a second."""
     response = web.StreamResponse(status=reply.http_code, headers={"Content-Type": reply.content_type})
     response.content_length = len(reply.body)
     await response.prepare(request)

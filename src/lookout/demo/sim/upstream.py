@@ -8,16 +8,12 @@ from lookout.demo.sim.world import World
 
 
 class UpstreamReply(NamedTuple):
-    """What goes back over the wire."""
-
     body: bytes
     content_type: str = "application/json"
     http_code: int = 200
 
 
 class Asked(NamedTuple):
-    """One request that was made of an address."""
-
     world: World
     address: str
     method: str
@@ -50,6 +46,5 @@ def html_reply(text: str, http_code: int) -> UpstreamReply:
 
 
 def rpc_error(request: object, code: int, message: str) -> dict[str, object]:
-    """The error that JSON-RPC answers to this request."""
     request_id = request.get("id") if isinstance(request, dict) else None
     return {"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": request_id}

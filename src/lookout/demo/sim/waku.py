@@ -34,8 +34,6 @@ _GENERATOR: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
 class Broadcaster(NamedTuple):
-    """One broadcaster on one chain, announcing every ``pause_ms``."""
-
     key: Ed25519PrivateKey
     address: str
     identifier: str | None
@@ -45,7 +43,6 @@ class Broadcaster(NamedTuple):
 
 @lru_cache
 def broadcasters(seed: int, chain_id: int, count: int) -> tuple[Broadcaster, ...]:
-    """A chain's broadcasters, the same for the same seed."""
     return tuple(_broadcaster(f"{seed}/{chain_id}/{number}", number) for number in range(count))
 
 
@@ -142,7 +139,6 @@ def _read_relay(asked: Asked, topic: str) -> UpstreamReply:
 
 
 def _messages(world: World, topics: str | None, after_at: int, until_at: int) -> list[Heard]:
-    """What was heard later than the first instant and not later than the second, in order."""
     wanted = topics.split(",") if topics else None
     return sorted(
         heard
@@ -190,14 +186,12 @@ def _peer(number: int, connected: str) -> dict[str, object]:
 
 
 def _sent_between(broadcaster: Broadcaster, after_at: int, until_at: int) -> Iterator[int]:
-    """When it announces."""
     pause_ms, phase_ms = broadcaster.pause_ms, broadcaster.phase_ms
     first = (after_at - phase_ms) // pause_ms + 1
     yield from range(first * pause_ms + phase_ms, until_at + 1, pause_ms)
 
 
 def _announcement(broadcaster: Broadcaster, sent_at: int, *, well_signed: bool) -> bytes:
-    """The message's payload."""
     fields: dict[str, object] = {
         "fees": {_TOKEN: "0x1bc16d674ec80000"},
         "feeExpiration": sent_at + _LIFETIME_MS,

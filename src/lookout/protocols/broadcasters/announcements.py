@@ -32,8 +32,6 @@ _LONGEST_IDENTIFIER: Final = 128  # it is remembered, and strangers choose it
 
 
 class Announcement(Struct, frozen=True, gc=False):
-    """What a broadcaster signed, and when its message says it was sent."""
-
     address: str
     identifier: str | None
     sent_at: int
@@ -55,8 +53,6 @@ class _Envelope(Struct, gc=False):
 
 
 class _Fees(Struct, gc=False, rename="camel"):
-    """What is needed of it. The fees themselves are skipped."""
-
     railgun_address: str
     fee_expiration: Raw
     available_wallets: Raw
@@ -111,7 +107,6 @@ def is_from_the_future(announcement: Announcement, at: int) -> bool:
 
 
 def is_answer(announcement: Announcement, at: int, fresh_ms: int, expiry_margin_ms: int) -> bool:
-    """Whether a broadcaster whose newest announcement this is counts as responding."""
     return (
         announcement.sent_at >= at - fresh_ms
         and not is_from_the_future(announcement, at)

@@ -11,8 +11,6 @@ from lookout.protocols.broadcasters.table import BroadcastersTable
 
 
 class Sighting(Struct, frozen=True, gc=False):
-    """The newest announcement of one broadcaster on one chain."""
-
     chain_id: int
     announcement: Announcement
 
@@ -67,7 +65,6 @@ class Sightings:
         return announcement != known and self._is_later(announcement, known, at)
 
     def note(self, chain_id: int, announcement: Announcement, at: int) -> None:
-        """Take a verified announcement, if it is news."""
         if not self.is_news(chain_id, announcement, at):
             return
         # After a clock was set back, what was seen before it must not stand in the way of what is seen now.
@@ -76,7 +73,6 @@ class Sightings:
         self._keep(chain_id, announcement)
 
     def members(self, chain_id: int, at: int) -> Members:
-        """How many broadcasters are monitored on the chain, and how many of them answer at this instant."""
         counted = [announcement for announcement in self._newest[chain_id].values() if self._counts(announcement, at)]
         responding = sum(self._is_answer(announcement, at) for announcement in counted)
         return Members(responding, len(self._members[chain_id]) or len(counted))

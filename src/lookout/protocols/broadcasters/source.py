@@ -50,8 +50,6 @@ class MessagePage(Struct, frozen=True, gc=False):
 
 
 class BroadcastersSource:
-    """What both ways of listening share."""
-
     def __init__(self, name: str, service: str, settings: BroadcastersTable, seen: SeenBroadcasters) -> None:
         self.name = name
         self.checks = tuple(Check(service, chain_id) for chain_id in settings.chains)

@@ -129,7 +129,6 @@ def has_free_port() -> bool:
 def own_fault(
     error: BaseException, can_open: Holds = can_open_files, has_port: Holds = has_free_port
 ) -> OwnFault | None:
-    """The fault of our own that this error came of, or None if it came of something else."""
     for cause in _causes(error):
         if isinstance(cause, OwnFault):
             return cause
