@@ -53,23 +53,19 @@ class Wiring:
     open_sender: Callable[[str], Sender] = open_sender
     rules_of: Callable[[CompleteTable], Rules] = rules_of
     ledger: Callable[..., Ledger] = Ledger
-    timeline: type[Timeline] = Timeline
-    journal: type[Journal] = Journal
-    publisher: type[Publisher] = Publisher
-    alerts: type[Alerts] = Alerts
 
     def build(self, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None = None) -> Monitor:
         plan, description = settings.plan(), settings.description()
         clock, instruments = self.clock, self.instruments
         built = self.build_sources(settings, decode_sightings(stored))
-        alerts = self.alerts(settings.alert_policy(), stored, clock, instruments, self.open_thread, self.open_sender)
+        alerts = Alerts(settings.alert_policy(), stored, clock, instruments, self.open_thread, self.open_sender)
         ledger = resume_ledger(plan, stored, self.ledger)
         known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
         beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
-        journal = self.journal(ledger, self.timeline(clock), alerts, recorder, known, beside)
+        journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
         notices = NoticeKeeper(description, plan, stored, journal)
         seen = self.seen or partial(seen_by, built.sources)
-        publisher = self.publisher(
+        publisher = Publisher(
             plan,
             description,
             settings.history.write_every_s,

@@ -33,10 +33,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"{")
         elif name == "elsewhere":
-            self.send_response(302)
-            self.send_header("Location", "http://:x/" if self.path.startswith("/nowhere") else "/portal")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self._answer(302, b"", "Location", "http://:x/" if self.path.startswith("/nowhere") else "/portal")
         elif self.headers["If-None-Match"] == '"one"':
             self.send_response(304)
             self.end_headers()
@@ -57,12 +54,15 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def a_server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+def a_server(handler: type[Handler] = Handler, folder: Path | None = None) -> Iterator[str]:
+    """Over TLS if there is a folder for its certificate."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        if folder is not None:
+            server.socket = load_or_make(folder, "127.0.0.1").wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield f"{'http' if folder is None else 'https'}://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()
@@ -165,30 +165,12 @@ def test_a_proxy_that_drips_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPa
         until(lambda: not threads_under_way(), "the thread has ended")
 
 
-@contextlib.contextmanager
-def a_redirecting_server(location: str, folder: Path | None = None) -> Iterator[str]:
-    """Over TLS if there is a folder for its certificate."""
-
-    class Redirects(BaseHTTPRequestHandler):
+def a_redirecting_server(location: str, folder: Path | None = None) -> contextlib.AbstractContextManager[str]:
+    class Redirects(Handler):
         def do_GET(self) -> None:
-            self.send_response(302)
-            self.send_header("Location", location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self._answer(302, b"", "Location", location)
 
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Redirects) as server:
-        if folder is not None:
-            server.socket = load_or_make(folder, "127.0.0.1").wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"{'http' if folder is None else 'https'}://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    return a_server(Redirects, folder)
 
 
 @pytest.mark.clause("C9")

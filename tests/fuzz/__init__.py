@@ -10,7 +10,6 @@ from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import PARSERS, recorded
 from tests.fuzz.config import CONFIG
 from tests.fuzz.cuts import CUTS
-from tests.fuzz.documents import DOCUMENTS
 from tests.fuzz.edge import EDGE
 from tests.fuzz.hunt import Kind, hunt
 from tests.fuzz.logs import LOGS
@@ -36,7 +35,6 @@ KINDS: Final[dict[str, Kind]] = {
     "sources": Kind(_ANSWERS, lambda: nullcontext(_judge_answer)),
     "config": CONFIG,
     "logs": LOGS,
-    "documents": DOCUMENTS,
     "readers": READERS,
 }
 

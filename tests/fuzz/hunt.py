@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 
 _log: Final = logging.getLogger("campaign.hostile")
 CORPUS: Final = Path(__file__).parent / "corpus"  # a folder for each kind: known attacks, and what failed once
-_AT_ONCE: Final = 500  # examples of a seed
+_AT_ONCE: Final = 100  # examples of a seed
 _LARGEST_SEED: Final = 10**9
 
 
@@ -41,30 +41,38 @@ def judge(kind: Kind, most: int) -> set[str]:
     return outcomes
 
 
-def hunt(name: str, kind: Kind, seconds: float) -> tuple[int, list[str]]:
-    """How many cases were judged until time was up, and the smallest that failed, which is kept."""
-    tried, ends_at = 0, time.monotonic() + seconds
+def hunt(name: str, kind: Kind, seconds: float, folder: Path | None = None) -> tuple[int, list[str]]:
+    """How many cases were judged until time was up, and the smallest that failed, which is kept in this folder."""
+    tried, has_failed = 0, False
     campaign = settings(
         max_examples=_AT_ONCE,
         derandomize=False,
         database=None,
+        deadline=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
 
     def check(case: Any) -> None:
-        nonlocal tried
+        nonlocal tried, has_failed
+        if time.monotonic() >= ends_at and not has_failed:
+            return
         tried += 1
-        judge_one(case)
+        try:
+            judge_one(case)
+        except Exception:
+            has_failed = True
+            raise
 
     number = 0
     try:
         with kind.judging() as judge_one:
+            ends_at = time.monotonic() + seconds
             while time.monotonic() < ends_at:
                 number = SystemRandom().randrange(_LARGEST_SEED)
                 seed(number)(campaign(given(kind.cases)(check)))()
     except Exception as error:  # noqa: BLE001  whatever it is, it is what is looked for
-        kept = f", kept as {_keep(name, error.case)}" if isinstance(error, Found) else ""
+        kept = f", kept as {_keep(folder or CORPUS / name, error.case)}" if isinstance(error, Found) else ""
         notes = " ".join(getattr(error, "__notes__", ()))[:2_000]
         return tried, [f"{name}, seed {number}: {type(error).__name__}: {error} {notes}{kept}"]
     _log.info(f"{name}: {tried:,} cases")
@@ -76,9 +84,10 @@ def read_kept(name: str) -> dict[str, bytes]:
     return {path.stem: path.read_bytes() for path in sorted((CORPUS / name).glob("*")) if path.is_file()}
 
 
-def _keep(name: str, case: bytes) -> Path:
+def _keep(folder: Path, case: bytes) -> Path:
     """Give the file a better name once you have fixed what it found."""
-    path = CORPUS / name / f"found-{blake2b(case, digest_size=6).hexdigest()}.bin"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    ending = "json" if case.startswith(b"{\n") else "bin"
+    path = folder / f"found-{blake2b(case, digest_size=6).hexdigest()}.{ending}"
+    folder.mkdir(parents=True, exist_ok=True)
     path.write_bytes(case)
     return path

@@ -1,4 +1,4 @@
-"""Hostile bytes in what Lookout reads: configurations, logs, stored state and documents; and in its readers. What the
+"""Hostile bytes in what Lookout reads: configurations and logs; and in its readers. What the
 parsers of answers make of them is in tests/contract/protocols/test_garbage.py."""
 
 import json
@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.protocols.hostile import check_ends_cleanly
 from tests.contract.protocols.recorded import PARSERS
-from tests.fuzz import KINDS, config, documents, logs
+from tests.fuzz import KINDS, config, logs
 from tests.fuzz.hunt import Found, judge, read_kept
 from tests.fuzz.readers import compare_readers, read_with_python
 
@@ -41,24 +41,6 @@ def test_a_log_that_was_too_much_once_is_refused_and_nothing_is_written(case: by
 def test_a_document_that_was_too_much_once_is_read_alike(case: bytes) -> None:
     with KINDS["readers"].judging() as judge_one:
         judge_one(case)
-
-
-@pytest.mark.clause("A11", "A12")
-def test_documents_of_every_wrong_type_leave_the_last_good_ones_served(tmp_path: Path) -> None:
-    nothing = dict.fromkeys(("live", "history"), (None, None, None))
-    for rows in ({}, nothing, *documents.TABLE):
-        documents.judge_rows(tmp_path, rows)
-
-
-FILE = documents.good_store()
-
-
-@pytest.mark.clause("A11", "A12")
-@pytest.mark.parametrize("at", [*(len(FILE) * tenth // 10 for tenth in (3, 5, 7, 9)), FILE.index(b"NOT NULL")])
-def test_a_flipped_bit_in_the_stores_file_or_schema_leaves_the_last_good_documents_served(
-    tmp_path: Path, at: int
-) -> None:
-    documents.judge_flips(tmp_path, [8 * at + 7])
 
 
 def fresh(status: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def test_bytes_that_come_in_pieces_are_answered_as_in_one() -> None:
 @pytest.mark.parametrize("size", [1, 997])
 def test_a_known_attack_that_comes_in_pieces_is_answered_as_in_one(size: int) -> None:
     with CUTS.judging() as judge_one:
-        for case in ATTACKS.values():
+        for case in (*ATTACKS.values(), *read_kept("cuts").values()):
             if len(case) < 3_000 or size > 1:
                 judge_one((case, [case[at : at + size] for at in range(0, len(case), size)], Random(size)))
 

@@ -1,11 +1,17 @@
-"""The simulated world itself: repeatable, at the chains' pace, and with faults drawn as the table says."""
+"""The simulated world itself: repeatable, at the chains' pace, with faults drawn as the table says; and the past that
+the demo starts from."""
 
+import json
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
+from lookout.app.demo import build_demo_store
+from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
 from lookout.demo.sim.chain import LAUNCH
 from lookout.demo.sim.faults import FAULTS, draw_faults
-from lookout.demo.sim.world import World
+from lookout.demo.sim.world import World, launch_world
+from lookout.store.sqlite import SqliteReader
 from tests.builders import DAY, HOUR, NOON, SECOND
 
 
@@ -50,3 +56,22 @@ def test_the_drawn_faults_of_a_target_can_be_ordered_too_and_do_not_overlap() ->
             World(LAUNCH, 1, NOON).faults.order({"target": target, "fault": kind}, NOON)
     assert {"halt", "reorg", "hang", "lag", "freeze", "silent", "missing-list"} <= {fault.kind for fault in drawn}
     assert {fault.kind for fault in drawn} <= FAULTS.keys()
+
+
+def test_the_fortnight_shows_every_status_and_ends_well(tmp_path: Path) -> None:
+    build_demo_store(tmp_path, "127.0.0.1:8080", seed=7)
+    reader = SqliteReader(tmp_path / "lookout.db")
+    live, history = (reader.read(name) for name in ("live", "history"))
+    reader.close()
+    assert live is not None
+    assert history is not None
+    characters = {character for row in json.loads(history.body)["rows"] for character in row["buckets"]}
+    assert characters == set("ckdu?-.")
+    assert {row["status"] for row in json.loads(live.body)["checks"]} == {"current", "unmonitored"}
+
+
+def test_a_seed_gives_the_same_events() -> None:
+    world = launch_world(3, NOON)
+    one, other = ([*make_events(world, draw_incidents(world, 3, NOON), NOON - FORTNIGHT_MS, NOON)] for _ in range(2))
+    assert one == other
+    assert draw_incidents(world, 4, NOON) != draw_incidents(world, 3, NOON)

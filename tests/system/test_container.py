@@ -63,33 +63,15 @@ def an_engine(folder: Path) -> Iterator[Engine]:
     engine = Engine(folder)
     try:
         wheels = folder / "wheels"
-        base: list[str | Path] = [
-            "mmdebstrap",
-            "--quiet",
-            "--variant=minbase",
-            f"--include={PACKAGES}",
-            "bookworm",
-            folder / "base.tar",
-        ]
-        get: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "-q",
-            "--require-hashes",
-            "--only-binary",
-            ":all:",
-            "-d",
-            wheels,
+        base = f"mmdebstrap --quiet --variant=minbase --include={PACKAGES} bookworm {folder}/base.tar"
+        get = f"{sys.executable} -m pip download -q --require-hashes --only-binary :all: -d {wheels}"
+        pins = [
+            " ".join(f"-r {ROOT}/requirements/{name}.txt" for name in names)
+            for names in (("run", "alerts"), ("build",))
         ]
         try:
-            subprocess.run(base, check=True, capture_output=True, timeout=600)
-            for names in (("run", "alerts"), ("build",)):
-                pinned: list[str | Path] = [
-                    word for name in names for word in ("-r", ROOT / "requirements" / f"{name}.txt")
-                ]
-                subprocess.run([*get, *pinned], check=True, capture_output=True, timeout=600)
+            for command in (base, *(f"{get} {pinned}" for pinned in pins)):
+                subprocess.run(shlex.split(command), check=True, capture_output=True, timeout=600)
         except subprocess.CalledProcessError as error:
             raise NotHereError(f"there are no packages for the image: {error.stderr.decode()[-500:]}") from error
         (folder / "Basefile").write_text(BASEFILE)

@@ -76,18 +76,10 @@ def read_announcement(payload: str, sent_at: int) -> Announcement | None:
     return claim.announcement if claim is not None and is_signed(claim) else None
 
 
-def a_message(
-    number: int = 1,
-    *,
-    chain_id: int = 1,
-    identifier: str | None = None,
-    sent_at: int = NOON,
-    expires_at: int | None = None,
-    wallets: int = 2,
-) -> dict[str, Any]:
+def a_message(number: int = 1, *, chain_id: int = 1, sent_at: int = NOON, **announced: Any) -> dict[str, Any]:
     """A message as a relay gives it."""
     return {
-        "payload": payload(number, identifier=identifier, sent_at=sent_at, expires_at=expires_at, wallets=wallets),
+        "payload": payload(number, sent_at=sent_at, **announced),
         "contentTopic": f"/railgun/v2/0-{chain_id}-fees/json",
         "version": 0,
         "timestamp": sent_at * 1_000_000 + 123_456,

@@ -26,36 +26,29 @@ def test_recorded_answers_give_a_chain_and_a_block() -> None:
     assert parse_block(recorded("evm-block.json"), NOON) == Reading(NOON, 0x14E2A3F, 0x6AF8E35E * 1000)
 
 
+NO_BLOCKS = {
+    "a null result": (b'{"jsonrpc":"2.0","id":2,"result":null}', "not_understood: no block"),
+    "a rate limit inside a 200": (
+        b'{"jsonrpc":"2.0","id":2,"error":{"code":-32005,"message":"limit for KEY exceeded"}}',
+        "rate_limited: -32005",
+    ),
+    "an error only in text": (b'{"jsonrpc":"2.0","id":2,"error":"slow down, KEY"}', "jsonrpc_error"),
+    "an error with a code that is none": (b'{"id":2,"error":{"code":true},"result":{}}', "jsonrpc_error"),
+    "a wrong id": (BLOCK.replace(b":2,", b":3,"), "not_understood: an answer to another request"),
+    "a text id": (BLOCK.replace(b":2,", b':"2",'), "not_understood: an answer to another request"),
+    "a height that is no hex": (BLOCK.replace(b'"0x10"', b"16"), "not_understood: the block number"),
+    "a height without digits": (BLOCK.replace(b"0x10", b"0x"), "not_understood: the block number"),
+    "a negative height": (BLOCK.replace(b"0x10", b"-0x1"), "not_understood: the block number"),
+    "a height beyond counts": (BLOCK.replace(b"0x10", b"0x20000000000000"), "not_understood: the block number"),
+    "a pending block": (BLOCK.replace(b'"0x10"', b"null"), "not_understood: the block number"),
+    "a timestamp that is no hex": (BLOCK.replace(b'"0x20"', b"32"), "not_understood: the block's timestamp"),
+    "an empty batch": (b"[]", "not_understood: no JSON-RPC answer"),
+    "a block page with 200": (b"<html>Access denied</html>", "not_json: HTML or XML"),
+}
+
+
 @pytest.mark.clause("M8", "R10")
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        pytest.param(b'{"jsonrpc":"2.0","id":2,"result":null}', "not_understood: no block", id="a null result"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":2,"error":{"code":-32005,"message":"limit for KEY exceeded"}}',
-            "rate_limited: -32005",
-            id="a rate limit inside a 200",
-        ),
-        pytest.param(b'{"jsonrpc":"2.0","id":2,"error":"slow down, KEY"}', "jsonrpc_error", id="an error only in text"),
-        pytest.param(
-            b'{"id":2,"error":{"code":true},"result":{}}', "jsonrpc_error", id="an error with a code that is none"
-        ),
-        pytest.param(BLOCK.replace(b":2,", b":3,"), "not_understood: an answer to another request", id="a wrong id"),
-        pytest.param(BLOCK.replace(b":2,", b':"2",'), "not_understood: an answer to another request", id="a text id"),
-        pytest.param(BLOCK.replace(b'"0x10"', b"16"), "not_understood: the block number", id="a height that is no hex"),
-        pytest.param(BLOCK.replace(b"0x10", b"0x"), "not_understood: the block number", id="a height without digits"),
-        pytest.param(BLOCK.replace(b"0x10", b"-0x1"), "not_understood: the block number", id="a negative height"),
-        pytest.param(
-            BLOCK.replace(b"0x10", b"0x20000000000000"), "not_understood: the block number", id="a height beyond counts"
-        ),
-        pytest.param(BLOCK.replace(b'"0x10"', b"null"), "not_understood: the block number", id="a pending block"),
-        pytest.param(
-            BLOCK.replace(b'"0x20"', b"32"), "not_understood: the block's timestamp", id="a timestamp that is no hex"
-        ),
-        pytest.param(b"[]", "not_understood: no JSON-RPC answer", id="an empty batch"),
-        pytest.param(b"<html>Access denied</html>", "not_json: HTML or XML", id="a block page with 200"),
-    ],
-)
+@pytest.mark.parametrize(("body", "reason"), NO_BLOCKS.values(), ids=NO_BLOCKS)
 def test_what_is_no_block_fails(body: bytes, reason: str) -> None:
     with pytest.raises(ProbeFailed) as caught:
         parse_block(body, NOON)
@@ -70,26 +63,23 @@ def test_a_recorded_answer_is_a_nodes_position() -> None:
     assert parse_block_number(recorded("evm-block-number.json")) == Blocks(0x7E)
 
 
+NO_NUMBERS = {
+    "a null result": (NUMBER.replace(b'"0x10"', b"null"), "not_understood: the block number"),
+    "a number": (NUMBER.replace(b'"0x10"', b"16"), "not_understood: the block number"),
+    "digits without 0x": (NUMBER.replace(b"0x10", b"16"), "not_understood: the block number"),
+    "0x without digits": (NUMBER.replace(b"0x10", b"0x"), "not_understood: the block number"),
+    "a digit that is none": (NUMBER.replace(b"0x10", b"0x1g"), "not_understood: the block number"),
+    "beyond counts": (NUMBER.replace(b"0x10", b"0x20000000000000"), "not_understood: the block number"),
+    "a wrong id": (NUMBER.replace(b":2,", b":1,"), "not_understood: an answer to another request"),
+    "a rate limit inside a 200": (
+        b'{"jsonrpc":"2.0","id":2,"error":{"code":-32005,"message":"limit for KEY exceeded"}}',
+        "rate_limited: -32005",
+    ),
+}
+
+
 @pytest.mark.clause("M9", "R10")
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        pytest.param(NUMBER.replace(b'"0x10"', b"null"), "not_understood: the block number", id="a null result"),
-        pytest.param(NUMBER.replace(b'"0x10"', b"16"), "not_understood: the block number", id="a number"),
-        pytest.param(NUMBER.replace(b"0x10", b"16"), "not_understood: the block number", id="digits without 0x"),
-        pytest.param(NUMBER.replace(b"0x10", b"0x"), "not_understood: the block number", id="0x without digits"),
-        pytest.param(NUMBER.replace(b"0x10", b"0x1g"), "not_understood: the block number", id="a digit that is none"),
-        pytest.param(
-            NUMBER.replace(b"0x10", b"0x20000000000000"), "not_understood: the block number", id="beyond counts"
-        ),
-        pytest.param(NUMBER.replace(b":2,", b":1,"), "not_understood: an answer to another request", id="a wrong id"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":2,"error":{"code":-32005,"message":"limit for KEY exceeded"}}',
-            "rate_limited: -32005",
-            id="a rate limit inside a 200",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "reason"), NO_NUMBERS.values(), ids=NO_NUMBERS)
 def test_what_is_no_block_number_fails(body: bytes, reason: str) -> None:
     with pytest.raises(ProbeFailed) as caught:
         parse_block_number(body)

@@ -106,13 +106,6 @@ def test_a_payload_is_not_decoded_if_it_is_longer_than_any_real_one(size: int, f
 
 
 @pytest.mark.clause("S10")
-def test_announcements_that_change_nothing_need_no_check() -> None:
-    again = [a_message(1, sent_at=NOON - 1 - number) for number in range(1_000)]
-    pages = iter([a_page(a_message(1), *again, cursor="0x1"), a_page(*again, a_message(2, sent_at=NOON - MINUTE))])
-    assert probes(lambda _: (200, next(pages)), NOON)[0] == [{ONE: Members(2, 2)}]
-
-
-@pytest.mark.clause("S10")
 def test_of_a_relay_every_signature_is_checked_so_that_forged_ones_hide_nobody() -> None:
     """Anybody may name the address of somebody who is known."""
     impostor = broadcaster(1)._replace(key=broadcaster(98).key)

@@ -40,83 +40,69 @@ def test_a_recorded_answer_gives_a_position(parser: str, recording: str, expecte
     assert parse(recorded(recording)) == expected
 
 
+NOT_UNDERSTOOD = {
+    "a processor that never ran": ("squid", recorded("squid-never-ran.json"), "graphql_errors"),
+    "errors beside a height": (
+        "squid",
+        b'{"errors":[{"message":"x"}],"data":{"squidStatus":{"height":5}}}',
+        "graphql_errors",
+    ),
+    "a null status": ("squid", b'{"data":{"squidStatus":null}}', "not_understood: no squidStatus"),
+    "null data": ("squid", b'{"data":null}', "not_understood: no GraphQL answer"),
+    "a list": ("squid", b"[]", "not_understood: no GraphQL answer"),
+    "a block page": ("squid", b"<html>", "not_json: HTML or XML"),
+    "NaN": ("squid", b'{"data":{"squidStatus":{"height":NaN}}}', "not_json"),
+    "a number beyond numbers": ("squid", b'{"data":{"squidStatus":{"height":1e400}}}', "not_understood: the height"),
+    "a null _meta": ("subgraph", b'{"data":{"_meta":null}}', "not_understood: no _meta"),
+    "gateway errors": ("subgraph", b'{"errors":[{"message":"bad indexers"}]}', "graphql_errors"),
+    "an unknown deployment": (
+        "index node",
+        b'{"data":{"indexingStatuses":[]}}',
+        "not_understood: the index node does not have the deployment",
+    ),
+    "a deployment that has no block yet": (
+        "index node",
+        b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":null}]}]}}',
+        "not_understood: no latest block of one chain",
+    ),
+    "a number that is no string": (
+        "index node",
+        b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":19}}]}]}}',
+        "not_understood: the block number",
+    ),
+    "a string beyond the largest count": (
+        "index node",
+        b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":"9007199254740992"}}]}]}}',
+        "not_understood: the block number",
+    ),
+    "an error for a status": ("ponder", b'{"error":"x"}', "not_understood: no status of chains"),
+    "a chain without a block": ("ponder", b'{"mainnet":{"id":1}}', "not_understood: no block"),
+    "a chain that does not say which": (
+        "ponder",
+        b'{"mainnet":{"block":{"number":1}}}',
+        "not_understood: a chain's id",
+    ),
+    "an envio without _meta": ("envio", b'{"data":{"_meta":null}}', "not_understood: no _meta"),
+    "an envio that is too old": (
+        "envio",
+        b'{"errors":[{"message":"field \'_meta\' not found in type: \'query_root\'"}]}',
+        "graphql_errors",
+    ),
+    "an envio that does not say which chain": (
+        "envio",
+        b'{"data":{"_meta":[{"progressBlock":5,"startBlock":0}]}}',
+        "not_understood: a chain's id",
+    ),
+    "an envio that does not say where it starts": (
+        "envio",
+        b'{"data":{"_meta":[{"chainId":1,"progressBlock":5,"startBlock":null}]}}',
+        "not_understood: the start block",
+    ),
+}
+
+
 @pytest.mark.clause("M9")
-@pytest.mark.parametrize(
-    ("parser", "body", "reason"),
-    [
-        pytest.param("squid", recorded("squid-never-ran.json"), "graphql_errors", id="a processor that never ran"),
-        pytest.param(
-            "squid",
-            b'{"errors":[{"message":"x"}],"data":{"squidStatus":{"height":5}}}',
-            "graphql_errors",
-            id="errors beside a height",
-        ),
-        pytest.param("squid", b'{"data":{"squidStatus":null}}', "not_understood: no squidStatus", id="a null status"),
-        pytest.param("squid", b'{"data":null}', "not_understood: no GraphQL answer", id="null data"),
-        pytest.param("squid", b"[]", "not_understood: no GraphQL answer", id="a list"),
-        pytest.param("squid", b"<html>", "not_json: HTML or XML", id="a block page"),
-        pytest.param("squid", b'{"data":{"squidStatus":{"height":NaN}}}', "not_json", id="NaN"),
-        pytest.param(
-            "squid",
-            b'{"data":{"squidStatus":{"height":1e400}}}',
-            "not_understood: the height",
-            id="a number beyond numbers",
-        ),
-        pytest.param("subgraph", b'{"data":{"_meta":null}}', "not_understood: no _meta", id="a null _meta"),
-        pytest.param("subgraph", b'{"errors":[{"message":"bad indexers"}]}', "graphql_errors", id="gateway errors"),
-        pytest.param(
-            "index node",
-            b'{"data":{"indexingStatuses":[]}}',
-            "not_understood: the index node does not have the deployment",
-            id="an unknown deployment",
-        ),
-        pytest.param(
-            "index node",
-            b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":null}]}]}}',
-            "not_understood: no latest block of one chain",
-            id="a deployment that has no block yet",
-        ),
-        pytest.param(
-            "index node",
-            b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":19}}]}]}}',
-            "not_understood: the block number",
-            id="a number that is no string",
-        ),
-        pytest.param(
-            "index node",
-            b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":"9007199254740992"}}]}]}}',
-            "not_understood: the block number",
-            id="a string beyond the largest count",
-        ),
-        pytest.param("ponder", b'{"error":"x"}', "not_understood: no status of chains", id="an error for a status"),
-        pytest.param("ponder", b'{"mainnet":{"id":1}}', "not_understood: no block", id="a chain without a block"),
-        pytest.param(
-            "ponder",
-            b'{"mainnet":{"block":{"number":1}}}',
-            "not_understood: a chain's id",
-            id="a chain that does not say which",
-        ),
-        pytest.param("envio", b'{"data":{"_meta":null}}', "not_understood: no _meta", id="an envio without _meta"),
-        pytest.param(
-            "envio",
-            b'{"errors":[{"message":"field \'_meta\' not found in type: \'query_root\'"}]}',
-            "graphql_errors",
-            id="an envio that is too old",
-        ),
-        pytest.param(
-            "envio",
-            b'{"data":{"_meta":[{"progressBlock":5,"startBlock":0}]}}',
-            "not_understood: a chain's id",
-            id="an envio that does not say which chain",
-        ),
-        pytest.param(
-            "envio",
-            b'{"data":{"_meta":[{"chainId":1,"progressBlock":5,"startBlock":null}]}}',
-            "not_understood: the start block",
-            id="an envio that does not say where it starts",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("parser", "body", "reason"), NOT_UNDERSTOOD.values(), ids=NOT_UNDERSTOOD)
 def test_an_answer_that_is_not_understood_fails(parser: str, body: bytes, reason: str) -> None:
     parse, _ = PARSERS[parser]
     with pytest.raises(ProbeFailed) as caught:
@@ -171,16 +157,15 @@ def test_an_indexer_may_have_nothing_yet(parser: str, body: bytes) -> None:
     assert parse(body) == Nothing()
 
 
-@pytest.mark.parametrize(
-    "entries",
-    [
-        pytest.param(b'{"chainId":"1","progressBlock":9,"startBlock":9}', id="a chain id as text, at its first block"),
-        pytest.param(
-            b'{"chainId":10,"progressBlock":5,"startBlock":0},{"chainId":1,"progressBlock":9,"startBlock":0}',
-            id="the chain is the second of two",
-        ),
-    ],
-)
+CHAINS_OF_ENVIO = {
+    "a chain id as text, at its first block": b'{"chainId":"1","progressBlock":9,"startBlock":9}',
+    "the chain is the second of two": (
+        b'{"chainId":10,"progressBlock":5,"startBlock":0},{"chainId":1,"progressBlock":9,"startBlock":0}'
+    ),
+}
+
+
+@pytest.mark.parametrize("entries", CHAINS_OF_ENVIO.values(), ids=CHAINS_OF_ENVIO)
 def test_an_envios_chain_is_found_by_its_id(entries: bytes) -> None:
     assert envio.parse_meta(b'{"data":{"_meta":[%b]}}' % entries, 1) == Blocks(9)
 

@@ -35,47 +35,24 @@ def test_a_recorded_status_answers_for_every_chain_in_its_own_way() -> None:
     }
 
 
+STATUSES = {
+    "both indexes and the list are there": (status({"txidStatus": FINE, "listStatuses": CARRIED}), Indexes(41, 42)),
+    "the list is not among the node's keys": (status({"txidStatus": FINE, "listStatuses": CARRIED}, []), MissingList()),
+    "the list is not among the network's": (status({"txidStatus": FINE, "listStatuses": OTHER_LIST}), MissingList()),
+    "without list and index it is the list": (status({"txidStatus": {}}), MissingList()),
+    "no indexes at all": (status({"listStatuses": CARRIED}), Nothing()),
+    "no validated index": (status({"txidStatus": {"currentTxidIndex": 1}, "listStatuses": CARRIED}), Nothing()),
+    "no current index": (status({"txidStatus": {"validatedTxidIndex": 1}, "listStatuses": CARRIED}), Nothing()),
+    "the network is looked for before the list": (b'{"result":{"forNetwork":{},"listKeys":[]},"id":1}', Nothing()),
+    "zero is an index": (
+        status({"txidStatus": {"currentTxidIndex": 0, "validatedTxidIndex": 0}, "listStatuses": CARRIED}),
+        Indexes(0, 0),
+    ),
+}
+
+
 @pytest.mark.clause("M9", "S12", "S13")
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param(
-            status({"txidStatus": FINE, "listStatuses": CARRIED}),
-            Indexes(41, 42),
-            id="both indexes and the list are there",
-        ),
-        pytest.param(
-            status({"txidStatus": FINE, "listStatuses": CARRIED}, []),
-            MissingList(),
-            id="the list is not among the node's keys",
-        ),
-        pytest.param(
-            status({"txidStatus": FINE, "listStatuses": OTHER_LIST}),
-            MissingList(),
-            id="the list is not among the network's",
-        ),
-        pytest.param(status({"txidStatus": {}}), MissingList(), id="without list and index it is the list"),
-        pytest.param(status({"listStatuses": CARRIED}), Nothing(), id="no indexes at all"),
-        pytest.param(
-            status({"txidStatus": {"currentTxidIndex": 1}, "listStatuses": CARRIED}),
-            Nothing(),
-            id="no validated index",
-        ),
-        pytest.param(
-            status({"txidStatus": {"validatedTxidIndex": 1}, "listStatuses": CARRIED}), Nothing(), id="no current index"
-        ),
-        pytest.param(
-            b'{"result":{"forNetwork":{},"listKeys":[]},"id":1}',
-            Nothing(),
-            id="the network is looked for before the list",
-        ),
-        pytest.param(
-            status({"txidStatus": {"currentTxidIndex": 0, "validatedTxidIndex": 0}, "listStatuses": CARRIED}),
-            Indexes(0, 0),
-            id="zero is an index",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "expected"), STATUSES.values(), ids=STATUSES)
 def test_a_status_is_told_as_the_rules_need_it(body: bytes, expected: Found) -> None:
     assert found_on_ethereum(body) == expected
 

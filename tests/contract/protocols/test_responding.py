@@ -104,57 +104,45 @@ def test_a_value_is_compared_by_its_text(value: bytes, expect: str | int | bool,
     assert outcome == (Responding() if fits else MISMATCH)
 
 
+RESULTS = {
+    "a bundler's entry points": (recorded("jsonrpc-entry-points.json"), {}, Responding()),
+    "the second of them": (recorded("jsonrpc-entry-points.json"), {"pointer": "/1"}, Responding()),
+    "a third that is not there": (recorded("jsonrpc-entry-points.json"), {"pointer": "/2"}, NO_VALUE + "/2"),
+    "the expected entry point": (
+        recorded("jsonrpc-entry-points.json"),
+        {"pointer": "/0", "expect": "0x5FF137D4b0FDCD49DcA30c7CF57E578a026d2789"},
+        Responding(),
+    ),
+    "an empty list is a result": (b'{"jsonrpc":"2.0","id":1,"result":[]}', {}, Responding()),
+    "it has no first entry": (b'{"jsonrpc":"2.0","id":1,"result":[]}', {"pointer": "/0"}, NO_VALUE + "/0"),
+    "without a pointer the result is compared": (
+        recorded("jsonrpc-client-version.json"),
+        {"expect": "HardhatNetwork/2.29.1/@nomicfoundation/edr/0.3.8"},
+        Responding(),
+    ),
+    "another version": (recorded("jsonrpc-client-version.json"), {"expect": "Geth"}, MISMATCH),
+    "a pointer into a text": (recorded("jsonrpc-client-version.json"), {"pointer": "/0"}, NO_VALUE + "/0"),
+    "false is a result": (b'{"jsonrpc":"2.0","id":1,"result":false}', {}, Responding()),
+    "null is none": (b'{"jsonrpc":"2.0","id":1,"result":null}', {}, "not_understood: a null result"),
+    "unless it is expected": (b'{"jsonrpc":"2.0","id":1,"result":null}', {"expect": "null"}, Responding()),
+    "no result at all": (b'{"jsonrpc":"2.0","id":1}', {}, "not_understood: no JSON-RPC answer"),
+    "an error inside 200": (recorded("jsonrpc-not-supported.json"), {}, "jsonrpc_error: -32004"),
+    "an error beside the expected result": (
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005},"result":"0x1"}',
+        {"expect": "0x1"},
+        "rate_limited: -32005",
+    ),
+    "an answer to another request": (
+        b'{"jsonrpc":"2.0","id":2,"result":"0x1"}',
+        {},
+        "not_understood: an answer to another request",
+    ),
+    "a web page": (b"<html>", {}, "not_json: HTML or XML"),
+}
+
+
 @pytest.mark.clause("M9")
-@pytest.mark.parametrize(
-    ("body", "keys", "expected"),
-    [
-        pytest.param(recorded("jsonrpc-entry-points.json"), {}, Responding(), id="a bundler's entry points"),
-        pytest.param(recorded("jsonrpc-entry-points.json"), {"pointer": "/1"}, Responding(), id="the second of them"),
-        pytest.param(
-            recorded("jsonrpc-entry-points.json"), {"pointer": "/2"}, NO_VALUE + "/2", id="a third that is not there"
-        ),
-        pytest.param(
-            recorded("jsonrpc-entry-points.json"),
-            {"pointer": "/0", "expect": "0x5FF137D4b0FDCD49DcA30c7CF57E578a026d2789"},
-            Responding(),
-            id="the expected entry point",
-        ),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":[]}', {}, Responding(), id="an empty list is a result"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":1,"result":[]}', {"pointer": "/0"}, NO_VALUE + "/0", id="it has no first entry"
-        ),
-        pytest.param(
-            recorded("jsonrpc-client-version.json"),
-            {"expect": "HardhatNetwork/2.29.1/@nomicfoundation/edr/0.3.8"},
-            Responding(),
-            id="without a pointer the result is compared",
-        ),
-        pytest.param(recorded("jsonrpc-client-version.json"), {"expect": "Geth"}, MISMATCH, id="another version"),
-        pytest.param(
-            recorded("jsonrpc-client-version.json"), {"pointer": "/0"}, NO_VALUE + "/0", id="a pointer into a text"
-        ),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":false}', {}, Responding(), id="false is a result"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":null}', {}, "not_understood: a null result", id="null is none"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":1,"result":null}', {"expect": "null"}, Responding(), id="unless it is expected"
-        ),
-        pytest.param(b'{"jsonrpc":"2.0","id":1}', {}, "not_understood: no JSON-RPC answer", id="no result at all"),
-        pytest.param(recorded("jsonrpc-not-supported.json"), {}, "jsonrpc_error: -32004", id="an error inside 200"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005},"result":"0x1"}',
-            {"expect": "0x1"},
-            "rate_limited: -32005",
-            id="an error beside the expected result",
-        ),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":2,"result":"0x1"}',
-            {},
-            "not_understood: an answer to another request",
-            id="an answer to another request",
-        ),
-        pytest.param(b"<html>", {}, "not_json: HTML or XML", id="a web page"),
-    ],
-)
+@pytest.mark.parametrize(("body", "keys", "expected"), RESULTS.values(), ids=RESULTS)
 def test_what_a_json_rpc_answer_has_to_hold(body: bytes, keys: dict[str, Any], expected: object) -> None:
     assert outcome_of(jsonrpc_table(**keys), body) == expected
 
@@ -176,29 +164,24 @@ async def test_the_method_is_called_with_its_params(keys: dict[str, Any], params
     assert msgspec.json.decode(request.body) == called
 
 
-@pytest.mark.parametrize(
-    ("answer", "keys", "expected"),
-    [
-        pytest.param(lambda _: (200, b"OK"), {}, Responding(), id="200"),
-        pytest.param(lambda _: (204, b""), {}, Failed("http_status: 204"), id="204 where 200 is expected"),
-        pytest.param(lambda _: (204, b""), {"expect_code": 204}, Responding(), id="204 where it is expected"),
-        pytest.param(lambda _: (401, b"no"), {"expect_code": 401}, Responding(), id="401 where it is expected"),
-        pytest.param(
-            lambda _: (200, b"OK"), {"expect_code": 401}, Failed("http_status: 200"), id="200 where 401 is expected"
-        ),
-        pytest.param(lambda _: (302, b""), {}, Failed("http_status: 302"), id="a redirect is not followed"),
-        pytest.param(lambda _: (302, b""), {"expect_code": 302}, Responding(), id="a redirect that is expected"),
-        pytest.param(
-            lambda _: (503, b'{"status":"ok"}'),
-            {"expect_code": 503, "pointer": "/status", "expect": "paused"},
-            Failed(MISMATCH),
-            id="the expected code with another status",
-        ),
-        pytest.param(
-            lambda _: (200, b"x" * 1_048_577), {}, Failed("too_large: over 1048576 bytes"), id="a body that is too long"
-        ),
-    ],
-)
+CODES = {
+    "200": (lambda _: (200, b"OK"), {}, Responding()),
+    "204 where 200 is expected": (lambda _: (204, b""), {}, Failed("http_status: 204")),
+    "204 where it is expected": (lambda _: (204, b""), {"expect_code": 204}, Responding()),
+    "401 where it is expected": (lambda _: (401, b"no"), {"expect_code": 401}, Responding()),
+    "200 where 401 is expected": (lambda _: (200, b"OK"), {"expect_code": 401}, Failed("http_status: 200")),
+    "a redirect is not followed": (lambda _: (302, b""), {}, Failed("http_status: 302")),
+    "a redirect that is expected": (lambda _: (302, b""), {"expect_code": 302}, Responding()),
+    "the expected code with another status": (
+        lambda _: (503, b'{"status":"ok"}'),
+        {"expect_code": 503, "pointer": "/status", "expect": "paused"},
+        Failed(MISMATCH),
+    ),
+    "a body that is too long": (lambda _: (200, b"x" * 1_048_577), {}, Failed("too_large: over 1048576 bytes")),
+}
+
+
+@pytest.mark.parametrize(("answer", "keys", "expected"), CODES.values(), ids=CODES)
 async def test_the_expected_code_is_an_answer(answer: Answer, keys: dict[str, Any], expected: Found) -> None:
     async with answering(answer) as (url, asked):
         assert await probe(http_table(f"{url}/health", headers={"X-Api-Key": "K"}, **keys)) == expected

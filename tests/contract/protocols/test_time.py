@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from lookout.core.model import Check, Failed, Members
+from lookout.core.model import Check, Failed
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
@@ -43,27 +43,21 @@ def endless_pages() -> Answer:
     return lambda _: (200, a_page(a_message(1), cursor=f"0x{next(cursors)}"))
 
 
+SEVERAL_REQUESTS = {
+    "one path and then another": (lambda url: MessagingSource("messaging", MessagingTable(url)), lambda _: (404, b"")),
+    "subscribing and then reading": (
+        lambda url: RelayBroadcasters("broadcasters", BroadcastersTable(url, (1, 137), "relay")),
+        lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
+    ),
+    "a chain id and then a block number": (
+        lambda url: EVM.sources("provider", KindTable(42161, "evm", url), NOTHING_SEEN)[0],
+        lambda _: (200, recorded("evm-chain-id.json")),
+    ),
+}
+
+
 @pytest.mark.clause("M3")
-@pytest.mark.parametrize(
-    ("source_at", "answer"),
-    [
-        pytest.param(
-            lambda url: MessagingSource("messaging", MessagingTable(url)),
-            lambda _: (404, b""),
-            id="one path and then another",
-        ),
-        pytest.param(
-            lambda url: RelayBroadcasters("broadcasters", BroadcastersTable(url, (1, 137), "relay")),
-            lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
-            id="subscribing and then reading",
-        ),
-        pytest.param(
-            lambda url: EVM.sources("provider", KindTable(42161, "evm", url), NOTHING_SEEN)[0],
-            lambda _: (200, recorded("evm-chain-id.json")),
-            id="a chain id and then a block number",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("source_at", "answer"), SEVERAL_REQUESTS.values(), ids=SEVERAL_REQUESTS)
 async def test_requests_that_are_each_in_time_are_not_together(
     source_at: Callable[[str], Source], answer: Answer
 ) -> None:
@@ -72,17 +66,6 @@ async def test_requests_that_are_each_in_time_are_not_together(
         with in_time():
             found = await observe(source, session, lambda: NOON)
         assert found == dict.fromkeys(source.checks, Failed("timeout: first byte"))
-
-
-@pytest.mark.clause("M3")
-async def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_newest() -> None:
-    timeout_s = 4 * STEP_S  # for the first page there is time, however busy the machine is
-    async with answering(endless_pages(), after_s=STEP_S) as (url, _), open_session(timeout_s) as session:
-        source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
-        began = time.monotonic()
-        found = await observe(source, session, lambda: NOON)
-        assert time.monotonic() - began < timeout_s + 10
-        assert found == {Check("broadcasters", 1): Members(1, 1)}
 
 
 @pytest.mark.clause("M3")

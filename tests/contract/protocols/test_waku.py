@@ -9,7 +9,7 @@ from lookout.protocols.messaging import MessagingSource, MessagingTable, parse_c
 from lookout.protocols.source import observe
 from tests.builders import MESSAGING, NOON
 from tests.contract.protocols.recorded import recorded
-from tests.contract.protocols.upstreams import Answer, answering
+from tests.contract.protocols.upstreams import Answer, Reply, answering
 
 
 @pytest.mark.clause("M9", "S11")
@@ -42,6 +42,17 @@ def test_what_is_no_list_of_peers_fails(body: bytes) -> None:
         parse_known(body)
 
 
+CONNECTED = (200, recorded("waku-peers-connected.json"))
+KNOWN = (200, recorded("waku-peers-known-names.json"))
+NODES: dict[str, tuple[Reply, Found, int]] = {
+    "has the newer path": (CONNECTED, Peers(2), 1),
+    "says 400 to it": ((400, b"no such path"), Peers(1), 2),
+    "says 404 to it": ((404, b"no such path"), Peers(1), 2),
+    "is in trouble, and not asked twice": ((503, b"The node is not ready"), Failed("http_status: 503"), 1),
+}
+PATHS = ["/waku/admin/v1/peers/connected", "/waku/admin/v1/peers"]
+
+
 async def observed(answer: Answer) -> tuple[Found, list[str]]:
     async with answering(answer) as (url, asked), open_session(20) as session:
         found = await observe(MessagingSource("messaging", MessagingTable(f"{url}/waku")), session, lambda: NOON)
@@ -49,32 +60,13 @@ async def observed(answer: Answer) -> tuple[Found, list[str]]:
 
 
 @pytest.mark.clause("M9")
-async def test_connected_peers_are_asked_for() -> None:
-    found, targets = await observed(lambda _: (200, recorded("waku-peers-connected.json")))
-    assert found == Peers(2)
-    assert targets == ["/waku/admin/v1/peers/connected"]
-
-
-@pytest.mark.clause("M9")
-@pytest.mark.parametrize("http_code", [400, 404])
-async def test_a_node_without_that_path_is_asked_for_the_known_ones(http_code: int) -> None:
-    found, targets = await observed(
-        lambda asked: (
-            (http_code, b"no such path")
-            if asked.target.endswith("connected")
-            else (200, recorded("waku-peers-known-names.json"))
-        )
-    )
-    assert found == Peers(1)
-    assert targets == ["/waku/admin/v1/peers/connected", "/waku/admin/v1/peers"]
+@pytest.mark.parametrize(("connected", "expected", "requests"), NODES.values(), ids=NODES)
+async def test_connected_peers_are_asked_for_or_known_ones_of_a_node_that(
+    connected: Reply, expected: Found, requests: int
+) -> None:
+    found, targets = await observed(lambda asked: connected if asked.target.endswith("connected") else KNOWN)
+    assert (found, targets) == (expected, PATHS[:requests])
 
 
 async def test_a_node_without_its_admin_interface_fails() -> None:
-    found, _ = await observed(lambda _: (404, b"Not Found"))
-    assert found == Failed("http_status: 404")
-
-
-async def test_a_node_in_trouble_is_not_asked_twice() -> None:
-    found, targets = await observed(lambda _: (503, b"The node is not ready"))
-    assert found == Failed("http_status: 503")
-    assert len(targets) == 1
+    assert await observed(lambda _: (404, b"Not Found")) == (Failed("http_status: 404"), PATHS)

@@ -45,14 +45,6 @@ def test_a_database_that_is_gone_before_the_state_was_loaded_is_lost(
         writer.write({"live": LIVE}, NOTHING)
 
 
-def test_the_epoch_alone_keeps_a_writer_out(server: Postgres, database: str, writer: Writer, reader: Reader) -> None:
-    writer.write({"live": LIVE}, NOTHING)
-    server.ask(database, "UPDATE lookout.lease SET epoch = epoch + 1")
-    with pytest.raises(LostStoreError, match="another monitor has taken over"):
-        writer.write({"live": HISTORY}, NOTHING)
-    assert reader.read("live") == LIVE
-
-
 @pytest.mark.parametrize("stored", [True, False], ids=["was stored", "was not stored"])
 def test_a_write_whose_answer_was_lost_is_made_again(
     stored: bool, server: Postgres, database: str, writer: Writer, reader: Reader

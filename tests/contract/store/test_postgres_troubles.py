@@ -2,17 +2,10 @@
 
 import pytest
 
-from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
-from lookout.documents.document import paths
-from lookout.documents.reports import documents_of
-from lookout.server.poller import Poller
-from lookout.server.replies import Reply, Site
-from lookout.server.responder import respond
 from lookout.store.postgres import PostgresReader, open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
-from tests.integration.served import a_ledger
 from tests.postgres import Postgres
 from tests.stores import once_free
 from tests.wait import until
@@ -26,39 +19,6 @@ def test_a_database_may_have_any_encoding(encoding: str, server: Postgres, opene
     reader = opened(PostgresReader(url))
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
     assert writer.load() == {"a": b"1"}
-
-
-DAMAGE = {
-    "text for bytes": "ALTER body TYPE text USING 'x'; UPDATE lookout.documents SET etag = 'x'",
-    "text for an instant": "ALTER generated_at TYPE text USING 'soon'",
-    "a huge instant": "ALTER generated_at TYPE numeric USING 1e300",
-    "no body": "ALTER body DROP NOT NULL; UPDATE lookout.documents SET body = NULL, etag = 'x'",
-    "no ETag": "ALTER etag DROP NOT NULL; UPDATE lookout.documents SET etag = NULL",
-    "a negative instant": "ALTER etag SET NOT NULL; UPDATE lookout.documents SET generated_at = -1, etag = etag || ' '",
-    "nothing in it": "ALTER etag SET NOT NULL; UPDATE lookout.documents SET body = '', etag = ''",
-}
-
-
-@pytest.mark.clause("A11", "A12")
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_documents_that_were_damaged_leave_the_last_good_ones_served(
-    damage: str, server: Postgres, database: str, writer: Writer, reader: Reader
-) -> None:
-    def serve() -> list[Reply]:
-        return [respond(poller.resources, "GET", path, None) for path in paths("protocol")]
-
-    def counts_it() -> bool:
-        poller.poll()
-        return poller.state.store_errors > 0
-
-    writer.write(documents_of(a_ledger()), NOTHING)
-    poller = Poller(reader, SystemClock(), 20_000, Site(paths("protocol")))
-    poller.poll()
-    before = serve()
-    assert [reply.http_code for reply in before] == [200, 200]
-    server.ask(database, f"ALTER TABLE lookout.documents {damage}")
-    until(counts_it, "it is counted")
-    assert serve() == before
 
 
 def test_a_store_that_is_dropped_starts_from_scratch(

@@ -5,6 +5,7 @@ import re
 import sqlite3
 import stat
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -78,27 +79,43 @@ def test_a_backup_in_the_stores_place_is_opened_at_once(path: Path, reader: Read
     assert reader.read("history") == HISTORY
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
+def a_diary(path: Path) -> None:
     path.write_bytes(b"my diary, not a database, and long enough to show it" * 100)
-    before = path.read_bytes()
-    said = re.escape(f"{path}: is damaged (file is not a database){REMEDY}") + r"\Z"
-    with pytest.raises(StoreError, match=said):
-        open_writer(path)
-    with pytest.raises(StoreError, match=said):
-        reader.read("live")
-    assert path.read_bytes() == before
 
 
-def test_a_file_that_was_cut_short_is_called_damaged(path: Path, reader: Reader) -> None:
-    writer = open_writer(path)
-    writer.write({"live": LIVE}, Pieces({"a": b"1" * 50_000}))
-    writer.close()
+def cut_short(path: Path) -> None:
+    with closing(open_writer(path)) as writer:
+        writer.write({"live": LIVE}, Pieces({"a": b"1" * 50_000}))
     os.truncate(path, 9_000)
-    said = re.escape(f"{path}: is damaged (database disk image is malformed){REMEDY}") + r"\Z"
-    with pytest.raises(StoreError, match=said):
+
+
+def another_programs(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE mine (x); INSERT INTO mine VALUES (7);")
+
+
+NO_STORES = {
+    "no database": (a_diary, f"is damaged (file is not a database){REMEDY}"),
+    "cut short": (cut_short, f"is damaged (database disk image is malformed){REMEDY}"),
+    "another program's": (
+        another_programs,
+        "a database of another program; choose another file in store.url, or move it away",
+    ),
+}
+
+
+@pytest.mark.parametrize(("put", "said"), NO_STORES.values(), ids=NO_STORES)
+def test_a_file_that_is_no_store_is_refused_and_left_alone(
+    put: Callable[[Path], None], said: str, path: Path, reader: Reader
+) -> None:
+    put(path)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=re.escape(f"{path}: {said}") + r"\Z"):
         open_writer(path)
-    with pytest.raises(StoreError, match=said):
-        reader.changed()
+    if "damaged" in said:
+        with pytest.raises(StoreError, match=re.escape(f"{path}: {said}") + r"\Z"):
+            reader.read("live")
+    assert path.read_bytes() == before
 
 
 def test_a_file_that_is_damaged_while_it_is_written_to_is_called_that(path: Path, writer: Writer) -> None:
@@ -129,16 +146,6 @@ def test_closing_waits_for_a_write_and_keeps_others_out_meanwhile(path: Path) ->
     other = open_writer(path)
     assert other.load() == {"a": b"1"}
     other.close()
-
-
-def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
-    connection = sqlite3.connect(path)
-    connection.executescript("CREATE TABLE mine (x); INSERT INTO mine VALUES (7);")
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"a database of another program; choose another file in store\.url"):
-        open_writer(path)
-    assert path.read_bytes() == before
 
 
 def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -180,52 +181,43 @@ def test_another_store_in_its_place_is_not_written_over_but_gone_on_from(
         assert without_progress(again.load()) == theirs
 
 
-@pytest.mark.clause("M7")
-def test_a_monitor_whose_lock_was_removed_is_overtaken_and_writes_nothing(
-    path: Path, writer: Writer, opened: Opened
-) -> None:
+def remove_lock(path: Path) -> None:
     beside(path, "-lock").unlink()
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize(
+    ("remove", "has_ended"),
+    [
+        pytest.param(remove_lock, False, id="its lock was removed"),
+        pytest.param(remove_lock, True, id="its lock was removed, and the other has ended: only the epoch shows it"),
+        pytest.param(remove_all, False, id="its file and lock were removed"),
+    ],
+)
+def test_a_monitor_that_was_overtaken_writes_nothing(
+    remove: Callable[[Path], None], has_ended: bool, path: Path, writer: Writer, opened: Opened
+) -> None:
+    remove(path)
     second = opened(open_writer(path))
     whole = {**without_progress(second.load()), "second": b"1"}
+    assert (whole == {"second": b"1"}) == (remove is remove_all)
     second.write({"live": HISTORY}, Pieces(whole, replace_all=True))
-    for _ in range(2):
-        with pytest.raises(LostStoreError, match="another monitor has taken over"):
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
+    if has_ended:
+        second.close()
+    write = partial(writer.write, {"live": LIVE}, Pieces({"d": b"1"}))
+    for use in (write, write, writer.load):
+        with pytest.raises(
+            LostStoreError, match="another" if remove is remove_all else "another monitor has taken over"
+        ):
+            use()
+    if not has_ended:
+        second.write({"live": HISTORY}, NOTHING)
+        with pytest.raises(StoreBusyError):
+            open_writer(path)
+    remove_lock(path)
     with pytest.raises(LostStoreError):
-        writer.load()
-    second.write({"live": HISTORY}, NOTHING)
+        write()
     assert stored(path) == whole
-    writer.close()
-    with pytest.raises(StoreBusyError):
-        open_writer(path)
-
-
-@pytest.mark.clause("M7")
-def test_a_monitor_that_was_overtaken_by_one_that_has_ended_writes_nothing(path: Path, writer: Writer) -> None:
-    """Nobody holds the lock any more: only the epoch shows it."""
-    beside(path, "-lock").unlink()
-    second = open_writer(path)
-    second.close()
-    with pytest.raises(LostStoreError, match="another monitor has taken over"):
-        writer.write({"live": LIVE}, Pieces({"d": b"1"}))
-    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1"}
-
-
-@pytest.mark.clause("M7")
-def test_a_monitor_whose_file_and_lock_are_gone_leaves_the_second_ones_alone(
-    path: Path, writer: Writer, opened: Opened
-) -> None:
-    remove_all(path)
-    second = opened(open_writer(path))
-    assert second.load() == {}
-    second.write({"live": HISTORY}, Pieces({"second": b"1"}, replace_all=True))
-    with pytest.raises(LostStoreError):
-        writer.write({"live": LIVE}, Pieces({"d": b"1"}))
-    second.write({"live": HISTORY}, NOTHING)
-    beside(path, "-lock").unlink()
-    with pytest.raises(LostStoreError):
-        writer.write({"live": LIVE}, NOTHING)
-    assert stored(path) == {"second": b"1"}
 
 
 def test_a_second_one_on_a_new_file_is_left_alone_by_a_first_one_of_as_many_writes(path: Path) -> None:

@@ -1,23 +1,19 @@
 """The real monitor, on virtual time: everything of it but sockets and threads."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import msgspec
 
 from lookout.base.concurrency import Caller
 from lookout.config.settings import Settings
-from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.monitor import Monitor, Succession
-from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Record
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.client.session import Session
-from lookout.server.poller import Poller
 from lookout.state.codec import decode_sightings
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.clock import VirtualClock
@@ -38,29 +34,13 @@ _NO_SESSION: Final = Session(cast("Any", None), 0)  # these sources need none
 SIGHTINGS: Final = "source/broadcasters"
 
 
-class Parts(NamedTuple):
-    """What a world is built of: the real things, unless a test plants something else."""
-
-    timeline: type[Timeline] = Timeline
-    journal: type[Journal] = Journal
-    publisher: type[Publisher] = Publisher
-    ledger: type[ObservedLedger] = ObservedLedger
-    alerts: type[Alerts] = Alerts
-    writer: Callable[[Writer], Writer] = lambda writer: writer
-    poller: type[Poller] = Poller
-
-
-REAL: Final = Parts()
-
-
 class Machine:
     """One machine, and the monitor that is started on it again whenever it ended."""
 
-    def __init__(self, scene: Scene, store: Store, number: int, parts: Parts) -> None:
+    def __init__(self, scene: Scene, store: Store, number: int) -> None:
         self._scene = scene
         self._store = store
         self._number = number
-        self._parts = parts
         # Two machines' clocks are never quite the same.
         ahead_ms = scene.chance(f"machine {number}").randrange(-2_000, 2_000) if number else 0
         self.clock = VirtualClock(scene.loop, ORIGIN_AT, ahead_ms)
@@ -169,9 +149,9 @@ class Machine:
         self, writer: Writer, store: Caller, life: Life, settings: Settings, stored: Mapping[str, bytes]
     ) -> Monitor:
         """The real one, of which a world sees through its ledger, its instruments, its senders and its threads."""
-        scene, parts = self._scene, self._parts
+        scene = self._scene
         wiring = Wiring(
-            parts.writer(writer),
+            writer,
             life.clock,
             ObservedInstruments(scene, life),
             store,
@@ -181,11 +161,7 @@ class Machine:
             session=_NO_SESSION,
             open_thread=partial(sending_thread, scene, life),
             open_sender=partial(open_sender, scene, life),
-            ledger=partial(parts.ledger, scene=scene, life=life),
-            timeline=parts.timeline,
-            journal=parts.journal,
-            publisher=parts.publisher,
-            alerts=parts.alerts,
+            ledger=partial(ObservedLedger, scene=scene, life=life),
         )
         return wiring.build(settings, stored)
 

@@ -1,30 +1,17 @@
 """What every rule is: it sees what happens, and says what must not."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, NoReturn
 
 from tests.simulation.worlds import scene as s
 
-_HOOKS: Final[dict[type, str]] = {
-    s.Asked: "asked",
-    s.Answered: "answered",
-    s.HeadAnswered: "head_answered",
-    s.Agreed: "agreed",
-    s.Judged: "judged",
-    s.Published: "published",
-    s.Written: "written",
-    s.Resumed: "resumed",
-    s.Reloaded: "reloaded",
-    s.Started: "started",
-    s.Stored: "stored",
-    s.Tried: "tried",
-    s.Heard: "heard",
-    s.Ended: "ended",
-    s.Looked: "looked",
-    s.Served: "served",
-    s.Shown: "shown",
-    s.Concluded: "concluded",
-}
+_EVENTS: Final = (
+    *(s.Asked, s.Answered, s.HeadAnswered, s.Agreed, s.Judged, s.Published, s.Written, s.Resumed, s.Reloaded),
+    *(s.Started, s.Stored, s.Tried, s.Heard, s.Ended, s.Looked, s.Served, s.Shown, s.Concluded),
+)
+# By the rule's method that is about it: HeadAnswered is head_answered.
+_HOOKS: Final[dict[str, type]] = {re.sub("(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in _EVENTS}
 
 
 class Rule:
@@ -37,7 +24,7 @@ class Rule:
     scene: s.Scene
 
     def hooks(self) -> Iterator[tuple[type, Callable[[Any], None]]]:
-        for kind, name in _HOOKS.items():
+        for name, kind in _HOOKS.items():
             if hasattr(self, name):
                 yield kind, getattr(self, name)
 

@@ -82,14 +82,12 @@ _HOUR: Final = 3_600_000
 _DAY: Final = 86_400_000
 
 
-def draw(seed: int, kinds: tuple[FaultKind, ...] | None = None) -> Script:
+def draw(seed: int) -> Script:
     """The world of a seed: mostly of minutes, at times of days; one in eight on a real SQLite file, every other with
-    a standby. If ``kinds`` are given, exactly these happen in it, and often, in less than half an hour."""
+    a standby."""
     chance = Random(f"worlds/{seed}")
     store: Literal["model", "sqlite"] = "sqlite" if chance.random() < 1 / 8 else "model"
     longest_ms = 2 * _DAY if chance.random() < 0.01 else 8 * _HOUR if chance.random() < 0.05 else _HOUR
-    if kinds is not None:
-        store, longest_ms = "model", 20 * _MINUTE
     lasts_ms = int(_magnitude(chance, 5 * _MINUTE, longest_ms))
     chains = 2 if chance.random() < 0.3 else 1
     monitors = 2 if chance.random() < 0.5 else 1
@@ -98,17 +96,17 @@ def draw(seed: int, kinds: tuple[FaultKind, ...] | None = None) -> Script:
     # All kinds at once would hide each other: a world has a few, more or less often.
     intensity = _magnitude(chance, 20, 1_000)
     episodes = draw_faults(script.layout, seed, ORIGIN_AT, ORIGIN_AT + lasts_ms, intensity)
-    faults = tuple(sorted(_faults(script, kinds, chance), key=lambda fault: fault.at_ms))
+    faults = tuple(sorted(_faults(script, chance), key=lambda fault: fault.at_ms))
     return msgspec.structs.replace(script, episodes=episodes, faults=faults)
 
 
-def _faults(script: Script, kinds: tuple[FaultKind, ...] | None, chance: Random) -> Iterator[Fault]:
-    drawn = chance.sample(_DRAWN, chance.randrange(0, 11)) if kinds is None else list(kinds)
+def _faults(script: Script, chance: Random) -> Iterator[Fault]:
+    drawn = chance.sample(_DRAWN, chance.randrange(0, 11))
     others = ("session-lost", "set-back", "lags", "empty", "damaged") if script.store == "sqlite" else _SQLITE
     drawn = [kind for kind in drawn if kind not in others]
     if set(_SQLITE) <= set(drawn):  # without lock and file nothing is left that says who wrote last
         drawn.remove("lock-removed")
-    per_hour = _magnitude(chance, 1, 40) if kinds is None else 20
+    per_hour = _magnitude(chance, 1, 40)
     for kind in drawn:
         at_ms = chance.expovariate(per_hour) * _HOUR
         while at_ms < script.lasts_ms:
@@ -175,6 +173,5 @@ def read_script(path: Path) -> Script:
     return msgspec.json.decode(path.read_bytes(), type=Script)
 
 
-def write_script(path: Path, script: Script) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(script), indent=2) + b"\n")
+def encode_script(script: Script) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(script), indent=2) + b"\n"

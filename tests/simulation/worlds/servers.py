@@ -14,7 +14,6 @@ from lookout_reader.feed import Answer, NoAnswer
 from lookout_reader.poller import poll_async
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process
-from tests.simulation.worlds.monitors import Parts
 from tests.simulation.worlds.scene import Looked, Scene, Served, Shown
 from tests.simulation.worlds.script import ORIGIN_AT
 from tests.simulation.worlds.stores import Store
@@ -62,11 +61,10 @@ class ObservedReader:
 class Server:
     """A server process; it is started again when it was stopped."""
 
-    def __init__(self, scene: Scene, store: Store, number: int, parts: Parts) -> None:
+    def __init__(self, scene: Scene, store: Store, number: int) -> None:
         self._scene = scene
         self._store = store
         self._number = number
-        self._parts = parts
         self._lives = 0
         self._process: Process | None = None
         self._reader: ObservedReader | None = None
@@ -99,7 +97,7 @@ class Server:
         every_s = chance.choice((0.25, 1.0, 2.5))
         clock = VirtualClock(scene.loop, ORIGIN_AT)
         self._reader = reader = ObservedReader(self._store.reader(self._number), scene, self._number, self._lives)
-        self.poller = poller = self._parts.poller(reader, clock, UNREADABLE_MS, Site(paths(PROTOCOL)))
+        self.poller = poller = Poller(reader, clock, UNREADABLE_MS, Site(paths(PROTOCOL)))
         served: Mapping[str, object] | None = None
         while True:
             if hang := scene.active("read-hangs", str(self._number)):

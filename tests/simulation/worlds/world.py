@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tests.simulation.silence import without_logs
 from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_servers
 from tests.simulation.worlds.loop import Process, VirtualLoop
-from tests.simulation.worlds.monitors import REAL, Machine, Parts
+from tests.simulation.worlds.monitors import Machine
 from tests.simulation.worlds.scene import Broken, Concluded, Scene
 from tests.simulation.worlds.script import Fault, Script
 from tests.simulation.worlds.servers import Cache, Server, read_along
@@ -39,14 +39,14 @@ RULES: Final = (
 )
 
 
-def live(script: Script, parts: Parts = REAL) -> Lived:
+def live(script: Script) -> Lived:
     """Live through a world under every rule. The same script gives the same trace."""
     with without_logs(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
         loop = VirtualLoop()  # type: ignore[abstract]  # asyncio asks for a few of a loop's methods only
         scene = Scene(script, loop, [rule() for rule in RULES])
         store: Store = ModelStore(scene) if script.store == "model" else SqliteStore(scene, Path(folder))
-        monitors = [Machine(scene, store, number, parts) for number in range(script.monitors)]
-        servers = [Server(scene, store, number, parts) for number in range(script.servers)]
+        monitors = [Machine(scene, store, number) for number in range(script.monitors)]
+        servers = [Server(scene, store, number) for number in range(script.servers)]
         readers = Process("readers")
         scene.processes.append(readers)
         rule, message = "", ""

@@ -1,13 +1,13 @@
 """A connection to PostgreSQL that can be cut at any statement: a proxy that knows just enough of the protocol."""
 
-import socket
+import asyncio
 import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 SOCKET: Final = ".s.PGSQL.5432"
 _LENGTH: Final = struct.Struct(">I")
@@ -26,148 +26,103 @@ class Harm(NamedTuple):
 class Proxy:
     """Between clients and a server, by the folders of their sockets. Harm is done once."""
 
-    def __init__(self, server: Path, folder: Path, harm: Harm | None) -> None:
+    def __init__(self, server: Path, harm: Harm | None) -> None:
         self._server = server
         self._harm = harm
-        self._counting = threading.Lock()
         self.statements: list[str] = []
         self.struck = threading.Event()
-        self._listening = socket.socket(socket.AF_UNIX)
-        self._listening.bind(str(folder / SOCKET))
-        self._listening.listen()
 
-    def serve(self) -> None:
-        while True:
-            try:
-                client, _ = self._listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._converse, args=(client,), daemon=True).start()
+    async def serve(self, folder: Path, is_serving: threading.Event, end: asyncio.Event) -> None:
+        async with await asyncio.start_unix_server(self._converse, folder / SOCKET):
+            is_serving.set()
+            await end.wait()
 
-    def close(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-
-    def _converse(self, client: socket.socket) -> None:
-        server = socket.socket(socket.AF_UNIX)
-        with client, server, suppress(OSError, EOFError):
-            server.connect(str(self._server / SOCKET))
-            conversation = _Conversation(client, server, self._is_struck)
-            threading.Thread(target=conversation.answers, daemon=True).start()
-            conversation.requests()
-
-    def _is_struck(self, request: bytes) -> Harm | None:
-        with self._counting:
-            self.statements.append(_text(request))
-            if self._harm is None or self._harm.number != len(self.statements):
-                return None
-            self.struck.set()
-            return self._harm
-
-
-class _Conversation:
-    """One session, passed on in both directions."""
-
-    def __init__(self, client: socket.socket, server: socket.socket, is_struck: Callable[[bytes], Harm | None]) -> None:
-        self._client = client
-        self._server = server
-        self._is_struck = is_struck
-        self._pid = 0
-        self._losing: Harm | None = None
-
-    def requests(self) -> None:
-        """From the client, a statement at a time."""
+    async def _converse(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         try:
-            self._server.sendall(_begin(self._client))
+            server, to_server = await asyncio.open_unix_connection(self._server / SOCKET)
+        except OSError:  # while the server recovers
+            to_client.close()
+            return
+        session = _Session()
+        ways = (self._pass_requests(client, to_server, session), self._pass_answers(server, to_client, session))
+        await asyncio.wait(map(_until_it_ends, ways), return_when=asyncio.FIRST_COMPLETED)
+        for writer in (to_server, to_client):
+            writer.close()
+
+    async def _pass_requests(
+        self, client: asyncio.StreamReader, to_server: asyncio.StreamWriter, session: "_Session"
+    ) -> None:
+        """A statement at a time."""
+        length = await client.readexactly(4)  # of the first message, which has no kind
+        to_server.write(length + await client.readexactly(_LENGTH.unpack(length)[0] - 4))
+        request, kind = b"", b""
+        while kind != b"X":
+            kind, message = await _message(client)
+            request += message
+            if kind not in (b"Q", b"S", b"X"):
+                continue
+            if kind != b"X" and (harm := self._find_harm(request)) is not None:
+                if harm.strikes_first:
+                    await asyncio.to_thread(harm.strike, session.pid)
+                else:
+                    session.losing = harm
+                if not harm.passes:
+                    return
+            to_server.write(request)
             request = b""
-            while True:
-                kind, message = _message(self._client)
-                request += message
-                if kind == b"X":
-                    self._server.sendall(request)
-                    return
-                if kind not in (b"Q", b"S"):
-                    continue
-                harm = self._is_struck(request)
-                if harm is not None and not self._strike(harm):
-                    return
-                self._server.sendall(request)
-                request = b""
-        finally:
-            self._end()
+        await to_server.drain()
 
-    def answers(self) -> None:
-        """From the server, a message at a time."""
+    def _find_harm(self, request: bytes) -> Harm | None:
+        # Enough of the statement to know it: that of a simple query, or of a message that has it parsed.
+        self.statements.append(request[5:].lstrip(b"\0")[:40].decode(errors="replace").strip("\0"))
+        if self._harm is None or self._harm.number != len(self.statements):
+            return None
+        self.struck.set()
+        return self._harm
+
+    async def _pass_answers(
+        self, server: asyncio.StreamReader, to_client: asyncio.StreamWriter, session: "_Session"
+    ) -> None:
+        while True:
+            kind, message = await _message(server)
+            if kind == b"K":
+                (session.pid,) = _LENGTH.unpack(message[5:9])
+            if session.losing is None:
+                to_client.write(message)
+            elif kind == b"Z":
+                await asyncio.to_thread(session.losing.strike, session.pid)
+                return
+
+
+class _Session:
+    pid = 0
+    losing: Harm | None = None  # the harm that keeps the next answer
+
+
+def _until_it_ends(way: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    async def run() -> None:
         with suppress(OSError, EOFError):
-            try:
-                while True:
-                    kind, message = _message(self._server)
-                    if kind == b"K":
-                        (self._pid,) = _LENGTH.unpack(message[5:9])
-                    if self._losing is None:
-                        self._client.sendall(message)
-                    elif kind == b"Z":
-                        self._losing.strike(self._pid)
-                        return
-            finally:
-                self._end()
+            await way
 
-    def _strike(self, harm: Harm) -> bool:
-        """Whether the statement is to be passed on."""
-        if harm.strikes_first:
-            harm.strike(self._pid)
-        else:
-            self._losing = harm
-        return harm.passes
+    return asyncio.create_task(run())
 
-    def _end(self) -> None:
-        for side in (self._client, self._server):
-            with suppress(OSError):
-                side.shutdown(socket.SHUT_RDWR)
+
+async def _message(of: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    head = await of.readexactly(5)
+    return head[:1], head + await of.readexactly(_LENGTH.unpack(head[1:])[0] - 4)
 
 
 @contextmanager
 def a_proxy(server: Path, harm: Harm | None = None) -> Iterator[tuple[Proxy, Path]]:
     """One to the server with its socket in this folder; it has its own socket in another."""
-    with (
-        tempfile.TemporaryDirectory(prefix="lookout-cut-") as folder,
-        _serving(Proxy(server, Path(folder), harm)) as proxy,
-    ):
-        yield proxy, Path(folder)
-
-
-@contextmanager
-def _serving(proxy: Proxy) -> Iterator[Proxy]:
-    serving = threading.Thread(target=proxy.serve, daemon=True)
-    serving.start()
-    try:
-        yield proxy
-    finally:
-        proxy.close()
-        serving.join()
-
-
-def _begin(client: socket.socket) -> bytes:
-    """The first message, which has no kind."""
-    length = _exactly(client, 4)
-    return length + _exactly(client, _LENGTH.unpack(length)[0] - 4)
-
-
-def _message(of: socket.socket) -> tuple[bytes, bytes]:
-    head = _exactly(of, 5)
-    return head[:1], head + _exactly(of, _LENGTH.unpack(head[1:])[0] - 4)
-
-
-def _exactly(of: socket.socket, length: int) -> bytes:
-    got = b""
-    while len(got) < length:
-        more = of.recv(length - len(got))
-        if not more:
-            raise EOFError
-        got += more
-    return got
-
-
-def _text(request: bytes) -> str:
-    """Enough of the statement to know it: that of a simple query, or of a message that has it parsed."""
-    return request[5:].lstrip(b"\0")[:40].decode(errors="replace").strip("\0")
+    proxy, is_serving, end = Proxy(server, harm), threading.Event(), asyncio.Event()
+    with tempfile.TemporaryDirectory(prefix="lookout-cut-") as folder, asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        serving = threading.Thread(target=runner.run, args=(proxy.serve(Path(folder), is_serving, end),), daemon=True)
+        serving.start()
+        is_serving.wait()
+        try:
+            yield proxy, Path(folder)
+        finally:
+            loop.call_soon_threadsafe(end.set)
+            serving.join()

@@ -118,15 +118,9 @@ def stored_in(server: Postgres, database: str) -> Stored:
 
 
 @contextmanager
-def prepare_cuts() -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare(hows: Sequence[str]) -> Iterator[tuple[Sequence[str], Attempt]]:
     with a_server() as server:
-        yield _points(server, _CUTS), partial(attempt, server)
-
-
-@contextmanager
-def prepare_kills() -> Iterator[tuple[Sequence[str], Attempt]]:
-    with a_server() as server:
-        yield _points(server, _KILLS), partial(attempt, server)
+        yield _points(server, hows), partial(attempt, server)
 
 
 def attempt(server: Postgres, point: str, opener: Opener = open_writer) -> None:
@@ -259,6 +253,6 @@ def a_server() -> Iterator[Postgres]:
 
 
 KINDS: Final = {
-    "postgres-cut": Kind("statements of PostgreSQL cut off", prepare_cuts),
-    "postgres-kill": Kind("kills of PostgreSQL's process", prepare_kills, at_once=1),
+    "postgres-cut": Kind("statements of PostgreSQL cut off", partial(prepare, _CUTS)),
+    "postgres-kill": Kind("kills of PostgreSQL's process", partial(prepare, _KILLS), at_once=1),
 }
