@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from lookout.app.process import run
 from lookout.core.model import Check, Failed, Found
+from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.broadcasters.source import PAGE_SIZE, StoreBroadcasters
-from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import open_session
 from lookout.protocols.conformance import SHAPES, listed

@@ -23,8 +23,7 @@ from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
 from lookout.core.coverage import Coverage
 from lookout.documents.reports import documents_of
-from lookout.state.codec import decode_coverages, decode_state, encode_known
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces, decode_coverages, decode_state, encode_known
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError

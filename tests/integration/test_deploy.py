@@ -17,7 +17,7 @@ from lookout.app.backup import remove_old_backups
 from lookout.cli import main
 from lookout.documents.reports import documents_of
 from lookout.edge.varnish import parameters
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer, read_snapshot
 from tests.builders import NOON
 from tests.commands import LOOKOUT

@@ -28,7 +28,7 @@ from lookout.state.log import (
     Started,
     Stopped,
     format_event,
-    parse_event,
+    parse_line,
 )
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
 
@@ -105,7 +105,7 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
 )
 def test_each_kind_of_line_is_read_and_written(line: str, event: Event) -> None:
     text = f"{{{AT},{line}}}\n".encode()
-    assert parse_event(text) == event
+    assert parse_line(text) == event
     assert format_event(event) == text
 
 
@@ -119,7 +119,7 @@ def test_each_kind_of_line_is_read_and_written(line: str, event: Event) -> None:
     ],
 )
 def test_what_the_format_does_not_name_is_ignored(line: str) -> None:
-    assert parse_event(line.encode()) == Stopped(NOON)
+    assert parse_line(line.encode()) == Stopped(NOON)
 
 
 PROBE = f'{{{AT},"kind":"probe","outcome":'
@@ -200,7 +200,7 @@ KINDS = "it has to be start, head, probe, coverage, agreement or stop"
 )
 def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None:
     with pytest.raises(LineError) as caught:
-        parse_event(line.encode())
+        parse_line(line.encode())
     assert str(caught.value) == reason
     assert not isinstance(caught.value, NotJsonError)
 
@@ -218,7 +218,7 @@ def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None
 )
 def test_what_is_not_json_is_told_apart(line: bytes, reason: str) -> None:
     with pytest.raises(NotJsonError) as caught:
-        parse_event(line)
+        parse_line(line)
     assert str(caught.value) == reason
 
 
@@ -227,18 +227,18 @@ def test_what_is_not_json_is_told_apart(line: bytes, reason: str) -> None:
 def test_deep_nesting_is_refused(depth: int, end: str) -> None:
     deep = f'{{{AT},"kind":{"[" * depth}{end * depth}}}'
     with pytest.raises(LineError):
-        parse_event(deep.encode())
+        parse_line(deep.encode())
 
 
 def test_an_error_that_is_no_text_is_written_as_well_as_it_can_be() -> None:
     written = format_event(Observation(INDEXER, NOON, Failed("no file \udcff")))
-    assert parse_event(written) == Observation(INDEXER, NOON, Failed("no file ?"))
+    assert parse_line(written) == Observation(INDEXER, NOON, Failed("no file ?"))
 
 
 @given(st.binary() | st.text().map(str.encode))
 def test_garbage_is_always_a_clean_refusal(line: bytes) -> None:
     with pytest.raises(LineError):
-        parse_event(line)
+        parse_line(line)
 
 
 JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -258,7 +258,7 @@ JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=Fa
 )
 def test_whatever_is_read_can_be_written_and_read_again(fields: dict[str, object]) -> None:
     try:
-        event = parse_event(msgspec.json.encode(fields))
+        event = parse_line(msgspec.json.encode(fields))
     except LineError:
         return
-    assert parse_event(format_event(event)) == event
+    assert parse_line(format_event(event)) == event

@@ -54,7 +54,6 @@ class Agreement:
             self._wrong_chain.add(endpoint)
 
     def end_wait(self) -> None:
-        """Be content with the endpoints that were heard."""
         self._unheard.clear()
 
     def agreed(self, at: int, heads: Heads) -> Reading | None:
