@@ -27,7 +27,8 @@ CONNECTIONS = 64
 RUN_S = 2
 ROUNDS = 5
 STARTS = 5
-FIRST_ANSWER_S = 0.7
+FIRST_ANSWER = 2.0
+"""Of what a new Python needs to import aiohttp, in the same run: 0.7 s where that takes 0.35 s."""
 NEEDED = ("wrk", "nginx")
 NO_LIMIT = 2**53 - 1
 LIMIT = 120
@@ -135,14 +136,14 @@ def starts(folder: Path) -> Iterator[Figure]:
             first_answer(port)
             took_s.append(time.monotonic() - began)
             memories.append(memory_mb(process.pid))
-    longest = max(took_s)
+    ratio = median(took_s) / median(imports_s)
     yield Figure(
-        f"first 200 after the start, longest of {STARTS}",
-        f"{longest:.2f} s",
+        f"first 200 after the start, median of {STARTS}",
+        f"{median(took_s):.2f} s",
         f"import aiohttp {median(imports_s):.2f} s",
-        median(took_s) / median(imports_s),
-        f"within {FIRST_ANSWER_S:g} s",
-        longest > FIRST_ANSWER_S,
+        ratio,
+        f"at most {FIRST_ANSWER:g}",
+        ratio > FIRST_ANSWER,
     )
     yield Figure("a server's process with a full fortnight", f"{max(memories):.0f} MB")
 

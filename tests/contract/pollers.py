@@ -1,7 +1,7 @@
 """A clock and a network under the hand of whoever tests a poller."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Event
@@ -90,6 +90,15 @@ def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update]
     first, asked_before = next(updates), len(network.asked)
     assert (first.report, first.report_problem, asked_before) == (None, None, 0)
     return list(updates), network
+
+
+def polling(network: Network, **options: Any) -> Iterator[Update]:
+    """Of the live report alone, for as long as somebody asks for the next."""
+    clock = network.clock
+    clocks = {"now": clock.now, "monotonic": clock.monotonic, "sleep": clock.sleep}
+    return poll(
+        "https://liveness.example", "protocol", **{"history": None, "fetch": network.fetch, **clocks, **options}
+    )
 
 
 def ppoi(update: Update) -> str:

@@ -1,11 +1,14 @@
-"""The Python reader's poller, on a clock and a network under the test's hand."""
+"""The Python reader's pollers, on a clock and a network under the test's hand."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import partial
 from itertools import pairwise
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,7 @@ from lookout_reader import (
     Answer,
     LiveReport,
     NoAnswer,
+    Update,
     __version__,
     can_use,
     clock_ahead_ms,
@@ -20,8 +24,9 @@ from lookout_reader import (
     live_feed,
     parse_report,
     poll,
+    poll_async,
 )
-from tests.contract.pollers import NOON, Clock, ItsOwnError, Network, Respond, fresh, polled, ppoi, report_text
+from tests.contract.pollers import NOON, Clock, ItsOwnError, Network, Respond, fresh, polled, polling, ppoi, report_text
 
 
 @pytest.mark.clause("C10")
@@ -103,13 +108,16 @@ def test_one_endpoints_failure_is_not_the_others() -> None:
     assert ppoi(last) == "current"
 
 
+def dated(at: int) -> str:
+    return format_datetime(datetime.fromtimestamp(at / 1000, UTC), usegmt=True)
+
+
 @pytest.mark.clause("C2", "C3")
 @pytest.mark.parametrize(("ahead_ms", "expected"), [(-3_600_000, "unknown"), (3_600_000, "stale"), (0, "current")])
 def test_a_clock_that_is_wrong_by_an_hour_makes_nothing_healthy(ahead_ms: int, expected: str) -> None:
     def served(_url: str, _times: int, clock: Clock) -> Answer:
         at = clock.now() - ahead_ms
-        date = format_datetime(datetime.fromtimestamp(at / 1000, UTC), usegmt=True)
-        return Answer(200, report_text(at), date=date)
+        return Answer(200, report_text(at), date=dated(at))
 
     updates, _ = polled(served, 1, history=None, clock=Clock(ahead_ms=ahead_ms))
     assert ppoi(updates[-1]) == expected
@@ -119,8 +127,7 @@ def test_a_clock_that_is_wrong_by_an_hour_makes_nothing_healthy(ahead_ms: int, e
 @pytest.mark.clause("C2")
 def test_by_a_clock_that_is_known_to_be_10_minutes_slow_nothing_can_be_used() -> None:
     def served(_url: str, _times: int, clock: Clock) -> Answer:
-        date = format_datetime(datetime.fromtimestamp(clock.now() / 1000 + 600, UTC), usegmt=True)
-        return Answer(200, report_text(clock.now()), date=date)
+        return Answer(200, report_text(clock.now()), date=dated(clock.now() + 600_000))
 
     ((update, *_), _) = polled(served, 1, history=None)
     clocks = (update.now, update.received_ago_ms, update.clock_ahead_ms)
@@ -132,15 +139,7 @@ def test_by_a_clock_that_is_known_to_be_10_minutes_slow_nothing_can_be_used() ->
 def test_a_clock_that_jumps_is_noticed_within_a_second() -> None:
     clock = Clock()
     network = Network(clock, fresh)
-    updates = poll(
-        "https://liveness.example",
-        "protocol",
-        history=None,
-        fetch=network.fetch,
-        now=clock.now,
-        monotonic=clock.monotonic,
-        sleep=clock.sleep,
-    )
+    updates = polling(network)
     assert [ppoi(next(updates)), ppoi(next(updates))] == ["unknown", "current"]
     clock.ahead_ms = 3_600_000
     assert ppoi(next(updates)) == "stale"
@@ -151,15 +150,7 @@ def test_a_clock_that_jumps_is_noticed_within_a_second() -> None:
 def test_what_expired_in_an_hour_of_sleep_is_told_before_anything_is_asked() -> None:
     clock = Clock()
     network = Network(clock, fresh)
-    updates = poll(
-        "https://liveness.example",
-        "protocol",
-        history=None,
-        fetch=network.fetch,
-        now=clock.now,
-        monotonic=clock.monotonic,
-        sleep=clock.sleep,
-    )
+    updates = polling(network)
     assert [ppoi(next(updates)), ppoi(next(updates))] == ["unknown", "current"]
     clock.elapsed_s = 3_600
     assert (ppoi(next(updates)), len(network.asked)) == ("stale", 1)
@@ -209,16 +200,7 @@ def test_a_row_that_expires_while_a_request_hangs_is_told_and_stop_is_heeded() -
             answered.set()
         return Answer(200, report_text(NOON))
 
-    updates = poll(
-        "https://liveness.example",
-        "protocol",
-        history=None,
-        fetch=fetch,
-        stop=stop,
-        now=clock.now,
-        monotonic=clock.monotonic,
-        sleep=clock.sleep,
-    )
+    updates = polling(Network(clock, fresh), fetch=fetch, stop=stop)
     try:
         assert [ppoi(next(updates)) for _ in range(3)] == ["unknown", "current", "stale"]
         stop.set()
@@ -240,8 +222,7 @@ def test_what_is_no_error_but_an_end_is_not_held_back() -> None:
 def test_the_clocks_offset_is_taken_from_the_live_report_only() -> None:
     def served(url: str, times: int, clock: Clock) -> Answer:
         at = clock.now() - (3_600_000 if url.endswith("/history") else 0)
-        date = format_datetime(datetime.fromtimestamp(at / 1000, UTC), usegmt=True)
-        return replace(fresh(url, times, clock), date=date)
+        return replace(fresh(url, times, clock), date=dated(at))
 
     updates, _ = polled(served, 1)
     assert [update.clock_ahead_ms for update in updates] == [0, 0]
@@ -271,3 +252,63 @@ def test_what_a_caller_got_wrong_is_said_at_once() -> None:
         poll("https://liveness.example", "")
     with pytest.raises(ValueError, match="not a number"):
         live_feed(float("nan"))
+
+
+async def sleeping(clock: Clock, seconds: float) -> None:
+    clock.sleep(seconds)
+
+
+@pytest.mark.clause("C3", "C9")
+def test_the_async_poller_reports_it_too_and_gives_the_request_up_when_closed() -> None:
+    clock, given_up = Clock(), []
+
+    async def fetch(_url: str, _headers: Mapping[str, str]) -> Answer:
+        if clock.elapsed_s:
+            clock.sleep(200)
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                given_up.append(True)
+                raise
+        return Answer(200, report_text(NOON))
+
+    async def first_three() -> list[str]:
+        clocks: dict[str, Any] = {"now": clock.now, "monotonic": clock.monotonic, "sleep": partial(sleeping, clock)}
+        updates = poll_async("https://liveness.example", "protocol", history=None, fetch=fetch, **clocks)
+        found = [ppoi(await anext(updates)) for _ in range(3)]
+        assert isinstance(updates, AsyncGenerator)
+        await updates.aclose()
+        return found
+
+    assert asyncio.run(first_three()) == ["unknown", "current", "stale"]
+    assert given_up == [True]
+
+
+@pytest.mark.clause("C9", "C10")
+def test_the_async_poller_does_the_same() -> None:
+    async def collect(respond: Respond) -> tuple[list[Update], Network]:
+        clock = Clock()
+        network = Network(clock, respond)
+
+        async def fetch(url: str, headers: Mapping[str, str]) -> Answer | NoAnswer:
+            return network.fetch(url, headers)
+
+        clocks: dict[str, Any] = {"now": clock.now, "monotonic": clock.monotonic, "sleep": partial(sleeping, clock)}
+        updates = []
+        async for update in poll_async(
+            "https://liveness.example/", "protocol", fetch=fetch, chance=lambda: 0.0, **clocks
+        ):
+            if clock.elapsed_s > 600:
+                break
+            updates.append(update)
+        return updates, network
+
+    def respond(url: str, times: int, clock: Clock) -> Answer | NoAnswer:
+        if 4 <= times <= 6:
+            raise TimeoutError if times == 4 else ItsOwnError
+        return fresh(url, times, clock)
+
+    updates, network = asyncio.run(collect(respond))
+    expected, asked = polled(respond, 600)
+    assert updates[1:] == expected
+    assert [request for request in network.asked if request[0] <= 600] == asked.asked

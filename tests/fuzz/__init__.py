@@ -1,29 +1,56 @@
 """Hostile bytes on every socket and in every file: whatever comes, it is answered, read, or refused in words."""
 
-from random import SystemRandom
+from contextlib import nullcontext
 from typing import Final
 
+from hypothesis import strategies as st
+
 from tests.campaign.part import Outcome, Part
-from tests.fuzz.fuzzer import Until, fuzz
-from tests.fuzz.kinds import KINDS
-from tests.fuzz.readers import NODE
+from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
+from tests.contract.protocols.recorded import PARSERS, recorded
+from tests.fuzz.config import CONFIG
+from tests.fuzz.cuts import CUTS
+from tests.fuzz.documents import DOCUMENTS
+from tests.fuzz.edge import EDGE
+from tests.fuzz.hunt import Kind, hunt
+from tests.fuzz.logs import LOGS
+from tests.fuzz.readers import NODE, READERS
+from tests.fuzz.web import HTTP
 from tests.integration.edged import VARNISHD, VSTHROTTLE
 
-_LARGEST_SEED: Final = 10**9
+_ANSWERS: Final = st.sampled_from(list(PARSERS)).flatmap(
+    lambda parser: st.tuples(st.just(parser), hostile_answers(recorded(PARSERS[parser][1])))
+)
+
+
+def _judge_answer(case: tuple[str, bytes]) -> str:
+    parser, body = case
+    check_ends_cleanly(PARSERS[parser][0], body)
+    return parser
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "http": HTTP,
+    "cuts": CUTS,
+    "edge": EDGE,
+    "sources": Kind(_ANSWERS, lambda: nullcontext(_judge_answer)),
+    "config": CONFIG,
+    "logs": LOGS,
+    "documents": DOCUMENTS,
+    "readers": READERS,
+}
 
 
 def _run(seconds: float) -> Outcome:
-    """Shares its time out over the kinds, each with a seed of its own."""
+    """Shares its time out over the kinds."""
     names = [name for name in KINDS if name != "edge" or (VARNISHD and VSTHROTTLE)]
     tried: dict[str, int] = {}
     failures: list[str] = []
     for name in names:
-        seed = SystemRandom().randrange(_LARGEST_SEED)
-        found = fuzz(name, KINDS[name], seed, Until(seconds=seconds / len(names)))
-        tried[f"{name} cases"] = found.cases
-        failures += found.failures
+        tried[f"{name} cases"], found = hunt(name, KINDS[name], seconds / len(names))
+        failures += found
     missing = [what for what, is_there in (("Varnish", "edge" in names), ("Node", bool(NODE))) if not is_there]
     return Outcome(tried, tuple(failures), f"needs {' and '.join(missing)}" if missing else "")
 
 
-PART: Final = Part("hostile bytes on every socket and in every file, from a grammar and by mutation", 10, _run)
+PART: Final = Part("hostile bytes on every socket and in every file, from a grammar and by changes", 10, _run)

@@ -1,10 +1,14 @@
 """Hostile configurations: one can be used throughout, or everything wrong with it is said, and no secret is."""
 
 import re
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from random import Random
+from tempfile import TemporaryDirectory
 from typing import Final
+
+from hypothesis import strategies as st
 
 from lookout.config.file import ConfigError, read_config
 from lookout.core.ledger import Ledger
@@ -12,8 +16,8 @@ from lookout.documents.reports import history_document
 from lookout.edge.varnish import OriginError, configuration
 from lookout.monitor.sources import sources_of
 from tests.builders import NOON
-from tests.fuzz.fuzzer import Kind, Verdict, catch_errors, judge_in_a_folder
-from tests.fuzz.mutation import change_bytes
+from tests.fuzz.changes import changed_bytes
+from tests.fuzz.hunt import Found, Kind
 
 _ROOT: Final = Path(__file__).parent.parent.parent
 _EXAMPLES: Final = (_ROOT / "tests" / "contract" / "config", _ROOT / "tests" / "data" / "vectors")
@@ -40,8 +44,7 @@ _KEYS: Final = (
 )  # fmt: skip
 
 
-@catch_errors
-def judge_case(folder: Path, case: bytes) -> Verdict:
+def judge(folder: Path, case: bytes) -> str:
     path = folder / "lookout.toml"
     path.write_bytes(case)
     try:
@@ -49,10 +52,10 @@ def judge_case(folder: Path, case: bytes) -> Verdict:
     except ConfigError as error:
         text = str(error)
         if SECRET in text:
-            return Verdict("secret", f"a secret of the environment is in an error: {text[:200]!r}")
+            raise Found(f"a secret of the environment is in an error: {text[:200]!r}", case) from None
         if not error.messages or not all(re.match(rf"{re.escape(str(path))}: \S", each) for each in error.messages):
-            return Verdict("wordless", f"an error does not say where or what: {text[:200]!r}")
-        return Verdict(re.sub(r"[^a-z; ]|'.*?'", "", text.removeprefix(str(path)).lower())[:60])
+            raise Found(f"an error does not say where or what: {text[:200]!r}", case) from None
+        return re.sub(r"[^a-z; ]|'.*?'", "", text.removeprefix(str(path)).lower())[:60]
     plan = settings.plan()
     ledger = Ledger(plan)
     ledger.start(NOON)
@@ -61,32 +64,39 @@ def judge_case(folder: Path, case: bytes) -> Verdict:
     sources_of(settings)
     with suppress(OriginError):
         configuration(settings)
-    return Verdict(f"{len(plan.monitored)} monitored")
+    return f"{len(plan.monitored)} monitored"
 
 
-def _seeds() -> list[bytes]:
+def _files() -> list[bytes]:
     files = [_ROOT / "lookout.example.toml", *(file for folder in _EXAMPLES for file in sorted(folder.rglob("*.toml")))]
     return [file.read_bytes() for file in files]
 
 
-def _change(chance: Random, case: bytes, other: bytes) -> bytes:
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        how = chance.random()
-        values = list(_VALUE.finditer(case))
-        if how < 0.6 and values:
-            value = chance.choice(values)
-            case = case[: value.start()] + chance.choice(_ODD) + case[value.end() :]
-        elif how < 0.8:
-            lines = case.split(b"\n")
-            lines.insert(chance.randrange(len(lines) + 1), chance.choice((*_KEYS, *other.split(b"\n"))))
-            case = b"\n".join(lines)
-        elif how < 0.9:
-            lines = case.split(b"\n")
-            del lines[chance.randrange(len(lines))]
-            case = b"\n".join(lines)
-        else:
-            case = change_bytes(chance, case, other)
+@st.composite
+def _configurations(draw: st.DrawFn) -> bytes:
+    files = _files()
+    case = draw(st.sampled_from(files))
+    for _ in range(draw(st.integers(1, 4))):
+        values, lines = list(_VALUE.finditer(case)), case.split(b"\n")
+        at = draw(st.integers(0, len(lines) - 1))
+        match draw(st.sampled_from(("value", "value", "value", "line", "no line", "bytes"))):
+            case "value" if values:
+                value = draw(st.sampled_from(values))
+                case = case[: value.start()] + draw(st.sampled_from(_ODD)) + case[value.end() :]
+            case "line":
+                others = draw(st.sampled_from(files)).split(b"\n")
+                case = b"\n".join((*lines[:at], draw(st.sampled_from((*_KEYS, *others))), *lines[at:]))
+            case "no line":
+                case = b"\n".join((*lines[:at], *lines[at + 1 :]))
+            case _:
+                case = draw(changed_bytes(case))
     return case
 
 
-CONFIG: Final = Kind("configuration files", _seeds, _change, lambda: judge_in_a_folder(judge_case))
+@contextmanager
+def judging() -> Iterator[Callable[[bytes], str]]:
+    with TemporaryDirectory() as folder:
+        yield partial(judge, Path(folder))
+
+
+CONFIG: Final = Kind(_configurations(), judging)

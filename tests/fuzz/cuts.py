@@ -3,20 +3,23 @@
 import asyncio
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from random import Random
 from typing import Final
+
+from hypothesis import strategies as st
 
 from lookout.server.connection import Connection, HttpServer, Limits
 from lookout.server.request import Callers
 from lookout.server.responder import Responder
 from lookout.server.shared import Counts
-from tests.fuzz.fuzzer import Judge, Kind, Verdict, read_kept
-from tests.fuzz.requests import change_connection
-from tests.fuzz.web import ordinary_requests
+from tests.fuzz.hunt import Found, Kind
+from tests.fuzz.requests import CONNECTIONS
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
+_MOST_PIECES: Final = 2_000
 _CODE: Final = re.compile(rb"HTTP/1\.1 (\d+)")
 
 
@@ -84,30 +87,30 @@ async def _until_read(transport: CutTransport) -> None:
         await asyncio.sleep(0)
 
 
-def _cut(chance: Random, case: bytes) -> list[bytes]:
-    most = chance.choice((1, 3, 40, 5_000)) if len(case) < 2_000 else chance.choice((900, 20_000))
-    pieces, begin = [], 0
-    while begin < len(case):
-        size = chance.randint(1, most)
-        pieces.append(case[begin : begin + size])
-        begin += size
-    return pieces
+@st.composite
+def _cut(draw: st.DrawFn) -> tuple[bytes, list[bytes], Random]:
+    """A connection's bytes, in one piece and in several, and the chance by which its other end reads."""
+    case = draw(CONNECTIONS)
+    everywhere = st.just(range(1, min(len(case), _MOST_PIECES)))
+    at = draw(st.sets(st.integers(1, max(1, len(case) - 1)), max_size=40) | everywhere)
+    return case, [case[begin:end] for begin, end in pairwise((0, *sorted(at), len(case)))], Random(draw(st.integers(0)))
 
 
-async def _judge(server: HttpServer, case: bytes) -> Verdict:
-    chance = Random(case)
+async def _judge(server: HttpServer, case: bytes, pieces: list[bytes], chance: Random) -> str:
     whole = await _exchange(server, [case], None)
     server.heads.clear()
-    cut = await _exchange(server, _cut(chance, case), chance)
-    outcome = f"{b' '.join(_CODE.findall(whole[0])).decode()} {whole[1]}"
-    if cut == whole:
-        return Verdict(outcome)
-    found = f"{b' '.join(_CODE.findall(cut[0])).decode()} {cut[1]}"
-    return Verdict(outcome, f"in one piece it was answered {outcome!r}, in several {found!r}")
+    cut = await _exchange(server, pieces, chance)
+    if cut != whole:
+        raise Found(f"in one piece it was answered {_words(whole)}, in several {_words(cut)}: {pieces!r}", case)
+    return _words(whole)
+
+
+def _words(answered: tuple[bytes, str]) -> str:
+    return f"{b' '.join(_CODE.findall(answered[0])).decode()} {answered[1]}"
 
 
 @contextmanager
-def _judging() -> Iterator[Judge]:
+def _judging() -> Iterator[Callable[[tuple[bytes, list[bytes], Random]], str]]:
     clock, store = SetClock(), FakeReader()
     store.publish("live", b"live")
     store.publish("history", b"history")
@@ -116,11 +119,7 @@ def _judging() -> Iterator[Judge]:
     responder = Responder(poller, Callers(()), None, Counts(1).attach(), clock)
     with asyncio.Runner() as runner, socket.socket() as nobody:
         server = HttpServer(nobody, responder, Limits(1), Callers(()))
-        yield Judge(lambda cases: [runner.run(_judge(server, case)) for case in cases])
+        yield lambda case: runner.run(_judge(server, *case))
 
 
-def _seeds() -> list[bytes]:
-    return [*read_kept("http").values(), *ordinary_requests()]
-
-
-CUTS: Final = Kind("the same bytes, cut otherwise", _seeds, change_connection, _judging)
+CUTS: Final = Kind(_cut(), _judging)

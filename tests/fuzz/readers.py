@@ -7,7 +7,7 @@ import base64
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,8 +28,8 @@ from lookout_reader import (
     parse_report,
     roll_up,
 )
-from tests.fuzz.fuzzer import Judge, Kind, Verdict, catch_errors
-from tests.fuzz.mutation import change_json
+from tests.fuzz.changes import changed_json
+from tests.fuzz.hunt import Found, Kind
 from tests.integration.served import a_ledger
 
 NODE: Final = shutil.which("node") or ""
@@ -85,23 +85,21 @@ def _history(body: bytes) -> dict[str, Any]:
     return {"problem": None, "length": read.length, "from": read.from_at, "to": read.to_at, "rows": rows}
 
 
-def compare_readers(body: bytes, python: dict[str, Any], javascript: dict[str, Any] | None) -> Verdict:
+def compare_readers(body: bytes, python: dict[str, Any], javascript: dict[str, Any] | None) -> str:
     """``javascript`` is None where there is no Node to ask."""
     report, history = python["report"], python["history"]
     for number, row in enumerate(report.get("rows", ())):
         if row[3] == "current" and not _is_current(
             json.loads(body.decode("utf-8-sig"), parse_int=float)["checks"][number]
         ):
-            return Verdict("green", f"row {number} is taken for current, and does not say so")
+            raise Found(f"row {number} is taken for current, and does not say so", body)
     if report["problem"] is not None and report["healthy"]:
-        return Verdict("green", "a report that cannot be read is healthy")
+        raise Found("a report that cannot be read is healthy", body)
     # What is the same in both languages is the same in JSON.
     if javascript is not None and json.loads(json.dumps(python)) != javascript:
-        parts = [key for key in python if json.loads(json.dumps(python[key])) != javascript.get(key)]
-        read = [(python[key], javascript.get(key, javascript)) for key in parts]
-        return Verdict("differ", f"the readers differ: {json.dumps(read)[:300]}")
+        raise Found(f"the readers differ: {json.dumps([python, javascript])[:600]}", body)
     kinds = sorted({(row[2], row[3], row[5] or "") for row in report.get("rows", ())})
-    return Verdict(f"{report['problem']} {history['problem']} {report['status']} {kinds}")
+    return f"{report['problem']} {history['problem']} {report['status']} {kinds}"
 
 
 def _is_current(row: Any) -> bool:
@@ -114,7 +112,7 @@ def _is_current(row: Any) -> bool:
     return row["status"] == "current" and is_fresh and observed < expires and expires > NOW
 
 
-def _seeds() -> list[bytes]:
+def _documents() -> list[bytes]:
     ledger = a_ledger()
     at, until = (
         text.isoformat(timespec="milliseconds").replace("+00:00", "Z") for text in (NOW, NOW + timedelta(seconds=150))
@@ -134,9 +132,9 @@ def _seeds() -> list[bytes]:
 
 
 @contextmanager
-def _judging() -> Iterator[Judge]:
+def _judging() -> Iterator[Callable[[bytes], str]]:
     if not NODE:
-        yield Judge(lambda cases: [_verdict(case, None) for case in cases])
+        yield lambda case: compare_readers(case, read_with_python(case), None)
         return
     command = [NODE, str(_SCRIPT), str(NOW_AT)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as node:
@@ -144,23 +142,15 @@ def _judging() -> Iterator[Judge]:
         assert asked is not None
         assert answered is not None
 
-        def each(cases: Sequence[bytes]) -> list[Verdict]:
-            verdicts = []
-            for case in cases:
-                asked.write(base64.b64encode(case) + b"\n")
-                asked.flush()
-                verdicts.append(_verdict(case, json.loads(answered.readline())))
-            return verdicts
+        def judge(case: bytes) -> str:
+            asked.write(base64.b64encode(case) + b"\n")
+            asked.flush()
+            return compare_readers(case, read_with_python(case), json.loads(answered.readline()))
 
         try:
-            yield Judge(each)
+            yield judge
         finally:
             asked.close()
 
 
-@catch_errors
-def _verdict(case: bytes, javascript: dict[str, Any] | None) -> Verdict:
-    return compare_readers(case, read_with_python(case), javascript)
-
-
-READERS: Final = Kind("documents to both readers", _seeds, change_json, _judging)
+READERS: Final = Kind(changed_json(_documents()), _judging)

@@ -1,10 +1,17 @@
-"""Hostile requests, made from a grammar in which every part has its ordinary form and its odd ones."""
+"""Hostile requests, made from a grammar in which every part has its ordinary form and its odd ones, or of known
+attacks."""
 
-from random import Random
 from typing import Final
 
-from tests.fuzz.mutation import change_bytes
+from hypothesis import strategies as st
+
+from tests.fuzz.changes import changed_bytes
+from tests.fuzz.hunt import read_kept
+from tests.integration.raw import a_request
 from tests.integration.served import HISTORY, LIVE
+
+PATHS: Final = (LIVE, HISTORY, "/", "/openapi.json", "/schemas/liveness.json", "/assets/page.js")
+ORDINARY: Final = tuple(a_request("GET", path, close=False) for path in PATHS)
 
 MARKER: Final = f"GET {HISTORY} HTTP/1.1\r\nHost: lookout\r\nIf-None-Match: *\r\nConnection: close\r\n\r\n".encode()
 SMUGGLED: Final = f"OPTIONS {LIVE} HTTP/1.1\r\nHost: smuggled\r\n\r\n".encode()
@@ -77,79 +84,64 @@ _OPENINGS: Final = (
     bytes.fromhex("16030100c8010000c40303") + bytes(range(200)), b"SSH-2.0-x\r\n", b"EHLO a\r\n",
     b"*1\r\n$4\r\nPING\r\n", b"\x04\x01\x00\x50\x01\x02\x03\x04\x00", b"GET /\r\n",
 )  # fmt: skip
+_TRAILERS: Final = (
+    b"", b"", b"", b"X: y\r\n", b"no colon\r\n", b"Content-Length: 9\r\n", b"X: y\r\n" * 500, b" f\r\n",
+    b"\x00\r\n",
+)  # fmt: skip
 
 
-def a_hostile_connection(chance: Random) -> bytes:
-    """What one client sends: a few requests, mostly odd ones, with something to be smuggled among them."""
-    parts = [chance.choice(_OPENINGS)] if chance.random() < 0.1 else []
-    for _ in range(chance.choice((1, 1, 1, 2, 3, 30))):
-        parts.append(_a_request(chance))
-        if chance.random() < 0.6:
-            parts.append(SMUGGLED)
-    return b"".join(parts)
-
-
-def change_connection(chance: Random, case: bytes, other: bytes) -> bytes:
-    how = chance.random()
-    if how < 0.6:
-        return a_hostile_connection(chance)
-    return change_bytes(chance, case, other) if how < 0.95 else case + other
-
-
-def _a_request(chance: Random) -> bytes:
-    line_end = _odd(chance, _ENDS)
-    lines = [_odd(chance, _METHODS) + b" " + _odd(chance, _TARGETS) + _odd(chance, _VERSIONS)]
-    if chance.random() < 0.95:
-        lines.append(b"Host: lookout")
-    lines += [chance.choice(_FIELDS) for _ in range(chance.choice((0, 0, 1, 1, 2, 5)))]
+@st.composite
+def _requests(draw: st.DrawFn) -> bytes:
+    line_end = draw(_mostly_first(_ENDS))
+    line = draw(_mostly_first(_METHODS)) + b" " + draw(_mostly_first(_TARGETS)) + draw(_mostly_first(_VERSIONS))
+    fields = [b"Host: lookout"] if draw(st.integers(0, 19)) else []
+    fields += draw(st.lists(st.sampled_from(_FIELDS), max_size=4))
     body = b""
-    if chance.random() < 0.6:
-        framing, body = _a_body(chance)
-        lines += framing
-    chance.shuffle(rest := lines[1:])
-    return line_end.join((lines[0], *rest, b"", body if line_end else b"\r\n" + body))
+    if draw(st.booleans()):
+        framing, body = draw(_bodies())
+        fields += framing
+    fields = draw(st.permutations(fields))
+    return line_end.join((line, *fields, b"", body if line_end else b"\r\n" + body))
 
 
-def _odd(chance: Random, forms: tuple[bytes, ...]) -> bytes:
-    """Mostly the ordinary form, which is the first."""
-    return forms[0] if chance.random() < 0.7 else chance.choice(forms)
+def _mostly_first(forms: tuple[bytes, ...]) -> st.SearchStrategy[bytes]:
+    """The first is the ordinary form."""
+    return st.integers(0, 9).flatmap(lambda odds: st.just(forms[0]) if odds < 7 else st.sampled_from(forms))
 
 
-def _a_body(chance: Random) -> tuple[list[bytes], bytes]:
+@st.composite
+def _bodies(draw: st.DrawFn) -> tuple[list[bytes], bytes]:
     """Headers that say where a body ends, which may contradict each other, and a body that suits one of them."""
     framing: list[bytes] = []
-    body = chance.choice((b"", b"hello", SMUGGLED, b"x=1"))
-    how = chance.random()
-    if how < 0.7:
-        length = str(len(body)).encode()
-        framing += [b"Content-Length: " + (length if chance.random() < 0.4 else chance.choice(_LENGTHS))]
-        if chance.random() < 0.2:
-            framing += [b"Content-Length: " + chance.choice((length, *_LENGTHS))]
-    if how > 0.4:
-        framing += [_odd(chance, _CODING_NAMES) + _odd(chance, _CODINGS)]
-        if chance.random() < 0.2:
-            framing += [_odd(chance, _CODING_NAMES) + chance.choice(_CODINGS)]
-        body = _chunks(chance, body)
+    body = draw(st.sampled_from((b"", b"hello", SMUGGLED, b"x=1")))
+    how = draw(st.sampled_from(("length", "length", "coding", "both")))
+    if how != "coding":
+        lengths = (str(len(body)).encode(), *_LENGTHS)
+        framing += [
+            b"Content-Length: " + each for each in draw(st.lists(_mostly_first(lengths), min_size=1, max_size=2))
+        ]
+    if how != "length":
+        coding = st.builds(bytes.__add__, _mostly_first(_CODING_NAMES), _mostly_first(_CODINGS))
+        framing += draw(st.lists(coding, min_size=1, max_size=2))
+        body = draw(_chunks(body))
     return framing, body
 
 
-def _chunks(chance: Random, content: bytes) -> bytes:
+@st.composite
+def _chunks(draw: st.DrawFn, content: bytes) -> bytes:
     pieces = []
-    for piece in (content, b"hello")[: chance.randrange(3)]:
-        size = b"%x" % len(piece) if chance.random() < 0.6 else chance.choice(_SIZES)
-        pieces.append(size + _odd(chance, _ENDS) + piece + _odd(chance, _ENDS))
-    trailers = chance.choice(
-        (
-            b"",
-            b"",
-            b"",
-            b"X: y\r\n",
-            b"no colon\r\n",
-            b"Content-Length: 9\r\n",
-            b"X: y\r\n" * 500,
-            b" f\r\n",
-            b"\x00\r\n",
-        )
-    )
-    last = chance.choice((b"0\r\n", b"0\r\n", b"0\r\n", b"00\r\n", b"0;a\r\n", b"0\n", b"0", b""))
-    return b"".join(pieces) + last + trailers + _odd(chance, _ENDS)
+    for piece in (content, b"hello")[: draw(st.integers(0, 2))]:
+        size = draw(_mostly_first((b"%x" % len(piece), *_SIZES)))
+        pieces.append(size + draw(_mostly_first(_ENDS)) + piece + draw(_mostly_first(_ENDS)))
+    last = draw(st.sampled_from((b"0\r\n", b"0\r\n", b"0\r\n", b"00\r\n", b"0;a\r\n", b"0\n", b"0", b"")))
+    return b"".join(pieces) + last + draw(st.sampled_from(_TRAILERS)) + draw(_mostly_first(_ENDS))
+
+
+# What one client sends: a few requests, mostly odd ones, with something to be smuggled among them.
+_MADE: Final = st.lists(_requests() | st.just(SMUGGLED), min_size=1, max_size=5).map(b"".join)
+CONNECTIONS: Final[st.SearchStrategy[bytes]] = st.one_of(
+    _MADE,
+    _MADE.flatmap(lambda made: st.sampled_from(_OPENINGS).map(lambda opening: opening + made)),
+    st.sampled_from((*ORDINARY, *read_kept("http").values())).flatmap(changed_bytes),
+)
+LOTS: Final = st.lists(CONNECTIONS, min_size=12, max_size=48)  # tried side by side

@@ -5,8 +5,11 @@ every header and byte: nothing of a request can be in them, and no contract of t
 """
 
 import re
+import select
 import shutil
+import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,10 +17,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from tests.fuzz.exchange import END_WITHIN_S, Came, exchange
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
 from tests.fuzz.http_answers import REFUSALS, Answered, Asked, CutOffError, NotHttpError, answers_in, requests_in
-from tests.fuzz.requests import MARKER, change_connection
+from tests.fuzz.hunt import Found, Kind
+from tests.fuzz.requests import LOTS, MARKER, ORDINARY, PATHS
 from tests.integration.raw import RawServer, a_raw_server, a_request
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
 from tests.wait import until
@@ -25,7 +27,8 @@ from tests.wait import until
 Address = tuple[str, int]
 
 _AT_ONCE: Final = 24
-_PATHS: Final = (LIVE, HISTORY, "/", "/openapi.json", "/schemas/liveness.json", "/assets/page.js")
+_QUIET_S: Final = 0.3  # so long nothing came: it waits for more
+_END_WITHIN_S: Final = 20.0
 _AUTHORITY: Final = re.compile(rb"[^/?#]*://[^/?#]*")
 _MOST_KB: Final = 60_000
 _MOST_FILES: Final = 8
@@ -57,12 +60,12 @@ def learn_replies(address: Address, own: frozenset[bytes] = frozenset()) -> Know
     bare = Known(address, {}, frozenset(), own | _OWN_TO_THE_SERVER)
 
     def ask(method: str, path: str, *headers: str) -> Reply:
-        came = exchange(address, a_request(method, path, *headers), END_WITHIN_S)
+        came = exchange(address, a_request(method, path, *headers), _END_WITHIN_S)
         (answer,) = answers_in(came.said, [method.encode()])
         return bare.reply(answer)
 
-    replies = {(method, path): ask(method, path) for path in _PATHS for method in ("GET", "HEAD", "OPTIONS", "POST")}
-    replies |= {("304", path): ask("GET", path, "If-None-Match: *") for path in _PATHS}
+    replies = {(method, path): ask(method, path) for path in PATHS for method in ("GET", "HEAD", "OPTIONS", "POST")}
+    replies |= {("304", path): ask("GET", path, "If-None-Match: *") for path in PATHS}
     for path in (LIVE, HISTORY):
         codes = [replies[each, path].http_code for each in ("GET", "HEAD", "OPTIONS", "POST", "304")]
         assert codes == [200, 200, 204, 405, 304], f"{path}: {codes}"
@@ -70,37 +73,78 @@ def learn_replies(address: Address, own: frozenset[bytes] = frozenset()) -> Know
     return bare._replace(replies=replies, not_found=nowhere)
 
 
-def judge_exchange(server: Known, sent: bytes, came: Came) -> Verdict:
-    """What is wrong with what came, if anything."""
-    asked = requests_in(sent).heads
+class Came(NamedTuple):
+    said: bytes
+    is_closed: bool
+    """Whether the server ended the connection, at the latest after this end said that it was done."""
+    is_reset: bool = False
+    """Whether it did so with bytes of this end unread: the last of its answer may then be lost on the way."""
+
+
+def exchange(address: Address, sent: bytes, quiet_s: float = _QUIET_S) -> Came:
+    """Send all of it and hear all of the answer; once nothing came for ``quiet_s``, say that this was all. A server may
+    then hang up on what it has not answered yet: a caller that needs the answer waits longer."""
+    with socket.create_connection(address, timeout=_END_WITHIN_S) as connection:
+        connection.setblocking(False)
+        left, said, is_done = memoryview(sent), b"", False
+        waiting = select.poll()
+        quiet_since = time.monotonic()
+        while time.monotonic() - quiet_since < (_END_WITHIN_S if is_done else quiet_s):
+            waiting.register(connection, select.POLLIN | (select.POLLOUT if left else 0))
+            is_ready = sum(events for _, events in waiting.poll(50))
+            try:
+                if is_ready & select.POLLOUT:
+                    left = left[connection.send(left) :]
+                    quiet_since = time.monotonic()
+                if is_ready & ~select.POLLOUT:
+                    piece = connection.recv(65_536)
+                    if not piece:
+                        return Came(said, True)
+                    said += piece
+                    quiet_since = time.monotonic()
+                if not is_done and time.monotonic() - quiet_since >= quiet_s - 0.05:
+                    is_done, quiet_since = True, time.monotonic()
+                    connection.shutdown(socket.SHUT_WR)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return Came(said, True, True)
+    return Came(said, False)
+
+
+def answers_that(came: Came, sent: bytes, read: Callable[[bytes], list[Answered]]) -> list[Answered]:
+    """Those that came whole; Found if anything else did, or the connection was left open."""
     if not came.is_closed:
-        return Verdict("open", "the connection was left open after its client had said that it was done")
+        raise Found("the connection was left open after its client had said that it was done", sent)
     try:
-        answers = answers_in(came.said, [each.method for each in asked])
+        return read(came.said)
     except NotHttpError as error:
         if not (came.is_reset and isinstance(error, CutOffError)):
-            return Verdict("not HTTP", str(error))
-        answers = error.whole
+            raise Found(str(error), sent) from None
+        return error.whole
+
+
+def judge_exchange(server: Known, sent: bytes, came: Came) -> str:
+    """Found unless every answer is a refusal at the end, or the reply to the request at its place."""
+    asked = requests_in(sent).heads
+    answers = answers_that(came, sent, lambda said: answers_in(said, [each.method for each in asked]))
     for number, answer in enumerate(answers):
         if answer.http_code in REFUSALS:
             if number < len(answers) - 1:
-                return Verdict(
-                    "more", f"{answers[number + 1].http_code} was answered after a refusal, {answer.http_code}"
-                )
+                after = answers[number + 1].http_code
+                raise Found(f"{after} was answered after a refusal, {answer.http_code}", sent)
         elif number >= len(asked):
-            return Verdict(
-                "smuggled", f"{len(answers)} answers to {len(asked)} requests: the last is {answer.http_code}"
-            )
+            raise Found(f"{len(answers)} answers to {len(asked)} requests: the last is {answer.http_code}", sent)
         elif server.reply(answer) not in _possible(server, asked[number]):
             found = f"{answer.http_code} {answer.headers!r} {answer.body[:80]!r}"
-            return Verdict("other", f"{asked[number].method[:20]!r} {asked[number].target[:80]!r} was answered {found}")
-    return Verdict(" ".join(str(answer.http_code) for answer in answers) + f" of {len(asked)}")
+            raise Found(f"{asked[number].method[:20]!r} {asked[number].target[:80]!r} was answered {found}", sent)
+    return " ".join(str(answer.http_code) for answer in answers) + f" of {len(asked)}"
 
 
 def _possible(server: Known, asked: Asked) -> set[Reply]:
     """The replies that such a request may get."""
     path, method = _path(asked.target), asked.method.decode("ascii")
-    if path not in _PATHS:
+    if path not in PATHS:
         return set(server.not_found)
     if method not in ("GET", "HEAD"):
         return {server.replies["OPTIONS" if method == "OPTIONS" else "POST", path]}
@@ -145,75 +189,37 @@ def a_server() -> Iterator[RawServer]:
         shutil.rmtree(folder)
 
 
-def try_side_by_side(
-    server: Known, judge: Callable[[Known, bytes, Came], Verdict]
-) -> Callable[[Sequence[bytes]], list[Verdict]]:
-    """Tries cases side by side; after each lot an ordinary request is answered as ever."""
+def try_side_by_side(server: Known, judge: Callable[[Known, bytes, Came], str]) -> Callable[[Sequence[bytes]], str]:
+    """Tries connections side by side; after each lot ordinary requests are answered as ever."""
 
-    def verdict(case: bytes) -> Verdict:
+    def try_one(case: bytes) -> str:
         sent = case + MARKER
-        try:
-            return judge(server, sent, exchange(server.address, sent))
-        except OSError as error:
-            return Verdict("no connection", f"the server could not be reached: {error}")
+        return judge(server, sent, exchange(server.address, sent))
 
-    def each(cases: Sequence[bytes]) -> list[Verdict]:
+    def try_all(cases: Sequence[bytes]) -> str:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            verdicts = list(pool.map(verdict, cases))
-        if problem := still_answers(server):
-            return [Verdict(each.outcome, each.problem or problem) for each in verdicts]
-        return verdicts
+            outcomes = list(pool.map(try_one, cases))
+        for path in (LIVE, HISTORY):
+            said = exchange(server.address, a_request("GET", path), _END_WITHIN_S).said
+            (answer,) = answers_in(said, [b"GET"])
+            assert server.reply(answer) == server.replies["GET", path], f"{path}: {answer.http_code} {answer.body!r}"
+        return " ".join(outcomes)
 
-    return each
-
-
-def still_answers(server: Known) -> str:
-    """What is wrong with the answers to ordinary requests, if anything."""
-    for path in (LIVE, HISTORY):
-        try:
-            (answer,) = answers_in(exchange(server.address, a_request("GET", path), END_WITHIN_S).said, [b"GET"])
-        except (OSError, ValueError, NotHttpError) as error:
-            return f"an ordinary request for {path} was not answered as it should: {error}"
-        if server.reply(answer) != server.replies["GET", path]:
-            return f"an ordinary request for {path} got another answer: {answer.http_code} {answer.body[:80]!r}"
-    return ""
+    return try_all
 
 
 @contextmanager
-def _judging() -> Iterator[Judge]:
+def judging() -> Iterator[Callable[[Sequence[bytes]], str]]:
+    """In the end the process is the same, no larger, and has no connection left over."""
     with a_server() as server:
-        address = (server.host, server.port)
-        tried = learn_replies(address)
+        try_all = try_side_by_side(learn_replies((server.host, server.port)), judge_exchange)
+        try_all(ORDINARY)  # by now it has everything that it ever needs
         (worker,) = server.workers()
-        before: list[Size] = []
-
-        def each(cases: Sequence[bytes]) -> list[Verdict]:
-            verdicts = tries(cases)
-            if not before:  # by now it has everything that it ever needs
-                before.append(measure_size(worker))
-            return verdicts
-
-        def afterwards() -> list[str]:
-            return check_survival(server, worker, before[0]) if before else []
-
-        tries = try_side_by_side(tried, judge_exchange)
-        yield Judge(each, afterwards)
-
-
-def check_survival(server: RawServer, worker: int, before: Size) -> list[str]:
-    """What is wrong with a server's process after all that: another one, larger, or with connections left over."""
-    if server.workers() != [worker]:
-        return [f"the worker {worker} died: now there are {server.workers()}"]
-    try:
+        before = measure_size(worker)
+        yield try_all
+        assert server.workers() == [worker]
         until(lambda: measure_size(worker).files <= before.files + _MOST_FILES, "its files are closed", 30)
-    except AssertionError:
-        return [f"{measure_size(worker).files} open files, {before.files} before"]
-    grown_kb = measure_size(worker).memory_kb - before.memory_kb
-    return [f"its memory grew by {grown_kb} kB"] if grown_kb > _MOST_KB else []
+        assert measure_size(worker).memory_kb - before.memory_kb < _MOST_KB
 
 
-def ordinary_requests() -> list[bytes]:
-    return [a_request("GET", path, close=False) for path in _PATHS]
-
-
-HTTP: Final = Kind("requests over raw sockets", ordinary_requests, change_connection, _judging)
+HTTP: Final = Kind(LOTS, judging)

@@ -7,16 +7,16 @@ import pytest
 
 from tests.integration.edged import Edge, Origin, an_edge, an_origin, forget_everything
 from tests.integration.planted import ledger
-from tests.integration.served import a_free_port, a_server, publish
+from tests.integration.served import Server, a_free_port, a_server, publish
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real server with rows of every status."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real server with rows of every status."""
     folder = tmp_path_factory.mktemp("served")
     publish(folder, ledger())
     with a_server(folder) as server:
-        yield server.base
+        yield server
 
 
 @pytest.fixture(scope="session")

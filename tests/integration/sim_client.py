@@ -1,8 +1,11 @@
 """A simulation for tests: a client of its routes, and Lookout's own sources, whose parsers recorded answers prove."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import re
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -24,6 +27,7 @@ from lookout.protocols.source import observe
 from lookout.protocols.subgraph import SubgraphTable
 from lookout.protocols.tables import KindTable, SourceTable
 from tests.builders import NOON
+from tests.commands import LOOKOUT, TIME_S
 
 PATIENCE_S = 0.4  # how long a test waits for an answer that never comes
 
@@ -139,3 +143,19 @@ async def simulation(world: World | None = None, at: int = NOON, front: Upstream
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
     ):
         yield Client(session, f"{front.scheme}://{host}:{port}", clock)
+
+
+@contextmanager
+def a_simulation(folder: Path, *options: str) -> Iterator[str]:
+    """``lookout sim`` meanwhile; gives its address."""
+    with subprocess.Popen(
+        [LOOKOUT, "sim", "--listen", "127.0.0.1:0", *options], cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            where = re.match(r"simulated upstreams on (https?://127\.0\.0\.1:[1-9][0-9]*)/ ", process.stdout.readline())
+            assert where is not None
+            yield where[1]
+        finally:
+            process.terminate()
+        assert process.wait(TIME_S) == 0

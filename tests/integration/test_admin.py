@@ -1,35 +1,22 @@
 """The monitor's admin port, scraped and asked over real sockets."""
 
-import asyncio
 import json
 import resource
 import signal
 import socket
-import threading
-import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import AdminRoutes
-from lookout.base.clock import SystemClock
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName
-from lookout.store.protocol import StoreError
-from tests.builders import a_plan
-from tests.commands import TIME_S, a_command, lookout, said
+from tests.commands import TIME_S, a_command, said
 from tests.integration.admin import admin_address, always, ask, open_port, received, with_admin
-from tests.integration.fast import World, a_config, a_world
+from tests.integration.fast import a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
 from tests.integration.whole_service import answer
-from tests.unit.running_monitor import KeptInMemory, given, given_settings, running
 from tests.wait import until_async
 
 # Of each endpoint: what it does, and its standing by that.
@@ -72,59 +59,6 @@ async def test_who_is_left_out_of_a_head_shows_at_sources_and_in_the_metrics(tmp
     assert ("lookout_endpoint_height", "1", "rpc 1 of c1") not in samples
 
 
-async def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
-    async def in_health(world: World, address: str) -> None:
-        async def all_current() -> bool:
-            samples = await scrape(world.http, address)
-            return samples["lookout_rows", "current"] == 20 and samples["lookout_rows", "unmonitored"] == 1
-
-        await until_async(all_current, "all rows current")
-        before = await scrape(world.http, address)
-        assert before["lookout_row_status", "56", "ppoi", "current"] == 1
-        assert before["lookout_row_status", "", "messaging", "current"] == 1
-        assert before["lookout_chain_info", "11155111", "c11155111", "true"] == 1
-        assert before["lookout_probe_duration_seconds_count", "1", "indexer"] >= 1
-        assert before["lookout_store_write_duration_seconds_count",] >= 1
-        assert before["lookout_store_errors_total",] == before["lookout_probe_bugs_total",] == 0
-        assert before["process_resident_memory_bytes",] > 0
-        assert 0 <= before["lookout_publication_age_seconds",] < 30
-        assert abs(before["lookout_stored_publication_timestamp_seconds",] - time.time()) < 30
-        growing: list[tuple[str, ...]] = [
-            ("lookout_probes_total", "answered", "indexer"),
-            ("lookout_probes_total", "answered", "messaging"),
-            ("lookout_head_reads_total", "56", "answered"),
-            ("lookout_publications_total",),
-            ("lookout_scheduler_delay_seconds_count",),
-        ]
-
-        async def all_grew() -> bool:
-            now = await scrape(world.http, address)
-            return all(now[key] > before[key] for key in growing)
-
-        await until_async(all_grew, "counts move")
-
-    async def in_trouble(world: World, address: str) -> None:
-        samples = await scrape(world.http, address)
-        assert samples["lookout_probes_total", "failed", "indexer"] >= 3
-        assert samples["lookout_head_reads_total", "56", "failed"] >= 1
-        assert samples["lookout_rows", "unavailable"] == 1
-        assert samples["lookout_row_status", "1", "indexer", "unavailable"] == 1
-        assert ("lookout_row_status", "1", "indexer", "current") not in samples
-
-    async with a_world(tmp_path) as world:
-        (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
-        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-            address = await admin_address(tmp_path)
-            await world.until_healthy()
-            await in_health(world, address)
-            await world.order("squid/1", "status")
-            await world.order("rpc/56/a", "status")
-            await world.until(lambda: world.status_of("indexer", 1) == "unavailable/unreachable", "it fails")
-            await in_trouble(world, address)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(TIME_S) == 0
-
-
 async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_again(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
@@ -161,41 +95,6 @@ async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_aga
     assert "Traceback" not in output
 
 
-class Refusing(KeptInMemory):
-    """A store that cannot be written to at first."""
-
-    refuses = True
-
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        if self.refuses:
-            raise StoreError("no room")
-        super().write(documents, pieces)
-
-
-async def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
-    registry, writer = CollectorRegistry(), Refusing()
-    wiring = given(writer, SystemClock(), registry)
-    settings = given_settings(a_plan())
-    with open_port("127.0.0.1:0", AdminRoutes(registry, wiring.instruments.readiness)) as address:
-        async with running(wiring.build(settings, {}).run()):
-            await until_async(lambda: bool(registry.get_sample_value("lookout_store_errors_total")), "not stored")
-            http_code, _, body = await asyncio.to_thread(ask, address, "GET", "/readyz")
-            not_ready = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}
-            assert (http_code, json.loads(body)) == (503, not_ready)
-            writer.refuses = False
-            await until_async(lambda: bool(writer.documents), "it is stored")
-            await until_async(lambda: ask(address, "GET", "/readyz")[0] == 200, "ready")
-
-
-def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        address = f"127.0.0.1:{other.getsockname()[1]}"
-        (tmp_path / "lookout.toml").write_text(f'[admin]\nmonitor = "{address}"\n')
-        outcome = lookout(tmp_path, "monitor", "-c", "lookout.toml")
-    assert outcome.returncode == 2
-    assert outcome.stderr == f"lookout: admin.monitor: {address}: Address already in use\n"
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
 def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str) -> None:
     if host == "[::1]" and not has_ipv6():
@@ -205,30 +104,6 @@ def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str
         assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
     with pytest.raises(ConnectionRefusedError):
         ask(address, "GET", "/healthz")
-
-
-class SlowCollector(Collector):
-    """It is done when it is told."""
-
-    def __init__(self) -> None:
-        self.begun, self.told = threading.Event(), threading.Event()
-
-    def collect(self) -> Iterable[Metric]:
-        self.begun.set()
-        assert self.told.wait(30)
-        return ()
-
-
-def test_metrics_that_take_long_hold_up_nobody_else() -> None:
-    registry, slow = CollectorRegistry(auto_describe=False), SlowCollector()
-    registry.register(slow)
-    slow.begun.clear()
-    with open_port("127.0.0.1:0", AdminRoutes(registry, always)) as address, ThreadPoolExecutor(1) as pool:
-        scraped = pool.submit(ask, address, "GET", "/metrics")
-        assert slow.begun.wait(30)
-        assert ask(address, "GET", "/healthz")[0] == 200
-        slow.told.set()
-        assert scraped.result(30)[0] == 200
 
 
 def test_get_and_head_alone_are_answered_and_no_request_is_logged(

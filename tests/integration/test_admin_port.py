@@ -8,15 +8,13 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from contextlib import ExitStack
-from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminReply, AdminRoutes, json_reply
+from lookout.base.admin_port import AdminRoutes
 from lookout.base.sockets import ListenError
 from lookout.base.url import host_and_port
 from tests.commands import a_command, lookout, said
@@ -42,22 +40,6 @@ def is_open(connection: socket.socket) -> bool:
         return True
     except OSError:
         return False
-
-
-def test_an_answer_that_is_being_made_is_sent_before_the_port_ends() -> None:
-    is_asked = threading.Event()
-
-    def answer_slowly() -> AdminReply:
-        is_asked.set()
-        time.sleep(0.5)
-        return json_reply(HTTPStatus.OK, {"slow": True})
-
-    with open_port("127.0.0.1:0", ROUTES._replace(lists={"/slow": answer_slowly})) as address:
-        connection = connect(address)
-        connection.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert is_asked.wait(10)
-    with connection:
-        assert received(connection).endswith(b'{"slow":true}')
 
 
 @pytest.mark.first

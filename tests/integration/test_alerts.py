@@ -10,22 +10,17 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from lookout.alerts.messages import write_sample
 from lookout.alerts.sender import NotAcceptedError, open_sender
-from lookout.base.instants import parse_instant
 from tests.commands import a_command, lookout_here, said
-from tests.integration.fast import World, a_config, a_world
-from tests.integration.metrics import scrape
+from tests.integration.fast import a_config, a_world
 from tests.integration.receivers import Receiver, a_hook, a_mailbox
 from tests.integration.served import a_free_port
 from tests.integration.whole_service import PLANTED
-from tests.leases import or_skipped
-from tests.postgres import Programs, a_postgres, from_a_wheel
 from tests.wait import until_async
 
 INDEXER = "indexer on c1"
@@ -117,7 +112,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
                 await until_async(lambda: len(hook.accepted) == 2, "it is over")
     began, over = hook.accepted
     assert began.title == "Lookout: 2 checks on c137 cannot be judged"
-    assert began.body.startswith("Cannot be judged:\n- indexer on c137: the chain's RPC endpoints agree on no head, ")
+    assert began.body.startswith("Cannot be judged:\n- indexer on c137: no RPC endpoint of this chain answers, ")
     for number in (1, 2, 3):
         assert f"\n  rpc {number} of c137: no usable answer: HTTP 503\n" in began.body
     assert "unavailable" not in began.body
@@ -129,7 +124,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
         ("ended", "indexer", "c137", "current"),
         ("ended", "hosted-indexer", "c137", "current"),
     ]
-    assert all(item["cause"] == {"code": "no_head", "detail": None} for item in hook.items()[:2])
+    assert all(item["cause"] == {"code": "no_endpoint", "detail": None} for item in hook.items()[:2])
     assert all({"position", "head"} == item["lastMetrics"].keys() for item in hook.items())
 
 
@@ -158,86 +153,6 @@ async def test_the_commands_that_messages_print_silence_what_they_are_about(tmp_
             listed = lookout_here(elsewhere, "silence", "list", "-c", config).stdout
     assert set(re.findall(r"own\d+", listed)) == set(names)
     assert "Next: first look at this machine's own network: " in bodies
-
-
-@pytest.mark.long
-async def test_targets_that_do_not_accept_trouble_nobody_else(tmp_path: Path) -> None:
-    admin = f"127.0.0.1:{a_free_port()}"
-    published: list[int] = []
-
-    async def watch_the_report(world: World) -> None:
-        while True:
-            published.append(parse_instant(world.document()["generatedAt"]))
-            await asyncio.sleep(0.1)
-
-    with a_hook(PLANTED) as good, a_hook(PLANTED) as flaky, a_hook(PLANTED) as hanging:
-        flaky.mood, hanging.mood = "500", "hang"
-        targets = {
-            "good": good.address,
-            "flaky": flaky.address,
-            "hanging": f"{hanging.address}?rto=1",
-            "refusing": f"json://127.0.0.1:{a_free_port()}/{PLANTED}",
-        }
-        async with a_world(tmp_path) as world:
-            more = "group_s = 0\ngive_up_s = 14"
-            (tmp_path / "lookout.toml").write_text(a_night(world.base, targets, "for_s = 1", more, admin))
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
-                await world.until_healthy()
-                watching = asyncio.create_task(watch_the_report(world))
-                await world.order("squid/1", "status")
-                await until_async(lambda: good.titles == [f"Lookout: {INDEXER} is unavailable"], "the good one has it")
-                await until_async(lambda: len(flaky.asked) == 1 and bool(hanging.asked), "the others were tried")
-                flaky.mood = "accept"
-                await until_async(lambda: flaky.titles == good.titles, "the flaky one has it later")
-                await until_async(
-                    lambda: said(tmp_path).count("a message was given up") == 2, "the others are given up"
-                )
-                await until_async(lambda: not waiting(tmp_path), "nothing waits")
-                watching.cancel()
-                samples = await scrape(world.http, admin)
-                for outcome, target in (("sent", "good"), ("sent", "flaky"), ("retried", "flaky")):
-                    assert samples["lookout_alert_messages_total", outcome, target] == 1
-                for target in ("hanging", "refusing"):
-                    assert samples["lookout_alert_messages_total", "given-up", target] == 1
-                    assert samples["lookout_alert_messages_total", "retried", target] >= 2
-                assert samples["lookout_alerts_firing",] == 1
-                assert {samples["lookout_alert_queue", target] for target in targets} == {0}
-                # A heartbeat a second, on a machine that may be busy with other tests.
-                assert max(later - earlier for earlier, later in pairwise(published)) <= 5_000
-        assert len(flaky.accepted) == 1
-    assert PLANTED not in said(tmp_path)
-    assert "Traceback" not in said(tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("programs", [from_a_wheel()])
-async def test_a_monitor_that_thaws_after_a_takeover_sends_nothing(programs: Programs, tmp_path: Path) -> None:
-    with or_skipped(a_postgres(programs)) as server, a_hook() as hook:
-        hook.mood = "500"
-        database = server.a_database()
-        async with a_world(tmp_path) as world:
-            config = a_night(world.base, {"hook": hook.address}, "for_s = 1", "group_s = 0")
-            with ExitStack() as processes:
-                monitors = {}
-                for folder in (tmp_path / "a", tmp_path / "b"):
-                    folder.mkdir()
-                    (folder / "lookout.toml").write_text(config.replace("sqlite:lookout.db", server.url(database)))
-                    monitor = processes.enter_context(a_command(folder, "monitor", "-c", "lookout.toml"))
-                    monitors[str(monitor.pid)] = monitor, folder
-                await until_async(
-                    lambda: "waiting for the other" in said(tmp_path / "a") + said(tmp_path / "b"), "a standby"
-                )
-                await world.order("squid/1", "status")
-                await until_async(lambda: bool(hook.asked), "it is tried")
-                ((holder,),) = server.ask(database, "SELECT holder FROM lookout.lease")
-                frozen, folder = monitors[holder.split()[-1]]
-                frozen.send_signal(signal.SIGSTOP)  # until the next try is due, and the store another's
-                hook.mood = "accept"
-                await until_async(lambda: bool(hook.accepted), "the other one sends it")
-                frozen.send_signal(signal.SIGCONT)
-                await until_async(lambda: "standing by" in said(folder).rpartition('"started"')[2], "it stands by")
-                await asyncio.sleep(2)  # in which it could come twice
-        assert hook.titles == [f"Lookout: {INDEXER} is unavailable"]
 
 
 @pytest.mark.first

@@ -1,42 +1,31 @@
 """``lookout backup`` and ``lookout restore``: while everything runs, from either kind of store into either."""
 
-import asyncio
-import json
 import os
-import resource
-import signal
 import sqlite3
 import stat
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from functools import partial
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 import pytest
 
 from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
-from lookout.core.coverage import Coverage
 from lookout.documents.reports import documents_of
-from lookout.state.codec import all_pieces, decode_coverages, decode_state, encode_known
+from lookout.state.codec import all_pieces
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError
 from lookout.store.sqlite import read_snapshot
 from tests.builders import NOON
-from tests.commands import LOOKOUT, a_command, lookout
-from tests.integration.fast import a_world
+from tests.commands import lookout
 from tests.integration.planted import a_fresh_ledger
-from tests.integration.served import a_free_port
-from tests.integration.whole_service import BUCKET_S, a_place
 from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
-from tests.wait import until, until_async
+from tests.wait import until
 
 TIME_S: Final = 90
 SQLITE: Final = "sqlite:lookout.db"
@@ -89,90 +78,6 @@ def held(place: Place) -> Snapshot:
 def other(request: pytest.FixtureRequest, server: Postgres, tmp_path: Path) -> Place:
     """An empty store of either kind."""
     return Place(tmp_path / "other", SQLITE if request.param == "sqlite" else server.url(server.a_database()))
-
-
-def on_a_small_disk(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder to which no file larger than half a megabyte can be written."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
-
-    return subprocess.run(
-        [LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIME_S, check=False, preexec_fn=limit
-    )
-
-
-@pytest.mark.long
-@pytest.mark.clause("M7", "H16")
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-async def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monitor_goes_on(
-    kind: str, server: Postgres, tmp_path: Path
-) -> None:
-    def url(of: str) -> str:
-        return SQLITE if of == "sqlite" else server.url(server.a_database())
-
-    async with a_world(tmp_path) as world:
-        first = a_place(tmp_path / "first", world.base, url(kind), a_free_port())
-        backups: list[Snapshot] = []
-        with a_command(first, "monitor", "-c", "lookout.toml"):
-
-            async def has_some_buckets() -> bool:
-                with suppress(StoreError):  # nothing was published yet
-                    backups.append(await backup_of(first))
-                return len(backups) > 2 and len(characters(backups[-1])) > 4
-
-            await until_async(has_some_buckets, "a few buckets have ended", TIME_S)
-        for snapshot in backups:  # all of each is of one publication
-            state = decode_state(snapshot.pieces)
-            assert state is not None
-            assert state.history is not None
-            assert state.history.progress.published_at == snapshot.documents["live"].generated_at
-        await asyncio.sleep(2 * BUCKET_S)  # so that there is a bucket in which nothing is published
-        newest = max(first.glob("backup*.db"))
-        before = characters(backups[-1])
-        for other in ("sqlite", "postgresql"):
-            second = a_place(tmp_path / other, world.base, url(other), a_free_port())
-            done = lookout(second, "restore", "-c", "lookout.toml", newest)
-            assert (done.returncode, done.stderr) == (0, "")
-            assert "21 rows, the history from 20" in done.stdout
-            with a_command(second, "monitor", "-c", "lookout.toml"):
-                await until_async(partial(goes_on, second, before), f"{other} goes on", TIME_S)
-
-
-async def goes_on(folder: Path, before: str) -> bool:
-    """Whether the history is longer now, with all that was in it, and a gap."""
-    after = characters(await backup_of(folder))
-    assert after.startswith(before[:-1])
-    return "-" in after[len(before) :] and after[-1] != "-"
-
-
-async def backup_of(folder: Path) -> Snapshot:
-    out = folder / f"backup{time.monotonic_ns()}.db"
-    await asyncio.to_thread(back_up, read_config(folder / "lookout.toml"), folder, out)
-    return read_snapshot(out)
-
-
-def characters(snapshot: Snapshot) -> str:
-    """The history of the first row."""
-    history: Any = json.loads(snapshot.documents["history"].body)
-    return str(history["rows"][0]["buckets"])
-
-
-@pytest.mark.clause("S19")
-def test_how_far_a_comparison_came_is_backed_up_and_a_damaged_one_is_refused(place: Place) -> None:
-    def store(piece: bytes) -> None:
-        ledger = a_fresh_ledger(NOON)
-        with closing(sqlite.open_writer(place.file)) as writer:
-            writer.write(documents_of(ledger), all_pieces(ledger.state(), {"coverage/indexer/1": piece}))
-
-    coverage = Coverage(subject="a list", began_at=NOON)
-    store(encode_known(coverage))
-    backup = place.back_up()
-    store(b"{}")
-    with pytest.raises(StoreError, match="is damaged: the stored piece coverage/indexer/1 cannot be read"):
-        place.back_up("damaged.db")
-    place.restore(backup, force=True)
-    assert [*decode_coverages(read_snapshot(place.file).pieces).values()] == [coverage]
 
 
 def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(place: Place, held: Snapshot) -> None:
@@ -269,7 +174,6 @@ OTHER_TEXT = "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown
 # What is done to a backup's file, or in it, and what is said of it.
 BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
     "a diary": (lambda path: path.write_bytes(b"my diary " * 999), "is damaged (file is not a database)"),
-    "nothing at all": (lambda path: path.write_bytes(b""), "is neither a backup nor a store"),
     "another program's": ("PRAGMA application_id = 7", "a database of another program"),
     "newer": ("PRAGMA user_version = 9", "written by a newer version of Lookout (schema 9"),
     "a page of other bytes": (overwrite_a_page, "is damaged"),
@@ -290,9 +194,8 @@ BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
             UNSEALED + "; INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece),
             f"is damaged: the stored piece {piece} cannot be read",
         )
-        for piece in ("tally/ppoi/1", "source/broadcasters", "alerts", "alerts/7")
+        for piece in ("tally/ppoi/1", "source/broadcasters", "alerts/7", "coverage/indexer/1")
     },
-    "no file": (Path.unlink, "there is no such file"),
     "a folder": (put_a_folder, "there is no such file"),
 }
 
@@ -305,6 +208,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return place.back_up().read_bytes()
 
 
+@pytest.mark.clause("S19")
 @pytest.mark.parametrize(("harm", "why"), BROKEN.values(), ids=BROKEN)
 def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(
     harm: str | Callable[[Path], object], why: str, whole: bytes, place: Place, held: Snapshot, tmp_path: Path
@@ -360,44 +264,3 @@ def test_a_store_without_a_publication_is_not_backed_up(place: Place, server: Po
     with pytest.raises(StoreError, match="the store: holds no live document: no monitor has published into it yet"):
         place.back_up()
     assert not (place.folder / "out.db").exists()
-
-
-def test_a_full_disk_leaves_no_half_backup_and_no_half_restored_store(place: Place, tmp_path: Path) -> None:
-    large = Place(tmp_path / "large")
-    large.fill(blob=os.urandom(1_000_000))
-    before = sorted(large.folder.iterdir())
-    done = on_a_small_disk(large.folder, "backup", "-c", "lookout.toml", "out.db")
-    assert (done.returncode, done.stderr) == (2, "lookout: out.db: File too large\n")
-    assert sorted(large.folder.iterdir()) == before
-    held = place.fill()
-    done = on_a_small_disk(place.folder, "restore", "--force", "-c", "lookout.toml", large.back_up())
-    assert done.returncode == 2
-    assert done.stderr.startswith("lookout: ")
-    assert "Traceback" not in done.stderr
-    assert read_snapshot(place.file) == held
-
-
-@pytest.mark.long
-def test_a_backup_that_is_ended_leaves_no_half_file(place: Place) -> None:
-    folder = place.folder
-    held = place.fill(blob=os.urandom(32_000_000))
-    before = sorted(folder.iterdir())
-    for name in (signal.SIGINT, signal.SIGTERM):
-        for attempt in range(10):  # one may be done before it is asked to end
-            out = folder / f"out{attempt}.db"
-            command = [str(LOOKOUT), "backup", "-c", "lookout.toml", out.name]
-            with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-                give_up = time.monotonic() + TIME_S
-                while process.poll() is None and not list(folder.glob(".lookout-*")):
-                    assert time.monotonic() < give_up
-                    time.sleep(0.001)
-                process.send_signal(name)
-                _, errors = process.communicate(timeout=TIME_S)
-            assert b"Traceback" not in errors
-            if process.returncode != 0:
-                assert sorted(folder.iterdir()) == before
-                break
-            assert read_snapshot(out) == held
-            out.unlink()
-        else:
-            pytest.fail("no attempt was ended in time")

@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.event import AlertPolicy
-from lookout.app.backup import back_up, restore
+from lookout.app.backup import back_up
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.episodes import EpisodeRule, EpisodeRules
@@ -17,7 +17,7 @@ from lookout.documents.reports import documents_of
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.state.codec import all_pieces
-from lookout.store.sqlite import open_writer, read_snapshot
+from lookout.store.sqlite import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.integration.planted import a_fresh_ledger
 from tests.unit.server.fakes import SetClock
@@ -81,27 +81,3 @@ def test_a_backup_that_is_moved_into_the_stores_place_says_that_it_may_lack_aler
     (folder / "out.db").rename(folder / "lookout.db")
     assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [RESTORED, ENDED]
     assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
-
-
-def test_a_newer_backup_brings_its_own_alerts_and_says_that_it_may_lack_some(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder)
-    first = Monitor(folder)
-    first.publish(NOON, "current")
-    back_up(settings, folder, folder / "older.db")
-    first.publish(NOON + HOUR, "unavailable")
-    back_up(settings, folder, folder / "newer.db")
-    gone(folder)
-    for backup in ("older.db", "newer.db"):
-        restore(settings, folder, folder / backup, force=True)
-    assert Monitor(folder).publish(NOON + 2 * HOUR, "current") == [RESTORED, ENDED]
-
-
-def test_where_nobody_is_alerted_a_restored_store_is_what_the_backup_is(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_place(folder, alerts="")
-    Monitor(folder).publish(NOON, "current")
-    back_up(settings, folder, folder / "out.db")
-    gone(folder)
-    restore(settings, folder, folder / "out.db", force=False)
-    assert read_snapshot(folder / "lookout.db") == read_snapshot(folder / "out.db")

@@ -69,12 +69,6 @@ def test_a_person_gets_a_table_and_a_sentence(folder: Path) -> None:
     assert "19 of 1,029 buckets would change, in 13 of 21 rows: 6 from unknown" in " ".join(outcome.stdout.split())
 
 
-def test_the_same_configuration_changes_nothing(folder: Path) -> None:
-    outcome = run(folder, "--compare", "now.toml")
-    assert outcome.exit_code == 0
-    assert "0 of 1,029 buckets would change, in 0 of 21 rows." in outcome.stdout
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -3,16 +3,14 @@
 import resource
 import select
 import socket
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.commands import meanwhile
 from tests.fuzz.web import measure_size
 from tests.integration.guarded import a_guarded_server, connect_from, is_open
 from tests.integration.raw import RawServer, a_request, metrics, store
@@ -45,39 +43,6 @@ def test_one_address_with_more_connections_than_there_are_files_keeps_nobody_out
         assert time.monotonic() - began < 6, "they waited for those before them, and not for their end"
         until(lambda: sum(map(is_open, flood)) == 32, "half of what the process accepts is left to them", 5)
         assert metrics(server)["lookout_connections_closed_total", "crowded"] == 168
-
-
-@pytest.mark.clause("A16")
-def test_who_opens_thousands_of_connections_again_and_again_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """The costlier the flood is to look at, the sooner it has to be looked at again."""
-    with a_guarded_server(filled(tmp_path), files=4_096) as server, a_flood(server, 1_500):
-        waited_s = []
-        until(lambda: metrics(server)["lookout_connections_closed_total", "crowded"] > 3_000, "it is fended off", 30)
-        for _ in range(5):
-            began = time.monotonic()
-            assert server.ask(peer=READER).body == b'{"live":1}'
-            waited_s.append(time.monotonic() - began)
-            time.sleep(0.3)
-        assert max(waited_s) < 3
-
-
-@contextmanager
-def a_flood(server: RawServer, at_a_time: int) -> Iterator[None]:
-    """One address has that many connections open and, as soon as they are closed, as many others."""
-    program = f"""
-import socket, time
-while True:
-    opened = []
-    for _ in range({at_a_time}):
-        each = socket.socket()
-        each.setblocking(False)
-        each.bind(("{ATTACKER}", 0))
-        each.connect_ex(("{server.host}", {server.port}))
-        opened.append(each)
-    time.sleep(0.5)
-"""
-    with meanwhile(server.folder, sys.executable, "-c", program):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +134,6 @@ def test_each_worker_leaves_an_address_its_share_and_a_proxy_all(tmp_path: Path)
     ("connections", "sent", "most_mb"),
     [
         pytest.param(490, a_request()[:-4] + b"\r\nX: " + b"a" * 32_000, 25, id="heads that never end"),
-        pytest.param(1_000, b"", 25, id="nothing"),
         pytest.param(1_000, a_request("GET", HISTORY, close=False) * 200, 40, id="many requests, never read"),
     ],
 )

@@ -13,18 +13,13 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 
-from lookout.app.backup import remove_old_backups
 from lookout.cli import main
 from lookout.documents.reports import documents_of
-from lookout.edge.varnish import parameters
 from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer, read_snapshot
 from tests.builders import NOON
 from tests.commands import LOOKOUT
-from tests.integration.edged import Edge, needs_varnish
 from tests.integration.planted import a_fresh_ledger
-from tests.integration.served import a_free_port
-from tests.wait import until
 
 ROOT: Final = Path(__file__).parent.parent.parent
 UNITS: Final = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
@@ -32,7 +27,6 @@ TIMER: Final = ROOT / "deploy" / "systemd" / "lookout-backup.timer"
 PAGE: Final = ROOT / "docs" / "start.md"
 SCALE: Final = ROOT / "docs" / "scale.md"
 INSTALLED: Final = "/opt/lookout/bin/lookout"
-RELOAD: Final = Path("/usr/share/varnish/varnishreload")
 TIME_S: Final = 60
 # The greatest exposure, as systemd-analyze reckons it: from 0 (none) to 100.
 EXPOSURE: Final = {
@@ -41,14 +35,6 @@ EXPOSURE: Final = {
     "lookout-server": 11,
     "lookout-edge": 14,
     "lookout-backup": 11,
-}
-# What it takes to end, in seconds, if all hangs that it waits for: the store, a target of alerts, the record's disk.
-LEFT_TO_THE_PROGRAM: Final = {
-    "lookout": 16,
-    "lookout-monitor": 16,
-    "lookout-server": 7,
-    "lookout-edge": 7,
-    "lookout-backup": 5,  # for which SQLite waits for a lock
 }
 
 needs_systemd: Final = pytest.mark.skipif(
@@ -98,10 +84,6 @@ def script_of(unit: Path, key: str, config: Path) -> str:
     return re.sub(r"/etc/lookout/\w+\.toml", str(config), script).replace(INSTALLED, str(LOOKOUT))
 
 
-def test_there_is_a_unit_for_each_part_and_for_all_of_them_together() -> None:
-    assert {unit.stem for unit in UNITS} == set(EXPOSURE)
-
-
 @needs_systemd
 def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
     copies = []
@@ -133,46 +115,6 @@ def test_a_unit_runs_commands_that_there_are_on_a_configuration_that_is_right(un
         assert complaint(command[0], "--help") == complaint(name, "-c", config) == ""
 
 
-@pytest.mark.long
-@needs_varnish
-@pytest.mark.skipif(not RELOAD.exists(), reason=f"needs {RELOAD}, where Debian's varnish has it")
-def test_the_edges_unit_starts_varnish_and_lets_it_take_over_another_configuration(tmp_path: Path) -> None:
-    unit = next(unit for unit in UNITS if unit.stem == "lookout-edge")
-    config = tmp_path / "edge.toml"
-    config.write_text('[edge]\norigin = "127.0.0.1:1"\n')
-    edge = Edge(a_free_port())
-    defaults = dict(pair.split("=", 1) for line in values(unit, "Environment") for pair in line.split())
-    settings = os.environ | defaults | {"LISTEN": f"127.0.0.1:{edge.port}"}
-    start, reload = (
-        script_of(unit, key, config).replace("%C/lookout-edge", str(tmp_path)) for key in ("ExecStart", "ExecReload")
-    )
-    process = subprocess.Popen(["/bin/sh", "-c", start], cwd=tmp_path, env=settings, stderr=subprocess.DEVNULL)
-    try:
-
-        def code(path: str) -> int:
-            assert process.poll() is None
-            try:
-                return edge.ask("GET", path).http_code
-            except OSError:
-                return 0
-
-        until(lambda: code("/api/v1/other/liveness") == 404, "the edge answers", TIME_S)
-        assert code("/api/v1/protocol/liveness") == 503  # nobody is behind it
-        changed = said("varnishadm", "-n", tmp_path / "varnish", "param.show", "changed").stdout
-        for parameter in parameters()[1::2]:
-            assert parameter.partition("=")[0] in changed
-        config.write_text('protocol = "other"\n[edge]\norigin = "127.0.0.1:1"\n')
-        command = ["/bin/sh", "-c", reload]
-        # Varnish's own script has 5 s of patience with a compiler that a busy machine keeps waiting.
-        until(
-            lambda: subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0, "it reloads", 4 * TIME_S
-        )
-        until(lambda: code("/api/v1/other/liveness") == 503, "the new configuration is used", TIME_S)
-    finally:
-        process.terminate()
-        process.wait(TIME_S)
-
-
 @of_each_unit_that_stays
 def test_a_wrong_configuration_is_not_tried_again_for_ever(unit: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
@@ -185,12 +127,6 @@ def test_a_wrong_configuration_is_not_tried_again_for_ever(unit: Path, tmp_path:
     assert values(unit, "RestartPreventExitStatus") == [str(ran.returncode)]
     # It would not count for another command before it.
     assert values(unit, "ExecStartPre") == []
-
-
-@of_each_unit
-def test_a_unit_that_is_stopped_has_the_time_to_end_by_itself(unit: Path) -> None:
-    (stop_s,) = values(unit, "TimeoutStopSec")
-    assert int(stop_s) > LEFT_TO_THE_PROGRAM[unit.stem]
 
 
 @of_each_unit
@@ -238,34 +174,6 @@ def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_p
     assert all(path.exists() for path in mine)
 
 
-def test_a_backup_that_fails_removes_none(tmp_path: Path) -> None:
-    config, old = tmp_path / "lookout.toml", tmp_path / "lookout-20100101T030000Z.db"
-    config.write_text('[store]\nurl = "sqlite:lookout.db"\n')
-    for path in (old, tmp_path / "lookout-20100102T030000Z.db", tmp_path / "lookout.db"):
-        path.write_bytes(b"no store")
-    assert "is damaged (file is not a database)" in complaint("backup", "-c", config, "--keep", "1", tmp_path)
-    assert old.exists()
-
-
-def test_the_one_backup_that_is_kept_is_the_one_just_made_whatever_the_clock_says(tmp_path: Path) -> None:
-    names = ["lookout-20100101T000000Z.db", "lookout-20100102T000000Z.db", "lookout-20990101T000000Z.db"]
-    made, newer, newest = (tmp_path / name for name in names)
-    for path in (made, newer, newest):
-        path.write_bytes(b"")
-    (tmp_path / "lookout-20000101T000000Z.db").mkdir()  # no backup
-    assert remove_old_backups(made, 2) == [newer]
-    assert remove_old_backups(made, 1) == [newest]
-    assert remove_old_backups(made, 1) == []
-    assert made.exists()
-
-
-def test_what_a_clock_that_was_ahead_has_named_goes_before_last_nights_backup(tmp_path: Path) -> None:
-    made, last_night, ahead = (tmp_path / f"lookout-{day}T000000Z.db" for day in ("20100103", "20100102", "20990101"))
-    for path in (made, last_night, ahead):
-        path.write_bytes(b"")
-    assert remove_old_backups(made, 2) == [ahead]
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the page does")
 def test_the_files_of_the_page_can_be_read_by_those_who_need_them_and_by_nobody_else() -> None:
     """Made by the commands of the page, with numbers for its users."""
@@ -311,32 +219,6 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
     # What these two name is copied as well, or the wheel would lack it.
     for name in re.findall(r'(?:readme = |license-files = \[)"([^"]+)"', (ROOT / "pyproject.toml").read_text()):
         assert name in sources
-
-
-def test_the_container_gets_what_it_copies_and_nothing_that_lies_beside() -> None:
-    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
-    allowed = [line.removeprefix("!") for line in lines if line.startswith("!")]
-    text = (ROOT / "deploy" / "Containerfile").read_text()
-    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)
-    sources = [Path(source) for words in copied for source in words.split()]
-    assert lines[: len(allowed) + 1] == ["*", *(f"!{each}" for each in allowed)]  # what is refused, is refused last
-    assert [source for source in sources if not any(source.match(each) for each in allowed)] == []
-    assert [each for each in allowed if not any(source.match(each) for source in sources)] == []
-
-
-def test_the_container_runs_a_command_and_asks_a_port_that_there_are() -> None:
-    text = (ROOT / "deploy" / "Containerfile").read_text()
-    (command,) = re.findall(r'^CMD \["(\S+)"\]$', text, re.MULTILINE)
-    assert complaint(command, "--help") == ""
-    (admin,) = re.findall(r"ADMIN=(\S+)", text)
-    assert f'# monitor = "{admin}"' in (ROOT / "lookout.example.toml").read_text()
-
-
-def test_the_pages_speak_of_units_and_files_that_there_are() -> None:
-    named = set(re.findall(r"\b(lookout(?:-[a-z]+)?)\.service\b", SCALE.read_text()))
-    assert named == set(EXPOSURE)
-    for path in set(re.findall(r"\b(deploy/[\w./-]+\w)", PAGE.read_text() + SCALE.read_text())):
-        assert (ROOT / path).exists(), path
 
 
 def test_the_examples_of_the_pages_are_configurations_that_are_right(tmp_path: Path) -> None:

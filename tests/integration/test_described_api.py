@@ -3,44 +3,26 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.integration.edged import an_edge, needs_varnish
-from tests.integration.served import Server, a_ledger, a_server, publish
+from tests.integration.served import Server
 
 SCHEMATHESIS: Final = Path(sys.executable).parent / "schemathesis"
 WITHIN_S: Final = 180
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("served")
-    publish(folder, a_ledger())
-    with a_server(folder) as running:
-        yield running
-
-
 @pytest.mark.long
 @pytest.mark.clause("V2", "V3")
-def test_schemathesis_finds_nothing_wrong_with_the_server(server: Server, tmp_path: Path) -> None:
-    try_every_operation(server, server.base, tmp_path)
+def test_schemathesis_finds_nothing_wrong_with_the_server(served: Server, tmp_path: Path) -> None:
+    try_every_operation(served, served.base, tmp_path)
 
 
-@pytest.mark.long
-@needs_varnish
-@pytest.mark.clause("V2", "V3")
-def test_schemathesis_finds_nothing_wrong_through_the_edge(server: Server, tmp_path: Path) -> None:
-    with an_edge(tmp_path, server.port) as edge:
-        try_every_operation(server, f"http://127.0.0.1:{edge.port}", tmp_path)
-
-
-def try_every_operation(server: Server, base: str, folder: Path) -> None:
+def try_every_operation(served: Server, base: str, folder: Path) -> None:
     """All operations but the one that it gets the description by; the same each time."""
-    paths = json.loads(server.ask("GET", "/openapi.json").body)["paths"].values()
+    paths = json.loads(served.ask("GET", "/openapi.json").body)["paths"].values()
     operations = sum(len({"get", "head", "options"} & path.keys()) for path in paths)
     command = [str(SCHEMATHESIS), "run", f"{base}/openapi.json", "--generation-deterministic", "--no-color"]
     command += ["--checks", "all", "--max-examples", "10"]
@@ -51,12 +33,12 @@ def try_every_operation(server: Server, base: str, folder: Path) -> None:
 
 
 @pytest.mark.clause("V2")
-def test_an_answer_has_the_headers_described_and_its_date(server: Server) -> None:
-    description = json.loads(server.ask("GET", "/openapi.json").body)
+def test_an_answer_has_the_headers_described_and_its_date(served: Server) -> None:
+    description = json.loads(served.ask("GET", "/openapi.json").body)
     for path, operations in description["paths"].items():
         for method, code in (("get", "200"), ("head", "200"), ("options", "204")):
             response = operations[method]["responses"][code]
             described = {name.lower() for name in response["headers"]} - {"content-encoding"}
             described |= {"content-type"} if "content" in response else set()
-            answer = server.ask(method.upper(), path.format(service="indexer", chainId=1))
+            answer = served.ask(method.upper(), path.format(service="indexer", chainId=1))
             assert {name for name, _ in answer.headers} == described | {"date"}

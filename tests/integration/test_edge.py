@@ -1,137 +1,24 @@
 """Varnish with the configuration that Lookout prints: paths, the rate limit, callers (E1, E2, E6)."""
 
-import json
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.commands import TIME_S, lookout
 from tests.integration.edged import (
-    START_WITHIN_S,
-    Edge,
-    Origin,
-    a_varnish,
     an_edge,
     an_origin,
     caching,
     needs_varnish,
     says,
 )
-from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store
-from tests.integration.served import HISTORY, LIVE, a_free_port
+from tests.integration.raw import a_request
+from tests.integration.served import HISTORY, LIVE
 from tests.wait import until
 
 pytestmark = needs_varnish
 
-BODY = b'{"live":' + b"1" * 2_000 + b"}"
-ADDED = {"age", "cache-status", "date", "server", "connection", "x-lookout-etags"}
 A_MINUTE_S = 60
-ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawServer]]:
-    """A real server with a live report and no history, and the edge that ``lookout edge-config`` makes for it."""
-    folder = tmp_path_factory.mktemp("edge")
-    store(folder, live=BODY)
-    with a_raw_server(folder) as server:
-        config = folder / "edge.toml"
-        config.write_text(f'[server]\nrate_limit_per_minute = 0\n[edge]\norigin = "127.0.0.1:{server.port}"\n')
-        printed = lookout(folder, "edge-config", "-c", config)
-        assert printed.returncode == 0, printed.stderr
-        with a_varnish(folder, printed.stdout) as edge:
-            until(lambda: server.ask().http_code == 200, "the server has the report")
-            yield edge, server
-
-
-@pytest.mark.clause("E5", "A1", "A3", "A4", "A5", "A6", "A7", "A8", "A12", "A15", "V3")
-@pytest.mark.parametrize(
-    "request_",
-    [
-        pytest.param(a_request("GET"), id="the live report"),
-        pytest.param(a_request("HEAD"), id="its headers"),
-        pytest.param(a_request("GET", LIVE + "?x=1"), id="a query string"),
-        pytest.param(a_request("GET", "/api/v1/protocol/%6Civene%73s?x"), id="a percent-encoded path"),
-        pytest.param(a_request("GET", LIVE, "Range: bytes=0-9"), id="a part"),
-        pytest.param(a_request("DELETE", HISTORY), id="another method"),
-        pytest.param(a_request("PURGE", LIVE), id="a method of caches"),
-        pytest.param(a_request("GET", HISTORY), id="no history yet"),
-        pytest.param(a_request("HEAD", HISTORY), id="its headers too"),
-        pytest.param(a_request("GET", "/openapi.json"), id="the description"),
-        pytest.param(a_request("GET", "/schemas/history.json"), id="a schema"),
-        pytest.param(a_request("GET", "/schemas/nothing.json"), id="no schema"),
-        pytest.param(a_request("GET", "/assets/nothing.js"), id="no asset"),
-        pytest.param(a_request("GET", "/assets/" + "a" * 5_000), id="an asset of a long name"),
-        pytest.param(a_request("GET", "/assets/page.js?x"), id="an asset"),
-        pytest.param(a_request("HEAD", "/assets/page.css"), id="the headers of an asset"),
-        pytest.param(a_request("POST", "/badge.svg"), id="another method for a badge"),
-        pytest.param(a_request("GET", "/badge.svg"), id="a badge that nobody may keep"),
-        pytest.param(a_request("GET", "/?x=1"), id="the status page"),
-        pytest.param(b"GET /api/v1/protocol/liveness HTTP/1.0\r\n\r\n", id="no host"),
-    ],
-)
-def test_the_edge_answers_as_the_server_does(both: tuple[Edge, RawServer], request_: bytes) -> None:
-    edge, server = both
-    ours, theirs = parsed(edge.exchange(request_)), parsed(server.exchange(request_))
-    assert (ours.http_code, ours.body) == (theirs.http_code, theirs.body)
-    assert {name: text for name, text in ours.headers if name not in ADDED} == {
-        name: text for name, text in theirs.headers if name not in ADDED
-    }
-    assert "x-lookout-etags" not in dict(ours.headers)
-
-
-@pytest.mark.long
-def test_the_tool_runs_it_and_ends_in_order() -> None:
-    edge = Edge(a_free_port())
-    command = [sys.executable, "-m", "tools.edge", "--listen", f"127.0.0.1:{edge.port}", "--origin", "127.0.0.1:1"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until(edge.answers, "the edge answers", START_WITHIN_S)
-        refused = edge.ask()
-        assert refused.http_code == 503
-        assert isinstance(json.loads(refused.body)["message"], str)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(TIME_S) == 0
-        with pytest.raises(ConnectionRefusedError):
-            edge.ask()
-    finally:
-        process.terminate()  # and varnishd with it
-        process.wait()
-
-
-@pytest.mark.clause("E1")
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/nowhere", "/api", "/api/v1/other/liveness", "//api/v1/protocol/liveness", "/api/v1/protocol/%256civeness"),
-        *("/assets", "/schemas", "/openapi.json/", "/metrics", "*", "/" + "a" * 7_000, "/" + "%41" * 2_000),
-        *(LIVE + end for end in ("/", "/history/", "%", "%2", "%00", "%0d%0aX:1", "%3Fx", "%20" * 2_000)),
-    ],
-)
-def test_any_other_path_is_answered_by_the_edge_itself(both: tuple[Edge, RawServer], path: str) -> None:
-    edge, _ = both
-    answer = edge.ask("GET", path)
-    assert answer.http_code == 404
-    assert isinstance(json.loads(answer.body)["message"], str)
-    headers = dict(answer.headers)
-    assert headers["content-type"] == "application/json; charset=utf-8"
-    assert headers["cache-control"] == "no-store"
-    assert "access-control-allow-origin" not in headers
-    assert edge.ask("HEAD", path).body == b""
-
-
-@pytest.mark.clause("E1", "A1")
-def test_no_error_of_the_edge_and_no_document_says_what_software_it_is(both: tuple[Edge, RawServer]) -> None:
-    edge, _ = both
-    for path in (LIVE, "/nowhere"):
-        headers = dict(edge.ask("GET", path).headers)
-        assert not {"via", "x-varnish", "x-edge-grace", "accept-ranges"} & set(headers)
-        assert "varnish" not in str(headers).lower()
 
 
 @pytest.mark.clause("E2")
@@ -181,13 +68,6 @@ def test_the_operators_own_routes_are_counted_together_and_for_nothing_else(tmp_
 
 
 @pytest.mark.clause("E2")
-def test_requests_at_the_same_time_are_counted_too(tmp_path: Path) -> None:
-    with an_origin() as origin, an_edge(tmp_path, origin.port, limit=50, minute_s=3600) as edge:
-        origin.script = says("first", cache_control=caching(fresh=600))
-        assert sorted(answer.http_code for answer in edge.at_once(60)) == [200] * 50 + [429] * 10
-
-
-@pytest.mark.clause("E2")
 def test_a_ban_is_not_prolonged_by_asking_and_ends(tmp_path: Path) -> None:
     with (
         an_origin() as origin,
@@ -203,12 +83,6 @@ def test_a_ban_is_not_prolonged_by_asking_and_ends(tmp_path: Path) -> None:
         assert 1.8 < time.monotonic() - began < 30
         assert refusals[0] == "2"
         assert refusals[-1] == "1"
-
-
-@pytest.mark.clause("E2")
-def test_without_a_limit_the_edge_counts_nobody(edge: Edge, origin: Origin) -> None:
-    origin.script = says("first", cache_control=caching(fresh=600))
-    assert edge.codes(150) == [200] * 150
 
 
 def forwarded(*lists: str) -> tuple[str, ...]:

@@ -101,13 +101,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("environment")
 
 
-@needs_systemd
-@pytest.mark.parametrize("text", [text for text, _ in READ.values() if "$" not in text])
-def test_systemd_reads_the_same(text: str, folder: Path) -> None:
-    variables, _ = parse_environment(text)
-    assert {name: value for name, value in variables.items() if value} == ask_systemd(text, folder)
-
-
 PARTS: Final = ["A=", "\nB=", "a", " ", "\t", "'", '"', "'a b'", '"a b"', "\\", "\n", "\r", "#", ";", "=", "&", "é"]
 
 

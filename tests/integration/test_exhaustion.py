@@ -7,14 +7,10 @@ import pytest
 
 from tests.commands import a_command, said
 from tests.integration.admin import admin_address, with_admin
-from tests.integration.exhausted import Closing, dripping, leaving, limit
+from tests.integration.exhausted import Closing, limit
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.wait import until_async
-
-DRIPPERS = 70
-SPARE = 60  # descriptors: enough for every probe at once and the admin port's share, not for all drippers
-LIFETIME_S = 3
 
 
 def statuses(world: World) -> set[str]:
@@ -30,31 +26,10 @@ def events(folder: Path, event: str) -> int:
     return sum(json.loads(line)["event"] == event for line in whole.splitlines())
 
 
-@pytest.mark.long
-@pytest.mark.clause("M17")
-async def test_a_crowd_that_drips_into_the_admin_port_changes_no_row(tmp_path: Path) -> None:
-    async with a_world(tmp_path, front=Closing()) as world:
-        (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
-        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-            address = await admin_address(tmp_path)
-            await world.until_healthy()
-            limit(process.pid, leaving(process.pid, SPARE))
-            with dripping(address, DRIPPERS) as all_opened:
-                await until_async(all_opened.is_set, "a crowd drips")
-                before = oldest(world)
-
-                def are_all_renewed() -> bool:
-                    assert statuses(world) == {"current"}
-                    return oldest(world) > before
-
-                await world.until(are_all_renewed, "every row is renewed")
-            assert events(tmp_path, "a fault of the monitor's own; rows age until it ends") == 0
-
-
 @pytest.mark.clause("M17", "M14")
 async def test_without_descriptors_rows_age_and_come_back_and_nobody_is_called_unavailable(tmp_path: Path) -> None:
     async with a_world(tmp_path, front=Closing()) as world:
-        config = a_config(world.base, row_lifetime_s=LIFETIME_S)
+        config = a_config(world.base, row_lifetime_s=3)
         (tmp_path / "lookout.toml").write_text(with_admin(config))
         with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
             address = await admin_address(tmp_path)

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from httplint import HttpRequestLinter, HttpResponseLinter, Note, levels
 
-from tests.integration.served import HISTORY, LIVE, Server, a_ledger, a_server, publish
+from tests.integration.served import HISTORY, LIVE, Server, a_server
 
 # The contract says `public` (A9, A10), although a max-age says as much.
 TOLERATED: Final = "STORE_PUBLIC_UNNECESSARY"
@@ -47,35 +47,27 @@ def every(notes: Iterable[Note]) -> Iterator[Note]:
         yield from every(note.subnotes)
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("loaded")
-    publish(folder, a_ledger())
-    with a_server(folder) as server:
-        yield server
-
-
 @pytest.mark.parametrize("path", [LIVE, HISTORY, "/openapi.json", "/schemas/liveness.json", *FEEDS])
 @pytest.mark.parametrize("headers", [{}, {"Origin": "https://wallet.example"}], ids=["a program", "a script"])
-def test_documents_are_faultless_whole_and_unchanged(loaded: Server, path: str, headers: dict[str, str]) -> None:
-    etag = loaded.ask("GET", path).header("etag") or ""
-    assert complaints(loaded, "GET", path, 200, headers) == {TOLERATED}
-    assert complaints(loaded, "HEAD", path, 200, headers) == {TOLERATED}
-    assert complaints(loaded, "GET", path, 304, {**headers, "If-None-Match": etag}) == {TOLERATED}
-    assert complaints(loaded, "HEAD", path, 304, {**headers, "If-None-Match": "*"}) == {TOLERATED}
+def test_documents_are_faultless_whole_and_unchanged(served: Server, path: str, headers: dict[str, str]) -> None:
+    etag = served.ask("GET", path).header("etag") or ""
+    assert complaints(served, "GET", path, 200, headers) == {TOLERATED}
+    assert complaints(served, "HEAD", path, 200, headers) == {TOLERATED}
+    assert complaints(served, "GET", path, 304, {**headers, "If-None-Match": etag}) == {TOLERATED}
+    assert complaints(served, "HEAD", path, 304, {**headers, "If-None-Match": "*"}) == {TOLERATED}
 
 
 @pytest.mark.parametrize("path", [LIVE, HISTORY, "/openapi.json"])
-def test_everything_else_is_faultless(loaded: Server, path: str) -> None:
-    assert complaints(loaded, "OPTIONS", path, 204, PREFLIGHT) == set()
-    assert complaints(loaded, "DELETE", path, 405, {}) == set()
-    assert complaints(loaded, "TRACE", path, 405, {}) == set()
-    assert complaints(loaded, "GET", f"{path}/", 404, {}) == set()
-    assert complaints(loaded, "HEAD", f"{path}/", 404, {}) == set()
+def test_everything_else_is_faultless(served: Server, path: str) -> None:
+    assert complaints(served, "OPTIONS", path, 204, PREFLIGHT) == set()
+    assert complaints(served, "DELETE", path, 405, {}) == set()
+    assert complaints(served, "TRACE", path, 405, {}) == set()
+    assert complaints(served, "GET", f"{path}/", 404, {}) == set()
+    assert complaints(served, "HEAD", f"{path}/", 404, {}) == set()
 
 
-def test_options_are_answered_as_to_a_preflight_even_if_it_is_none(loaded: Server) -> None:
-    assert complaints(loaded, "OPTIONS", LIVE, 204, {}) == {"CORS_PREFLIGHT_ONLY"}  # A7 makes no difference
+def test_options_are_answered_as_to_a_preflight_even_if_it_is_none(served: Server) -> None:
+    assert complaints(served, "OPTIONS", LIVE, 204, {}) == {"CORS_PREFLIGHT_ONLY"}  # A7 makes no difference
 
 
 def test_refusals_are_faultless(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(folder: Path) -> None:
     assert path.read_text() == "precious"
     assert invoke("init", "--force", "mine.toml")[0] == 0
     assert path.read_text() == read_template()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640, "for its owner, and the group that could read it before"
 
 
 def test_init_writes_to_the_standard_output_if_asked_to(folder: Path) -> None:

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from lookout.cli import main
 from lookout.config.file import read_config
 from tests.commands import lookout_here
-from tests.integration.test_sim_front import a_simulation
+from tests.integration.sim_client import a_simulation
 
 GOLDEN: Final = Path(__file__).parent.parent / "data" / "init" / "options.toml"
 KEY: Final = "0123456789abcdef0123456789abcdef"
 ETHEREUM: Final = tuple(f"--rpc=ethereum=https://{letter}.example" for letter in "abc")
 NEXT: Final = """
-lookout.toml is written; only you can read it. Next:
+lookout.toml is written. Next:
   lookout check-config && lookout probe
   lookout run
 
@@ -51,6 +51,8 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         "--indexer=1=squid:https://squid.example",
         "--indexer=31337=subgraph:https://index.example/graphql#QmDeployment",
         "--hosted-indexer=ethereum=json:https://json.example/status?full=1#/status/lastBlock",
+        "--service=bundler@ethereum=https://bundler.example",
+        "--service=Relayer=https://relayer.example/health",
         "--ppoi=https://ppoi.example",
         "--messaging=https://waku.example",
         "--broadcasters=31337,1=https://waku.example",
@@ -58,6 +60,9 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         "--store-read=postgresql://reader@db.example/lookout",
         "--alert=ops=json://alerts.example",
         "--alert=json://other.example",
+        "--title=My wallet",
+        "--operator=us",
+        "--contact=mailto:us@example.org",
     )
     exit_code, said, warned = init(*options)
     assert (exit_code, said) == (0, NEXT.replace("  lookout run", "  lookout alerts test\n  lookout run"))
@@ -75,19 +80,19 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
     ("options", "why"),
     [
         pytest.param(
-            [f"--rpc=https://a.example/{KEY}"],
+            [f"--rpc=https://a.example/?key={KEY}"],
             "--rpc: has to be CHAIN=URL, and CHAIN a chain's name or id",
             id="an endpoint without its chain",
         ),
         pytest.param(
-            [f"--rpc=https://a.example/?key={KEY}"],
-            "--rpc: has to be CHAIN=URL, and CHAIN a chain's name or id",
-            id="an endpoint without its chain, also if its address has a =",
+            ["--rpc=zzz=https://a.example"],
+            "--rpc: no chain is known by the name 'zzz'; give its id",
+            id="a chain that is not known",
         ),
         pytest.param(
             ["--rpc=polygn=https://a.example"],
-            "--rpc: no chain is known by the name 'polygn'; give its id",
-            id="a chain that is not known",
+            "--rpc: no chain is known by the name 'polygn'; did you mean Polygon? Otherwise give its id",
+            id="a near miss",
         ),
         pytest.param(
             ["--rpc=1,137=https://a.example"],
@@ -95,21 +100,18 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             id="an endpoint of two chains",
         ),
         pytest.param(
-            ["--chain=31337,Hardhat"],
-            "--chain: has to be ID,NAME,SECONDS[,test]",
-            id="a chain without its block time",
+            ["--chain=31337,Hardhat"], "--chain: has to be ID,NAME,SECONDS[,test]", id="a chain without its block time"
         ),
         pytest.param(
             ["--rpc=31337=https://a.example"],
-            "lookout.toml: chains[0].name: missing; Lookout knows nothing about chain 31337\n"
-            "lookout: lookout.toml: chains[0].block_time_s: missing; Lookout knows nothing about chain 31337",
+            "--rpc: Lookout knows nothing about chain 31337; say ID,NAME,SECONDS[,test] first",
             id="a chain about which nothing is said",
         ),
         pytest.param(
             ["--rpc=1=node.example", f"--rpc=1=wss://a.example/{KEY}"],
-            "lookout.toml: chains[0].rpc[0]: has to begin with http:// or https://\n"
-            "lookout: lookout.toml: chains[0].rpc[1]: begins with wss://, and only http:// and https:// are asked;"
-            " most nodes answer at the same address with https:// too",
+            "--rpc 1: has to begin with http:// or https://\n"
+            "lookout: --rpc 2: begins with wss://, and only http:// and https:// are asked; most nodes"
+            " answer at the same address with https:// too",
             id="addresses that cannot be asked, all at once",
         ),
         pytest.param(
@@ -119,44 +121,69 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         ),
         pytest.param(
             [*ETHEREUM, "--indexer=1=squad:https://i.example"],
-            'lookout.toml: indexer[0].kind: "squad" is not allowed;'
-            " it has to be one of squid, subgraph, ponder, envio, json, evm; no installed package provides it",
+            '--indexer: "squad" is not allowed; it has to be one of squid, subgraph, ponder, envio, json,'
+            " evm; no installed package provides it",
             id="an indexer of a kind that there is not",
         ),
         pytest.param(
             [*ETHEREUM, "--hosted-indexer=1=json:https://i.example"],
-            'lookout.toml: hosted-indexer[0].pointer: kind "json" needs a JSON Pointer such as "/status/lastBlock"',
+            '--hosted-indexer: kind "json" needs a JSON Pointer such as "/status/lastBlock"',
             id="an indexer that needs a pointer",
         ),
         pytest.param(
             [*ETHEREUM, "--indexer=137=squid:https://i.example"],
-            "lookout.toml: indexer[0].chain: there is no chain 137 in [[chains]]",
+            "--indexer: Polygon has no RPC endpoint; name one first",
             id="an indexer of a chain without endpoints",
         ),
         pytest.param(
             [*ETHEREUM, *(f"--indexer=1=squid:https://{letter}.example" for letter in "ij")],
-            "--indexer: chain 1 has one already",
+            "--indexer 2: chain 1 has one already",
             id="two indexers of a chain",
         ),
         pytest.param(
+            ["--service=https://a.example"],
+            "--service: has to be NAME[@CHAIN,CHAIN]=[KIND:]URL",
+            id="a service without its name",
+        ),
+        pytest.param(
+            ["--service=bundler@base=https://a.example"],
+            "--service: Base has no RPC endpoint; name one first",
+            id="a service of a chain without endpoints",
+        ),
+        pytest.param(
+            ["--service=rpc=https://a.example"],
+            "--service: needs its chain, whose head it is compared with: rpc@CHAIN=URL",
+            id="a node without its chain",
+        ),
+        pytest.param(
+            ["--service=a=jsonrpc:https://a.example"],
+            "--service: needs its method after a #: jsonrpc:URL#METHOD",
+            id="a service that needs a method",
+        ),
+        pytest.param(
+            ["--service=4337=https://a.example"],
+            '--service: "4337" is not allowed; it has to be up to 60 small letters, digits and -, beginning'
+            " with a letter",
+            id="a service whose name cannot be one",
+        ),
+        pytest.param(
             ["--messaging=https://user:p#w@waku.example"],
-            "lookout.toml: messaging.url: has a #, / or ? in its user or password, which ends them;"
-            " write %23, %2F or %3F instead",
+            "--messaging: has a #, / or ? in its user or password, which ends them; write %23, %2F or %3F instead",
             id="a password that ends an address",
         ),
         pytest.param(
             ["--messaging=https://${NO_SUCH_NODE}"],
-            "lookout.toml: messaging.url: the environment variable NO_SUCH_NODE is not set",
+            "--messaging: the environment variable NO_SUCH_NODE is not set",
             id="a variable that is not set",
         ),
         pytest.param(
             ["--messaging=https://waku.example", "--store=mysql:x"],
-            "lookout.toml: store.url: has to begin with sqlite: and a path, or be a postgresql:// address",
+            "--store: has to begin with sqlite: and a path, or be a postgresql:// address",
             id="a store of no kind",
         ),
         pytest.param(
             ["--messaging=https://waku.example", f"--alert={KEY}"],
-            "lookout.toml: alerts.targets.target: Apprise does not understand this address",
+            "--alert: Apprise does not understand this address",
             id="a target that is no address",
         ),
     ],
@@ -175,7 +202,7 @@ def test_an_existing_file_is_refused_before_anybody_is_asked(folder: Path) -> No
     assert init("--messaging=https://waku.example") == (2, "", why)
     assert (folder / "lookout.toml").read_text() == "precious"
     assert init("--messaging=https://waku.example", "--force") == (0, NEXT, "")
-    assert stat.S_IMODE((folder / "lookout.toml").stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / "lookout.toml").stat().st_mode) == 0o640
 
 
 def test_a_secret_among_the_options_is_warned_of_and_one_in_a_variable_is_not(

@@ -30,7 +30,7 @@ from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.codec import all_pieces, decode_state
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import INDEXER, MESSAGING, NOON, a_plan
-from tests.commands import SAID, TIME_S, a_command, lookout, meanwhile, said
+from tests.commands import a_command, lookout, meanwhile, said
 from tests.integration.fast import World, a_config, a_world, watched
 from tests.stores import once_free
 from tests.wait import until
@@ -158,19 +158,6 @@ async def test_after_a_jump_of_the_clock_the_report_is_soon_right_again(tmp_path
                 await world.until(is_all_observed_lately, "everything probed again", 45)
                 await world.until_healthy()
                 assert len({len(row["buckets"]) for row in world.document("history")["rows"]}) == 1
-
-
-@pytest.mark.long
-async def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(tmp_path: Path) -> None:
-    async with a_world(tmp_path) as world:
-        (tmp_path / "lookout.toml").write_text(a_config(world.base) + '[monitor]\nrecord = "/dev/full"\n')
-        (tmp_path / SAID).symlink_to("/dev/full")
-        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-            await world.until_healthy()
-            await world.order("squid/1", "lag", by=100)
-            await world.until(lambda: world.status_of("indexer", 1) == "catching-up/behind", "it goes on")
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(TIME_S) == 0
 
 
 @pytest.mark.parametrize("form", ["json", "console"])

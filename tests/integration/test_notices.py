@@ -1,33 +1,21 @@
 """Notes and silences of a real service: what the commands say, what the public sees, and what outlives what."""
 
 import asyncio
-import json
+import re
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import feedparser  # type: ignore[import-untyped]
 import pytest
-from msgspec.structs import replace
 
-from lookout.base.clock import SystemClock
-from lookout.base.instants import format_second
-from lookout.public.about import NoteDescription
-from tests.builders import SECOND
 from tests.commands import a_command, lookout, lookout_here, said
-from tests.descriptions import a_description
 from tests.integration.admin import with_admin
 from tests.integration.fast import CHAINS, a_config, a_world
-from tests.integration.raw import a_raw_server, store
 from tests.integration.receivers import a_hook
-from tests.integration.served import LIVE, a_free_port
-from tests.integration.whole_service import a_service, answer, deployed
-from tests.leases import or_skipped
-from tests.postgres import Postgres, a_postgres, from_a_wheel
-from tests.unit.feeds import a_history, a_report, all_current
-from tests.wait import until, until_async
+from tests.integration.served import a_free_port
+from tests.integration.whole_service import a_service, answer
+from tests.wait import until_async
 
 TEXT = "Planned maintenance <b>of</b> the squid"
 INDEXER = "indexer on c1"
@@ -80,6 +68,9 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
         with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
             await until_async(runs, "it runs")
             assert await succeed(tmp_path, "note", "list") == ["there is no note"]
+            assert await succeed(tmp_path, "recheck", "messaging") == ["messaging: current (asked less than 10 s ago)"]
+            no_chain = f"there is no chain 'x'; there are {', '.join(f'c{each} ({each})' for each in CHAINS)}"
+            assert await fail(tmp_path, "recheck", "indexer", "x") == (2, [f"lookout: {no_chain}"])
             scope = ("--service", "indexer", "--chain", "C137")
             said_of_note = [f"  {TEXT}", "  indexer on c137, from 2026-11-16 14:00 to 2027-01-01 00:00 UTC"]
             times = ("--from", "2026-11-16T14:00Z", "--until", "2027-01-01T00:00:00Z")
@@ -121,7 +112,9 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
             await until_async(runs, "it runs again")
             await is_public(("1", TEXT, ["indexer"], [137]))
             assert (await succeed(tmp_path, "silence", "list"))[:2] == ["silence 2", "  moving"]
-            assert await succeed(tmp_path, "note", "end", "1") == ["ended note 1", *said_of_note]
+            ended = await succeed(tmp_path, "note", "end", "1")
+            assert ended[:2] == ["ended note 1", said_of_note[0]]
+            assert re.fullmatch(r"  indexer on c137, ended now, at \d\d:\d\d:\d\d UTC", ended[2])
             await is_public()
             assert (await succeed(tmp_path, "note", "add", "Slow"))[0] == "added note 3"
             await is_public(("3", "Slow", [], []))
@@ -150,69 +143,3 @@ async def test_what_is_still_bad_when_a_silence_ends_is_reported_then_and_its_re
                 await world.order("squid/1", None)
                 await until_async(lambda: hook.titles[2:] == [f"Lookout: {INDEXER} recovered"], "its recovery")
     assert "Traceback" not in said(tmp_path)
-
-
-@pytest.fixture(scope="module", params=[from_a_wheel()])
-def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with or_skipped(a_postgres(request.param)) as server:
-        yield server
-
-
-@pytest.mark.long
-async def test_a_standby_has_no_port_and_takes_over_with_all_notices(server: Postgres, tmp_path: Path) -> None:
-    async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-        with ExitStack() as monitors:
-            ports = {}
-            for name in ("first", "second"):
-                (tmp_path / name).mkdir()
-                config = (tmp_path / "a" / "lookout.toml").read_text()
-                ports[name] = f"127.0.0.1:{a_free_port()}"
-                (tmp_path / name / "lookout.toml").write_text(with_admin(config, ports[name]))
-            of.monitors["a"].kill()
-            first = monitors.enter_context(a_command(tmp_path / "first", "monitor", "-c", "lookout.toml"))
-            await until_async(lambda: '"started"' in said(tmp_path / "first"), "it took over", 90)
-            monitors.enter_context(a_command(tmp_path / "second", "monitor", "-c", "lookout.toml"))
-            await of.until_standing_by("second", tmp_path)
-            await succeed(tmp_path / "first", "note", "add", "Moving", "--chain", "137", "--silence", "--for", "2h")
-            exit_code, (complaint,) = await fail(tmp_path / "second", "note", "list")
-            assert (exit_code, "one that stands by has no port" in complaint) == (1, True)
-            listed = await succeed(tmp_path / "first", "note", "list")
-            first.kill()
-            await until_async(lambda: '"started"' in said(tmp_path / "second"), "the other one took over", 90)
-            assert await succeed(tmp_path / "second", "note", "list") == listed
-            assert await succeed(tmp_path / "second", "silence", "list") == listed
-            for port in of.readers.ports:
-
-                async def has_it(port: int = port) -> bool:
-                    about = await answer(world.http, f"http://127.0.0.1:{port}/about.json")
-                    return about is not None and [note["chains"] for note in about["notes"]] == [[137]]
-
-                await until_async(has_it, "every server shows it")
-
-
-@pytest.mark.first
-def test_the_note_of_a_dead_monitor_is_shown_until_it_is_over(tmp_path: Path) -> None:
-    with a_raw_server(tmp_path) as server:
-        now = SystemClock().now()
-        over_at = now // SECOND * SECOND + 15 * SECOND
-        times = {"from_": format_second(now), "until": format_second(over_at), "added_at": format_second(now)}
-        note = NoteDescription(id="1", text="Moving", services=(), chains=(), **times)
-        about = replace(a_description(), notes=[note]).encode()
-        history = a_history({("indexer", 1): "c"})
-        store(tmp_path, at=now, live=a_report(*all_current(), at=now), history=history, about=about)
-        until(lambda: server.ask("GET", LIVE).http_code == 200, "it serves")
-
-        def notes() -> tuple[int, int, bool]:
-            answers = [server.ask("GET", path) for path in ("/about.json", "/status.json", "/feed.atom")]
-            if any(each.http_code != 200 for each in answers):
-                return -1, -1, False
-            described, status = (json.loads(each.body) for each in answers[:2])
-            return len(described["notes"]), len(status["scheduled_maintenances"]), b"Note: Moving" in answers[2].body
-
-        until(lambda: notes() == (1, 1, True), "it is shown", 14)
-        shown = server.ask("GET", "/about.json").ours
-        assert shown["cache-control"] == "no-cache"
-        assert server.ask("GET", "/about.json", f"If-None-Match: {shown['etag']}").http_code == 304
-        until(lambda: notes() == (0, 0, False), "it is over")
-        assert SystemClock().now() >= over_at
-        assert server.ask("GET", "/about.json", f"If-None-Match: {shown['etag']}").http_code == 200

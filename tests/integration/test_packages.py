@@ -190,25 +190,6 @@ def test_what_is_not_committed_is_not_published(tmp_path: Path) -> None:
     assert check_commit(tmp_path) == ["there are changes that are not committed"]
 
 
-def test_a_build_that_fails_is_reported_in_a_sentence(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "tools", tmp_path / "tools")
-    reader = tmp_path / "readers" / "python"
-    reader.mkdir(parents=True)
-    (reader / "pyproject.toml").write_text("[project]\n")
-    commit(tmp_path)
-    command = (sys.executable, "-m", "tools.release")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert re.match(r"release: .+ failed in \S+: ", done.stderr)
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.long
-def test_the_reader_brings_nothing_else(reader: Path) -> None:
-    listed = run(sys.executable, "-m", "pip", "--python", reader, "list", "--format", "json")
-    assert [package["name"] for package in json.loads(listed)] == ["lookout-reader"]
-
-
 @pytest.mark.long
 def test_the_reader_alone_reads_a_deployment_with_and_without_asyncio(reader: Path, demo: str) -> None:
     sync, awaited = (line.split() for line in run(reader, "-c", READ, demo).splitlines())

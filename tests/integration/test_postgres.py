@@ -2,38 +2,27 @@
 
 import asyncio
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import psycopg
 import pytest
 
-from tests.commands import TIME_S, a_command, said
+from tests.commands import a_command, said
 from tests.integration.fast import a_world
 from tests.integration.receivers import a_hook
-from tests.integration.served import LIVE, a_free_port
-from tests.integration.whole_service import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
+from tests.integration.served import HISTORY, LIVE, a_free_port
+from tests.integration.whole_service import PLANTED, TAKEN_OVER_WITHIN_S, a_place, answer
 from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel, from_debian
 from tests.wait import until_async
-from tests.writers import record_writers, recorded_writers
-
-AUDIT = """
-CREATE TABLE audit (n bigserial, epoch bigint, name text, etag text, generated_at bigint);
-CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO public.audit (epoch, name, etag, generated_at) VALUES (NEW.epoch, NEW.name, NEW.etag, NEW.generated_at);
-    RETURN NEW;
-END $$;
-CREATE TRIGGER note AFTER INSERT OR UPDATE ON lookout.documents FOR EACH ROW EXECUTE FUNCTION note();
-"""
 
 
 @pytest.fixture(scope="module", params=[from_a_wheel(), from_debian(pytest.mark.long)])
@@ -44,109 +33,57 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
 
 @pytest.mark.long
 @pytest.mark.clause("M7", "H16", "A11")
-async def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server: Postgres, tmp_path: Path) -> None:
-    async def takeover(of: Deployment, what: str, harm: Callable[[], object]) -> None:
-        """Do harm to the writer; there has to be another epoch and a publication in it, soon."""
-        epoch = of.epoch()
-        await recovery(of, what, harm)
-        await of.until_epoch(epoch, what)
-
-    async def recovery(of: Deployment, what: str, harm: Callable[[], object]) -> None:
-        newest = of.readers.newest
-        harm()
-        await of.until_published(newest, what)
-
-    def restart() -> None:
-        server.stop()
-        server.start()
-
-    async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-        server.ask(of.database, AUDIT)
-        record_writers(server, of.database)
-        monitors = of.monitors
-        of.start("b")
-        await of.until_standing_by("b", tmp_path)
-        assert of.writing() == "a"
-
-        await takeover(of, "kill -9", monitors["a"].kill)
-        assert of.writing() == "b"
-        of.start("a")
-        await of.until_standing_by("a", tmp_path)
-
-        frozen = monitors["b"]
-        await takeover(of, "freeze", lambda: os.kill(frozen.pid, signal.SIGSTOP))
-        assert of.writing() == "a"
-        epoch = of.epoch()
-        os.kill(frozen.pid, signal.SIGCONT)
-        await of.until_standing_by("b", tmp_path)
-        assert (of.writing(), of.epoch()) == ("a", epoch)
-
-        await recovery(of, "end of session", lambda: server.end_session(of.database))
-        await recovery(of, "restart of PostgreSQL", restart)
-        await until_async(lambda: max(n for _, _, n in of.readers.buckets) >= 5, "some buckets ended")
-        for process in monitors.values():
-            process.send_signal(signal.SIGTERM)
-        for process in monitors.values():
-            assert process.wait(TIME_S) == 0
-        await until_async(
-            lambda: len({json.dumps(report) for report in of.readers.reports.values()}) == 1, "both serve the last"
-        )
-        assert of.readers.wrong == []
-        check_that_never_two_wrote(of)
-    logs = [said(tmp_path / name) for name in (*monitors, "server0", "server1")]
-    assert not [text for text in logs if PLANTED in text or "Traceback" in text]
-
-
-def check_that_never_two_wrote(of: Deployment) -> None:
-    """At most one writer ever, by the database's own record: no epoch wrote after the next one had begun."""
-    wrote = [writer for writer in recorded_writers(of.server, of.database) if writer.last_write_at is not None]
-    assert len(wrote) >= 3
-    for earlier, later in pairwise(wrote):
-        assert earlier.last_write_at is not None
-        assert earlier.last_write_at < later.taken_at
-    audit = of.server.ask(of.database, "SELECT epoch, name, etag, generated_at FROM audit ORDER BY n")
-    epochs = [epoch for epoch, *_ in audit]
-    assert epochs == sorted(epochs)
-    instants = [generated_at for _, name, _, generated_at in audit if name == "live"]
-    assert instants == sorted(instants)
-    assert {etag for _, name, etag, _ in audit if name == "live.gzip"} & of.readers.bodies.keys()
-
-
-@pytest.mark.long
-@pytest.mark.clause("A11")
-@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
-async def test_nothing_is_forgotten_while_the_database_is_away_and_a_dropped_store_begins_again(
+async def test_a_writer_that_is_killed_or_frozen_is_replaced_and_nothing_is_lost(
     server: Postgres, tmp_path: Path
 ) -> None:
-    async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-        of.start("b")
-        await of.until_standing_by("b", tmp_path)
-        server.stop()
-        await asyncio.sleep(2 * BUCKET_S + 1)
-        newest = of.readers.newest
-        server.start()
-        await of.until_published(newest, "after the database was away")
-        await until_async(
-            lambda: max((n for _, _, n in of.readers.buckets), default=0) >= 2, "a history of the time in between"
-        )
-        assert of.readers.wrong == []
-        # The other one left the store to the monitor that had watched: the buckets of the time in between are filled.
-        reached = max(n for _, _, n in of.readers.buckets)
-        row = [of.readers.buckets["messaging", None, n] for n in range(reached + 1)]
-        assert "-" not in row[1:], row
-        assert of.writing() == "a"
-        log = said(tmp_path / "a")
-        assert log.count("not stored; trying again with every publication") == 1
-        assert "stored again" in log
-        assert "standing by" not in log
+    """That no two ever write is proved of the lease, in tests/contract/store."""
+    url, port = server.url(server.a_database(), password=PLANTED), a_free_port()
+    async with a_world(tmp_path) as world:
+        for name in ("a", "b", "serve"):
+            a_place(tmp_path / name, world.base, url, port if name == "serve" else 0)
 
-        newest = of.readers.newest
-        server.ask(of.database, "DROP SCHEMA lookout CASCADE")
-        await of.until_published(newest, "after the store was dropped")
-        assert not [wrong for wrong in of.readers.wrong if "answer" in wrong]
-    log = said(tmp_path / "a")
-    assert log.count("its tables are gone") == 1
-    assert "Traceback" not in log
+        async def published(path: str = LIVE) -> Any:
+            found = await answer(world.http, f"http://127.0.0.1:{port}{path}")
+            assert found is not None
+            return found
+
+        async def until_published_after(newest: str) -> None:
+            async def is_later() -> bool:
+                return bool((await published())["generatedAt"] > newest)
+
+            await until_async(is_later, "a takeover", TAKEN_OVER_WITHIN_S)
+
+        async def until_standing_by(name: str) -> None:
+            waiting = "waiting for the other monitor to end"
+            await until_async(lambda: waiting in said(tmp_path / name).rpartition('"stopped"')[2], f"{name} stands by")
+
+        with ExitStack() as processes:
+            first = processes.enter_context(a_command(tmp_path / "a", "monitor", "-c", "lookout.toml"))
+            processes.enter_context(a_command(tmp_path / "serve", "serve", "-c", "lookout.toml"))
+
+            async def has_buckets() -> bool:
+                history = await answer(world.http, f"http://127.0.0.1:{port}{HISTORY}")
+                return history is not None and "cc" in history["rows"][0]["buckets"]
+
+            await until_async(has_buckets, "a history")
+            second = processes.enter_context(a_command(tmp_path / "b", "monitor", "-c", "lookout.toml"))
+            await until_standing_by("b")
+            before = (await published(HISTORY))["rows"]
+            newest = (await published())["generatedAt"]
+            first.kill()
+            await until_published_after(newest)
+            processes.enter_context(a_command(tmp_path / "a", "monitor", "-c", "lookout.toml"))
+            await until_standing_by("a")
+            newest = (await published())["generatedAt"]
+            second.send_signal(signal.SIGSTOP)
+            await until_published_after(newest)
+            second.send_signal(signal.SIGCONT)
+            await until_standing_by("b")
+            after = (await published(HISTORY))["rows"]
+        for was, now in zip(before, after, strict=True):
+            assert now["buckets"].startswith(was["buckets"][:-1])
+    logs = [said(tmp_path / name) for name in ("a", "b", "serve")]
+    assert not [text for text in logs if PLANTED in text or "Traceback" in text]
 
 
 @pytest.mark.clause("M7", "H16")

@@ -17,8 +17,10 @@ from msgspec import UNSET
 from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
 from lookout.core.causes import describe_cause
+from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
 from tests.commands import LOOKOUT, lookout
+from tests.compared import a_compared_config
 from tests.exhaustion import without_descriptors
 from tests.integration.fast import World, a_config, a_world, run, watched
 from tests.wait import until_async
@@ -52,8 +54,11 @@ async def a_bad_world(world: World) -> str:
     return config
 
 
+BELOW: Final = r"blocks below the head \(\d+ of \d+\), and (moving|not moving for 0.1 s)"
+
+
 async def probe_of(world: World) -> Probed:
-    return await probe_once(read_config(world.folder / "lookout.toml"), SystemClock())
+    return await probe_once(read_config(world.folder / "lookout.toml"), SystemClock(), again_s=0.1)
 
 
 def row_of(probed: Probed, service: str, chain_id: int | None) -> ProbedRow:
@@ -97,9 +102,9 @@ def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) 
         unlisted, headless = row_of(probed, "ppoi", 1), row_of(probed, "indexer", 1)
         assert "503" in failed.found
         assert failed.later == "what gives no usable answer becomes unavailable after 3 failures in a row"
-        assert re.fullmatch(r"behind the head by 4\d{4}; position \d+, head \d+", far.found)
+        assert re.fullmatch(rf"behind: 4\d{{4}} {BELOW}", far.found)
         assert far.later == "what is 1800 s or more behind becomes degraded after 2 such answers in a row"
-        assert re.fullmatch(r"behind the head by 1\d{3}; position \d+, head \d+", near.found)
+        assert re.fullmatch(rf"behind: 1\d{{3}} {BELOW}", near.found)
         assert near.later == ""
         assert re.fullmatch(r"position \d+, head \d+", trailing.found)
         assert trailing.later == "ppoi that trails for 45 s becomes catching-up"
@@ -111,6 +116,32 @@ def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) 
         assert re.fullmatch(r"the chain's RPC endpoints agree on no head, .*; position \d+", headless.found)
         assert row_of(probed, "hosted-indexer", 11155111).took_ms is None
         assert all(each.took_ms is not None for each in probed.rows if each.row.status != "unmonitored")
+
+    run(look())
+
+
+@pytest.mark.clause("S20", "S21")
+def test_it_says_which_lists_can_be_checked_and_which_nodes_compared(tmp_path: Path) -> None:
+    async def look() -> None:
+        async with a_world(tmp_path) as world:
+            config = a_compared_config(world.base, None, "indexer", "hosted-indexer")
+            config = config.replace("confirmations = 12", "confirmations = 12\nlinks = {}")
+            config += f'[[chains]]\nid = 56\nrpc = ["{world.base}/rpc/56/a"]\n[ppoi]\nurl = "{world.base}/ppoi"\n'
+            config += f'required_list = "{REQUIRED_LIST}"\nchains = [1, 56]\nagrees_with = "indexer"\n'
+            (world.folder / "lookout.toml").write_text(config)
+            await world.order("hosted/1", "status", code=503)
+            found = [(each.check, each.found, each.can_be_checked) for each in (await probe_of(world)).lists]
+            await world.order("squid/1", "rebuild")
+            rebuilt = [(each.check, each.found) for each in (await probe_of(world)).lists]
+        indexer, hosted, node, alone = found
+        assert indexer == (("indexer", 1), "the running hash holds in the first 1000 entries", True)
+        assert hosted == (("hosted-indexer", 1), "the list cannot be read: no usable answer: HTTP 503", False)
+        assert (node[0], node[2]) == (("ppoi", 1), True)
+        assert re.fullmatch(r"the list of indexer has \d+ final entries, the node has \d+", node[1])
+        why = "not compared with a list: this chain has no indexer of kind squid that it could be compared with"
+        assert alone == (("ppoi", 56), why, False)
+        assert rebuilt[0][1] == "the running hash cannot be checked yet: no two entries are listed"
+        assert rebuilt[2][1] == "not compared with the list: no block of it is known to be final"
 
     run(look())
 

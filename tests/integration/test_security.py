@@ -4,10 +4,7 @@ import asyncio
 import json
 import os
 import re
-import shlex
-import ssl
 import stat
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -15,15 +12,11 @@ from pathlib import Path
 import pytest
 
 from lookout.base.pieces import Pieces
-from lookout.monitor.recorder import LogFile
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import open_session
-from lookout.state.log import Started
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite import SqliteReader, open_writer
-from tests.builders import NOON
-from tests.commands import LOOKOUT, a_command, lookout
-from tests.integration.authority import Authority
+from lookout.store.sqlite import open_writer
+from tests.commands import a_command, lookout
 from tests.integration.fast import a_world
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE
@@ -65,46 +58,6 @@ async def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_p
     assert made == dict.fromkeys(expected, OWNERS_ALONE)
 
 
-def test_a_record_that_was_renamed_and_the_one_that_began_after_it_are_their_owners_alone(tmp_path: Path) -> None:
-    with laxest_umask(), closing(LogFile(tmp_path / "seen.jsonl", max_bytes=1)) as record:
-        for second in range(3):
-            record.append(Started(NOON + second))
-    assert modes(tmp_path) == {"seen.jsonl": OWNERS_ALONE, "seen.jsonl.1": OWNERS_ALONE}
-
-
-def replay(folder: Path) -> None:
-    (folder / "log.jsonl").write_text('{"at":"2026-11-05T12:00:00.000Z","kind":"start"}\n')
-    (folder / "lookout.toml").write_text("")
-    command = [str(LOOKOUT), "replay", "log.jsonl", "-c", "lookout.toml", "--live", "live.json", "--history", "h.json"]
-    subprocess.run(["/bin/sh", "-c", f"umask 0; exec {shlex.join(command)}"], cwd=folder, check=True, timeout=60)
-
-
-def test_a_replays_new_documents_are_their_owners_alone_and_a_replaced_one_stays_for_whom_it_was(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "live.json").touch()
-    (tmp_path / "live.json").chmod(0o640)
-    replay(tmp_path)
-    made = modes(tmp_path)
-    assert (made["live.json"], made["h.json"]) == (0o640, OWNERS_ALONE)
-    assert json.loads((tmp_path / "live.json").read_bytes())["schemaVersion"] == 1
-
-
-def test_a_store_made_beforehand_for_a_group_stays_so_with_what_sqlite_keeps_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "lookout.db"
-    path.touch()
-    path.chmod(0o660)
-    with laxest_umask(), closing(open_writer(path)) as writer, closing(SqliteReader(path)) as reader:
-        writer.write({}, NOTHING)
-        reader.changed()
-        assert modes(tmp_path) == {
-            "lookout.db": 0o660,
-            "lookout.db-shm": 0o660,
-            "lookout.db-wal": 0o660,
-            "lookout.db-lock": OWNERS_ALONE,
-        }
-
-
 @pytest.mark.parametrize("there_before", [False, True], ids=["a new store", "a store"])
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
 def test_a_link_that_somebody_put_beside_the_store_leads_nowhere(
@@ -120,13 +73,6 @@ def test_a_link_that_somebody_put_beside_the_store_leads_nowhere(
     with suppress(StoreError), closing(open_writer(path)) as writer:  # SQLite replaces some links, and refuses others
         writer.write({}, NOTHING)
     assert victim.read_text() == "not to be touched"
-
-
-def test_a_link_in_the_place_of_the_lock_is_told_with_its_name(tmp_path: Path) -> None:
-    (tmp_path / "lookout.db-lock").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(StoreError, match=r"lookout\.db-lock: Too many levels of symbolic links"):
-        open_writer(tmp_path / "lookout.db")
-    assert not (tmp_path / "nowhere").exists()
 
 
 def probe(folder: Path, *urls: str, **environment: str) -> str:
@@ -194,61 +140,3 @@ def test_a_cookie_is_not_sent_back() -> None:
         asyncio.run(ask_twice(upstream.replace("127.0.0.1", "localhost")))  # no jar keeps cookies of bare numbers
     assert len(asked) == 2
     assert not any(b"caught" in raw for raw in asked)
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        b"Set-Cookie: " + b"; ".join([b"\xff=\x7f"] * 300),
-        b'Set-Cookie: a="' + b"\\" * 999,
-        b"Link: <" + b"[" * 999 + b">; rel=next",
-        b"Content-Type: " + b";=" * 999,
-        b"Content-Type: text/html; charset=\xff",
-        b"Content-Disposition: attachment; filename*=" + b"'" * 99,
-        b"Refresh: 0; url=http://127.0.0.1:1/",
-        b'Alt-Svc: h2=":1"; ma=999999',
-        b"Strict-Transport-Security: max-age=999999",
-    ],
-)
-def test_a_header_that_nobody_asked_for_changes_nothing(header: bytes) -> None:
-    async def ask(url: str) -> bytes:
-        async with open_session(30) as session:
-            await session.fetch(Request("GET", url))
-            return await session.fetch(Request("GET", url))
-
-    with a_listener(lambda _: http(b"{}", header)) as upstream:
-        assert asyncio.run(ask(upstream)) == b"{}"
-
-
-@contextmanager
-def over_tls(certificate: Path, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Iterator[str]:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
-    if newest < ssl.TLSVersion.TLSv1_2:
-        tls.set_ciphers("ALL:@SECLEVEL=0")
-        tls.minimum_version = ssl.TLSVersion.TLSv1
-    tls.maximum_version = newest
-    with a_listener(lambda _: http(b"{}"), tls) as base:
-        yield base
-
-
-@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
-def test_of_servers_over_tls_only_the_one_that_is_vouched_for_is_believed(tmp_path: Path) -> None:
-    trusted, stranger = Authority(tmp_path), Authority(tmp_path)
-    good = trusted.vouch("127.0.0.1", days=1)
-    with (
-        over_tls(good) as right,
-        over_tls(trusted.vouch("127.0.0.2", days=1)) as of_another_name,
-        over_tls(trusted.vouch("127.0.0.1", days=-1)) as expired,
-        over_tls(stranger.vouch("127.0.0.1", days=1)) as of_a_stranger,
-        over_tls(good, ssl.TLSVersion.TLSv1_1) as old,
-    ):
-        urls = (right, of_another_name, expired, of_a_stranger, old)
-        told = probe(tmp_path, *urls, SSL_CERT_FILE=str(trusted.path))
-    assert answered(told) == [
-        "not_understood: no usable answer: not as the protocol has it (no JSON-RPC answer)",
-        *(
-            f"tls: not reached: no secure connection ({why})"
-            for why in ("wrong name", "expired", "unknown authority", "handshake failed")
-        ),
-    ]

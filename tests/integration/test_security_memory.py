@@ -5,9 +5,8 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +17,6 @@ from tests.commands import LOOKOUT, a_command, living, meanwhile, said
 from tests.integration.fast import POLICY
 from tests.integration.planted import a_listener
 from tests.integration.served import LIVE, a_free_port
-from tests.leases import or_skipped
-from tests.postgres import Postgres, a_postgres, from_a_wheel
 from tests.wait import until, until_async
 
 WORKERS: Final = 2
@@ -29,27 +26,20 @@ MARK: Final = "-7q5"  # at the end of everything that is searched for
 # Wherever a monitor can have one; half of them are written out, half come from the environment.
 SECRETS: Final = {
     place: f"canary-{place}{MARK}"
-    for place in ("url", "rpc", "query", "written", "header", "target", "ping", "writer", "unused", "libpq")
+    for place in ("url", "rpc", "query", "written", "header", "target", "ping", "unused", "libpq")
 }
 VARIABLES: Final = {f"CANARY_{place.upper()}": secret for place, secret in SECRETS.items()} | {
     "PGPASSWORD": SECRETS["libpq"]
 }
 # What a server does hold: the scan finds what is there.
 CHAIN: Final = f"canary-chain{MARK}"
-READER: Final = f"canary-reader{MARK}"
-SERVED: Final = {"chain": CHAIN, "reader": READER}
 
 
-@pytest.fixture(scope="module", params=[from_a_wheel()])
-def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with or_skipped(a_postgres(request.param)) as server:
-        yield server
-
-
-def a_config(upstream: str, port: int, store: str) -> str:
+def a_config(upstream: str, port: int) -> str:
     url = f"{upstream}/${{CANARY_URL}}?key=${{CANARY_QUERY}}&other={SECRETS['written']}"
     return (
-        f'[store]\n{store}[log]\nformat = "json"\nlevel = "debug"\n[admin]\nmonitor = ""\nserver = ""\n'
+        '[store]\nurl = "sqlite:lookout.db"\n[log]\nformat = "json"\nlevel = "debug"\n'
+        '[admin]\nmonitor = ""\nserver = ""\n'
         f'[server]\nlisten = "127.0.0.1:{port}"\nworkers = {WORKERS}\n'
         f'[[chains]]\nid = 1\nname = "{CHAIN}"\nblock_time_s = 12\nrpc = ["{upstream}/${{CANARY_RPC}}"]\n'
         f'[messaging]\nurl = "{url}"\nheaders = {{Authorization = "Bearer ${{CANARY_HEADER}}"}}\n'
@@ -96,18 +86,23 @@ def pieces_of(pid: int, overlap: int) -> Iterator[bytes]:
                     rest = piece[-overlap:]
 
 
-async def until_served(folder: Path, port: int, group: int, ended: Callable[[], object]) -> None:
-    """Wait until every worker has a report, and all processes are there."""
+@asynccontextmanager
+async def serving(folder: Path, command: str, upstream: str) -> AsyncIterator["subprocess.Popen[bytes]"]:
+    """A command that was started with all secrets, once every worker has a report, and all processes are there."""
+    port = a_free_port()
+    (folder / f"{command}.toml").write_text(a_config(upstream, port))
     async with aiohttp.ClientSession() as http:
+        with a_command(folder, command, "-c", f"{command}.toml", **VARIABLES) as process:
 
-        async def all_is_there() -> bool:
-            assert ended() is None, said(folder)
-            with suppress(aiohttp.ClientConnectionError):
-                async with http.get(f"http://127.0.0.1:{port}{LIVE}") as got:
-                    return got.status == 200 and len(workers_of(group)) == WORKERS
-            return False
+            async def all_is_there() -> bool:
+                assert process.poll() is None, said(folder)
+                with suppress(aiohttp.ClientConnectionError):
+                    async with http.get(f"http://127.0.0.1:{port}{LIVE}") as got:
+                        return got.status == 200 and len(workers_of(process.pid)) == WORKERS
+                return False
 
-        await until_async(all_is_there, "the report is served", 80)
+            await until_async(all_is_there, "the report is served", 80)
+            yield process
 
 
 def workers_of(group: int) -> list[int]:
@@ -127,77 +122,31 @@ def can_be_read(pid: int, name: str) -> bool:
     return read.returncode == 0
 
 
-@pytest.fixture
-def upstream() -> Iterator[str]:
-    """One that is given every secret, and answers nothing of use."""
-    with a_listener(lambda _: b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") as url:
-        yield url
-
-
-@dataclass
-class Place:
-    """A folder in which a command runs that serves on a port of its own."""
-
-    folder: Path
-    port: int
-
-    @asynccontextmanager
-    async def serving(self, command: str, **environment: str) -> AsyncIterator["subprocess.Popen[bytes]"]:
-        with a_command(self.folder, command, "-c", "lookout.toml", **environment) as process:
-            await until_served(self.folder, self.port, process.pid, process.poll)
-            yield process
-
-
-def a_place(folder: Path, upstream: str, store: str) -> Place:
-    folder.mkdir()
-    port = a_free_port()
-    (folder / "lookout.toml").write_text(a_config(upstream, port, store))
-    return Place(folder, port)
-
-
-def check_that_none_holds_a_secret(pids: Collection[int], of_workers: str) -> None:
-    """Though each worker holds what it has to serve, or to read with."""
+def check_that_none_holds_a_secret(pids: Collection[int]) -> None:
+    """Though each worker holds what it has to serve."""
     assert len(pids) >= WORKERS + 1
-    held = {pid: held_by(pid, SECRETS | SERVED) for pid in pids}
-    assert {pid: found - SERVED.keys() for pid, found in held.items()} == {pid: set() for pid in pids}
-    assert sum(of_workers in found for found in held.values()) >= WORKERS
+    held = {pid: held_by(pid, SECRETS | {"chain": CHAIN}) for pid in pids}
+    assert {pid: found - {"chain"} for pid, found in held.items()} == {pid: set() for pid in pids}
+    assert sum("chain" in found for found in held.values()) >= WORKERS
 
 
 @pytest.mark.first
-async def test_of_all_processes_the_monitor_alone_holds_secrets(upstream: str, tmp_path: Path) -> None:
-    store = f'url = "sqlite:{tmp_path}/lookout.db"\n'
-    both, alone, without_variables = (a_place(tmp_path / name, upstream, store) for name in "abc")
-    async with both.serving("run", **VARIABLES) as process:
-        check_that_none_holds_a_secret(living(process.pid).keys() - {process.pid}, "chain")
-        assert held_by(process.pid, SECRETS) == set(SECRETS)  # found where it is
-        async with alone.serving("serve", **VARIABLES) as server:  # even if it was started with all of them
-            check_that_none_holds_a_secret(living(server.pid), "chain")
-        async with without_variables.serving("serve"):  # which a server does not need
-            pass
-
-
-@pytest.mark.long
-async def test_with_an_address_to_read_from_no_server_holds_the_writers_password(
-    upstream: str, server: Postgres, tmp_path: Path
-) -> None:
-    database = server.a_database()
-    written, read = (server.url(database, password=password) for password in ("${CANARY_WRITER}", READER))
-    store = f'url = "{written}"\nread_url = "{read}"\n'
-    both, alone = (a_place(tmp_path / name, upstream, store) for name in "ab")
-    async with both.serving("run", **VARIABLES) as process:
-        check_that_none_holds_a_secret(living(process.pid).keys() - {process.pid}, "reader")
-        async with alone.serving("serve", **VARIABLES) as beside:
-            check_that_none_holds_a_secret(living(beside.pid), "reader")
+async def test_of_all_processes_the_monitor_alone_holds_secrets(tmp_path: Path) -> None:
+    with a_listener(lambda _: b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") as upstream:
+        async with serving(tmp_path, "run", upstream) as process:
+            check_that_none_holds_a_secret(living(process.pid).keys() - {process.pid})
+            assert held_by(process.pid, SECRETS) == set(SECRETS)  # found where it is
+            async with serving(tmp_path, "serve", upstream) as server:  # even if it was started with all of them
+                check_that_none_holds_a_secret(living(server.pid))
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
-@pytest.mark.parametrize("command", ["run", "monitor", "probe"])
-def test_a_worker_that_is_taken_over_cannot_look_into_a_command(command: str, tmp_path: Path) -> None:
+def test_a_worker_that_is_taken_over_cannot_look_into_a_command(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # an upstream that never answers
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        (tmp_path / "lookout.toml").write_text(a_config(url, a_free_port(), 'url = "sqlite:lookout.db"\n'))
+        (tmp_path / "lookout.toml").write_text(a_config(url, a_free_port()))
         with (
-            meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as running,
+            meanwhile(tmp_path, *an_ordinary(LOOKOUT, "run", "-c", "lookout.toml"), **VARIABLES) as running,
             meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
         ):
             until(lambda: not can_be_read(running.pid, "environ"), "its environment is closed")

@@ -5,13 +5,8 @@ The upstreams are hostile: whatever they were told, they say back, in every part
 
 import base64
 import itertools
-import socket
-import socketserver
-import threading
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager, suppress
+from contextlib import chdir, suppress
 from pathlib import Path
-from typing import ClassVar
 
 import aiohttp
 import pytest
@@ -35,7 +30,7 @@ def fills(place: str) -> str:
     return f"${{LOOKOUT_TEST_{place.upper()}}}"
 
 
-def a_config(upstream: str, *, ports: list[int], format_: str, store: str = "sqlite:lookout.db") -> str:
+def a_config(upstream: str, ports: list[int]) -> str:
     """Every kind of source, with secrets wherever one can be; half of them written out, half from the environment."""
     address = upstream.replace("://", f"://{fills('user')}:{CANARY}-written@")
     url = f"{address}/v3/{fills('path')}?key={fills('query')}&other={CANARY}-written"
@@ -46,7 +41,7 @@ def a_config(upstream: str, *, ports: list[int], format_: str, store: str = "sql
     through = f'{{url = "{upstream}/{CANARY}-proxied", name = "own node", {headers.strip()}, {proxy.strip()}}}'
     tunnelled = f'{{url = "https://{CANARY}-tunnelled.invalid/", {headers.strip()}, {proxy.strip()}}}'
     rpc = f'"{url}", "{upstream}/v3/{fills("rpc")}", "{upstream}/{CANARY}-written", {through}, {tunnelled}'
-    text = f'[store]\nurl = "{store}"\n[log]\nlevel = "debug"\nformat = "{format_}"\n'
+    text = '[store]\nurl = "sqlite:lookout.db"\n[log]\nlevel = "debug"\nformat = "json"\n'
     text += f'[server]\nlisten = "127.0.0.1:{ports[0]}"\nworkers = 2\n'
     text += f'[admin]\nmonitor = "127.0.0.1:{ports[1]}"\nserver = "127.0.0.1:{ports[2]}"\n'
     text += '[monitor]\nrecord = "seen.jsonl"\n'
@@ -130,13 +125,12 @@ async def served(http: aiohttp.ClientSession, base: str, *paths: str) -> str:
     return told
 
 
-@pytest.mark.parametrize("format_", ["json", pytest.param("console", marks=pytest.mark.long)])
-async def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret(format_: str, tmp_path: Path) -> None:
+async def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret(tmp_path: Path) -> None:
     echo = Echo()
     ports = [a_free_port() for _ in range(3)]
     public, *admin = [f"http://127.0.0.1:{port}" for port in ports]
     with a_listener(echo) as upstream:
-        (tmp_path / "lookout.toml").write_text(a_config(upstream, ports=ports, format_=format_))
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, ports=ports))
         with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
             async with aiohttp.ClientSession() as http:
 
@@ -179,7 +173,7 @@ def command(folder: Path, *arguments: str) -> Result:
 
 def test_probe_and_check_config_tell_no_secret(tmp_path: Path) -> None:
     with a_listener(Echo()) as upstream:
-        (tmp_path / "lookout.toml").write_text(a_config(upstream, ports=[1, 2, 3], format_="json"))
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, ports=[1, 2, 3]))
         for _ in range(6):  # in each of the ways to answer
             probed = command(tmp_path, "probe")
             assert (probed.exit_code, probed.stderr) == (1, "")
@@ -196,47 +190,21 @@ GOOD_URL = f"https://{CANARY}:{CANARY}@host/{CANARY}?key={CANARY}"
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(f'[messaging]\nurl = "ftp://{CANARY}@host/{CANARY}"', id="another scheme"),
-        pytest.param(f'[messaging]\nurl = "https:///{CANARY}"', id="no host"),
         pytest.param(f'[messaging]\nurl = "https://host:{CANARY}/"', id="no port"),
-        pytest.param(f'[messaging]\nurl = ["{GOOD_URL}"]', id="a list"),
-        pytest.param(f'messaging = "{GOOD_URL}"', id="no table"),
         pytest.param(f'[messaging]\nurl = "{GOOD_URL}', id="a quote that is missing"),
-        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nurl = "{GOOD_URL}"', id="twice"),
-        pytest.param(f"[messaging]\nurl = {GOOD_URL}", id="no quotes"),
         pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheader = {{X = "{CANARY}"}}', id="a key misspelt"),
-        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = "{CANARY}"', id="headers in one text"),
         pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = {{X = ["{CANARY}"]}}', id="a header in a list"),
-        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = {{X = "a\\n{CANARY}"}}', id="a header in two lines"),
-        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = {{"{CANARY}:" = "x"}}', id="in a header's name"),
         pytest.param(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 1\nrpc = "{GOOD_URL}"', id="rpc in no list"),
-        pytest.param(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 1\nrpc = [["{GOOD_URL}"]]', id="rpc in two"),
-        pytest.param(f'[[chains]]\nid = 1\nrpc = [{{link = "{GOOD_URL}"}}]', id="an address under another key of rpc"),
-        pytest.param(f'[[chains]]\nid = 1\nrpc = [{{url = "a", headers = "{CANARY}"}}]', id="an endpoint's headers"),
-        pytest.param(f'[[chains]]\nid = 1\nrpc = [{{url = "a", name = ["{CANARY}"]}}]', id="an endpoint's name"),
-        pytest.param(f'[messaging]\nurl = "a"\nproxy = ["{CANARY}"]', id="a proxy in a list"),
         pytest.param(f'[messaging]\nurl = "a"\nproxy = "https://{CANARY}:{CANARY}@host"', id="a proxy of another kind"),
-        pytest.param(f'[messaging]\nurl = "a"\nca_file = "{GOOD_URL}"', id="an address as a file"),
         pytest.param(f'[store]\nurl = "mysql://me:{CANARY}@host/x"', id="a store of another kind"),
-        pytest.param(f'[store]\nurl = {{a = "{CANARY}"}}', id="a store in a table"),
-        pytest.param(f'[store]\npath = "postgresql://me:{CANARY}@host/x"', id="a store under another key"),
         pytest.param(f'[alerts.targets]\n"json://{CANARY}@host" = "x"', id="an address as the name of a target"),
-        pytest.param(f'[alerts.targets]\n{CANARY}{"x" * 60} = "x"', id="a key as the name of a target"),
         pytest.param(
             f'[alerts.targets]\n"a{CANARY}://" = "x"\n[[alerts.rules]]\ntargets = ["y"]', id="one without a rule"
         ),
-        pytest.param(f'{OPS}[[alerts.rules]]\ntargets = "json://{CANARY}"', id="a rule's targets in no list"),
         pytest.param(f'{OPS}[[alerts.rules]]\ntargets = ["json://{CANARY}"]', id="an address as a rule's target"),
-        pytest.param(f'{OPS}[[alerts.rules]]\ntargets = [["{CANARY}"]]', id="a rule's targets in two lists"),
-        pytest.param(f'{OPS}[[alerts.rules]]\nservices = ["json://{CANARY}"]', id="an address as a rule's service"),
         pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\n"{GOOD_URL}" = 1', id="an address as a key"),
-        pytest.param(f'["{GOOD_URL}"]\nx = 1', id="an address as a table"),
         pytest.param(f'protocol = "{GOOD_URL}"', id="an address as the protocol"),
-        pytest.param(f'[[chains]]\nid = "{GOOD_URL}"', id="an address as a chain's id"),
-        pytest.param(f'[ppoi]\nurl = "{GOOD_URL}"\n[ppoi.networks]\n"{GOOD_URL}" = "x"', id="an address as a network"),
-        pytest.param('[log]\nlevel = "${LOOKOUT_TEST_UNUSED}"', id="a variable where a choice is wanted"),
         pytest.param('[policy]\nrecheck_s = "${LOOKOUT_TEST_UNUSED}"', id="a variable where a number is wanted"),
-        pytest.param('[server]\nlisten = "${LOOKOUT_TEST_UNUSED}"', id="a variable where an address is wanted"),
         pytest.param('protocol = "${LOOKOUT_TEST_UNUSED}/"', id="a variable where a word is wanted"),
     ],
 )
@@ -246,58 +214,3 @@ def test_what_is_wrong_with_a_configuration_is_told_without_a_secret(text: str, 
     assert outcome.exit_code == 2
     assert outcome.stderr.startswith("lookout: lookout.toml: ")
     check_silent(outcome.stdout + outcome.stderr)
-
-
-class Database(socketserver.BaseRequestHandler):
-    """Speaks as PostgreSQL does, asks for the password in clear, and says it back in its refusal."""
-
-    heard: ClassVar[set[str]] = set()
-
-    def handle(self) -> None:
-        startup = self.request.recv(65_536)
-        while startup[4:8] in (b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30"):  # may we have TLS, or Kerberos: no
-            self.request.sendall(b"N")
-            startup = self.request.recv(65_536)
-        self.request.sendall(b"R\0\0\0\x08\0\0\0\x03")
-        password = self.request.recv(65_536)[5:].rstrip(b"\0")
-        if not password:  # the caller was ended meanwhile
-            return
-        self.heard.add(password.decode())
-        fields = b"SFATAL\0VFATAL\0C28P01\0Mno " + password + b", " + startup[8:].replace(b"\0", b" ") + b"\0"
-        fields += b"Dis it " + password + b"\0Hor " + password + b"\0\0"
-        self.request.sendall(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
-
-
-@contextmanager
-def a_hostile_database() -> Iterator[int]:
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Database) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-async def test_a_database_that_repeats_the_password_has_it_told_to_nobody(tmp_path: Path) -> None:
-    ports = [a_free_port() for _ in range(3)]
-    with a_hostile_database() as port:
-        store = f"postgresql://me:{fills('password')}%2F%40@127.0.0.1:{port}/lookout?sslmode=disable"
-        config = a_config("http://127.0.0.1:1", ports=ports, format_="json", store=store)
-        (tmp_path / "lookout.toml").write_text(config)
-        with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
-
-            def have_both_failed() -> bool:
-                assert process.poll() is None, said(tmp_path)
-                with socket.socket() as asked:
-                    is_listening = asked.connect_ex(("127.0.0.1", ports[0])) == 0
-                return is_listening and said(tmp_path).count("PostgreSQL lookout on 127.0.0.1") >= 2
-
-            await until_async(have_both_failed, "monitor and server were refused", 60)
-            shown = shown_by_the_system(process.pid)
-            async with aiohttp.ClientSession() as http:
-                shown += await served(http, f"http://127.0.0.1:{ports[0]}", LIVE, HISTORY, "/")
-        check_silent(shown + all_stored(tmp_path))
-    assert Database.heard == {VARIABLES["LOOKOUT_TEST_PASSWORD"] + "/@"}

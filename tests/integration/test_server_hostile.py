@@ -1,11 +1,10 @@
 """Clients that a server has to outlive: senders of garbage, the slow, and the many."""
 
 import json
-import resource
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +15,6 @@ from tests.integration.served import HISTORY, LIVE
 
 LARGE: Final = b'{"history":"' + b"c" * 500_000 + b'"}'
 TLS_HELLO: Final = bytes.fromhex("16030100c8010000c40303") + bytes(range(200))
-IDLE: Final = 10_000
 
 
 @pytest.fixture(scope="module")
@@ -125,30 +123,3 @@ def test_who_reads_nothing_takes_no_memory_for_it(server: RawServer) -> None:
 def resident_kb(pid: int) -> int:
     (line,) = (s for s in Path(f"/proc/{pid}/status").read_text().splitlines() if s.startswith("VmRSS:"))
     return int(line.split()[1])
-
-
-@pytest.mark.long
-def test_ten_thousand_idle_connections_keep_nobody_out(tmp_path: Path) -> None:
-    with files_for(IDLE + 500):
-        store(tmp_path, live=b'{"live":1}')
-        with a_raw_server(tmp_path, server="connections_per_address = 0\n") as server, ExitStack() as opened:
-            for number in range(IDLE):
-                opened.enter_context(server.connect())
-                if number % 1_000 == 0:
-                    assert_it_lives(server)
-            (worker,) = server.workers()
-            assert len(list(Path(f"/proc/{worker}/fd").iterdir())) > IDLE, "every one of them was let in"
-            for _ in range(20):
-                assert_it_lives(server)
-
-
-@contextmanager
-def files_for(number: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < number:
-        pytest.skip(f"{number} open files are needed, and the hard limit is {hard}")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, number), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

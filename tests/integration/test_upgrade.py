@@ -5,7 +5,6 @@ import gzip
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -22,27 +21,21 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import build_monitor
 from lookout.state.codec import decode_state
 from lookout.store.kinds import kind_of
-from tests.contract.store import kept
 from tests.integration.fast import a_config, a_world
 from tests.integration.receivers import Receiver, a_hook
-from tests.leases import or_skipped
 from tests.oracles.history import uptime
-from tests.postgres import Postgres, a_postgres, from_a_wheel
 from tests.unit.running_monitor import running
 from tests.wait import until_async
 
 RECORDED: Final = Path(__file__).parents[1] / "data" / "upgrade" / "0.1.0.sqlite.gz"
 RESTART_MS: Final = 2_000
 HEALTHY: Final = {"current", "unmonitored"}
+URL: Final = "sqlite:lookout.db"
 WINDOWS: Final = {"24h": 1, "7d": 7, "14d": 14}
 # The rule of 0.1.0, whose episodes go on only under the same one.
-ALERTS: Final = '[alerts]\ngroup_s = 0\n[alerts.targets]\nhook = "{}"\n[[alerts.rules]]\nfor_s = 2\n'
-
-
-@pytest.fixture(scope="module", params=[from_a_wheel()])
-def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with or_skipped(a_postgres(request.param)) as server:
-        yield server
+ALERTS: Final = (
+    '[alerts]\ngroup_s = 0\n[alerts.targets]\nhook = "{}"\n[[alerts.rules]]\nfrom = "unavailable"\nfor_s = 2\n'
+)
 
 
 class Left:
@@ -68,20 +61,6 @@ def left(tmp_path: Path) -> Left:
     return Left(tmp_path / "lookout.db")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, left: Left, server: Postgres) -> str:
-    """A store of either kind that 0.1.0 left."""
-    if request.param == "sqlite":
-        return "sqlite:lookout.db"
-    database = kept.load(server, kept.versions("sql")[1])
-    server.ask(database, "TRUNCATE lookout.documents, lookout.pieces")
-    for row in left.documents:
-        server.ask(database, "INSERT INTO lookout.documents VALUES (%s, %s, %s, %s, 1)", *row)
-    for row in left.pieces:
-        server.ask(database, "INSERT INTO lookout.pieces VALUES (%s, %s)", *row)
-    return server.url(database)
-
-
 class ThenClock:
     """It goes on from an instant of the past."""
 
@@ -104,9 +83,9 @@ def rows_of(document: Any) -> dict[tuple[str, int | None], Any]:
     return {(row["service"], row["chainId"]): row for row in document["rows" if "rows" in document else "checks"]}
 
 
-def test_every_bucket_and_every_uptime_is_as_0_1_0_published_it(left: Left, url: str, tmp_path: Path) -> None:
+def test_every_bucket_and_every_uptime_is_as_0_1_0_published_it(left: Left, tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text(a_config("http://127.0.0.1:9"))
-    with closing(kind_of(url).open_writer(url, tmp_path)) as writer:
+    with closing(kind_of(URL).open_writer(URL, tmp_path)) as writer:
         pieces = writer.load()
     assert dict(left.pieces) == pieces  # nothing is lost by bringing the store up to date
     ledger = Ledger(read_config(tmp_path / "lookout.toml").plan(), decode_state(pieces))
@@ -126,22 +105,20 @@ def test_every_bucket_and_every_uptime_is_as_0_1_0_published_it(left: Left, url:
             }
 
 
-async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(
-    left: Left, url: str, tmp_path: Path
-) -> None:
+async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(left: Left, tmp_path: Path) -> None:
     clock = ThenClock(left.at + RESTART_MS)
     with a_hook() as hook:
         async with a_world(tmp_path, clock.now) as world:
             config = tmp_path / "lookout.toml"
             config.write_text(a_config(world.base) + ALERTS.format(hook.address))
-            with closing(kind_of(url).open_writer(url, tmp_path)) as writer, DaemonThread("store") as store:
+            with closing(kind_of(URL).open_writer(URL, tmp_path)) as writer, DaemonThread("store") as store:
                 instruments = Instruments(CollectorRegistry(), clock)
                 monitor = build_monitor(read_config(config), writer.load(), writer, store, clock, instruments)
                 async with running(monitor.run()):
                     bad = {row for row, each in rows_of(left.live).items() if each["status"] == "unavailable"}
                     await until_async(lambda: count(hook, "Recovered") == len(bad) == 5, "each alert has its end", 180)
-                    await until_async(lambda: statuses(url, tmp_path) == HEALTHY, "every row is current", 180)
-            with closing(kind_of(url).open_reader(url, tmp_path, "store.url")) as reader:
+                    await until_async(lambda: statuses(tmp_path) == HEALTHY, "every row is current", 180)
+            with closing(kind_of(URL).open_reader(URL, tmp_path, "store.url")) as reader:
                 history = parse(reader.read("history"))
     assert [(message.title, message.body) for message in hook.accepted[: len(left.messages)]] == left.messages
     assert count(hook, "Unavailable") == 5  # none begins a second time
@@ -152,8 +129,8 @@ async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(
         assert "-" not in now["buckets"][-3:]  # no gap: it was away for less than a bucket
 
 
-def statuses(url: str, folder: Path) -> set[str]:
-    with closing(kind_of(url).open_reader(url, folder, "store.url")) as reader:
+def statuses(folder: Path) -> set[str]:
+    with closing(kind_of(URL).open_reader(URL, folder, "store.url")) as reader:
         return {row["status"] for row in parse(reader.read("live"))["checks"]}
 
 

@@ -1,30 +1,28 @@
 """``lookout verify`` raises no false alarm: whatever is honestly published, and whatever stands in front of it."""
 
 import json
-import shutil
-import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Nothing, Observation, Peers
+from lookout.core.model import Blocks, Check, Found, Indexes, Members, Nothing, Observation, Peers
 from lookout.core.services import all_checks
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
 from lookout.state.log import HeadRead, Started
 from lookout.verify.clauses import find_doubts, verify_visit
 from tests.builders import MINUTE, SECOND, a_plan
+from tests.commands import a_command
 from tests.integration.broken_documents import later, top
 from tests.integration.broken_replies import behind
+from tests.integration.edged import Edge, needs_varnish
 from tests.integration.planted import Break, Edit, Json, a_deployment, a_fresh_ledger, resources
-from tests.integration.served import a_free_port, a_server, publish
+from tests.integration.served import a_server, publish, write_config
 from tests.integration.visits import INCONCLUSIVE, clauses, command, found, visited
 from tests.wait import until
 
@@ -64,12 +62,9 @@ def healthy(check: Check) -> Found:
 
 HONEST: Final[dict[str, Callable[[], Ledger]]] = {
     "21 rows, for two hours": lambda: watched(CHAINS, 120, healthy),
-    "one chain": lambda: watched((1,), 90, healthy),
     "a test network alone": lambda: watched((11155111,), 90, healthy),
     "a monitor that has just started": lambda: watched(CHAINS, 0, None),
-    "a first probe of each": lambda: watched(CHAINS, 0, healthy),
     "rows all unknown": lambda: watched(CHAINS, 90, lambda _: Nothing()),
-    "rows all unreachable": lambda: watched(CHAINS, 90, lambda _: Failed("timeout")),
     "rows in every status": lambda: a_fresh_ledger(now()),
 }
 
@@ -100,7 +95,6 @@ def tuned(live: Json, _history: Json) -> None:
 
 INSTANTS: Final = ("observedAt", "lastSuccessAt", "expiresAt")
 NOT_SHOWN: Final[dict[str, tuple[Edit | None, Break | None, set[str]]]] = {
-    "nothing the matter": (None, None, set()),
     "a report ten minutes old": (minutes_ago, None, {"M5"}),
     "a history of a new version": (top("history", schemaVersion=2), None, {"H1", "H2", "H3", "H4", "H5", "H10"}),
     "another lifetime": (tuned, None, {"R7"}),
@@ -138,118 +132,13 @@ def test_strict_is_content_with_a_healthy_server_and_not_with_a_stopped_monitor(
     assert "A healthy deployment shows these, and this one did not: M5" in refused.stdout
 
 
-class Front(NamedTuple):
-    """A program between callers and a server: its configuration, how it is started, and what it keeps from view."""
-
-    program: str
-    configuration: str
-    arguments: tuple[str, ...]
-    hides: frozenset[str]
-
-
-_NGINX: Final = """
-user root;
-daemon off;
-pid FOLDER/pid;
-error_log FOLDER/log;
-events { }
-http {
-  access_log off;
-  client_body_temp_path FOLDER/body;
-  proxy_temp_path FOLDER/proxy;
-  fastcgi_temp_path FOLDER/fastcgi;
-  uwsgi_temp_path FOLDER/uwsgi;
-  scgi_temp_path FOLDER/scgi;
-  MORE
-  server {
-    listen 127.0.0.1:PORT;
-    location / { proxy_pass ORIGIN; INSIDE }
-  }
-}
-"""
-_HAPROXY: Final = """
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
-frontend front
-  bind 127.0.0.1:PORT
-  default_backend back
-backend back
-  server origin HOST
-"""
-_VARNISH: Final = 'vcl 4.1;\nbackend default { .host = "127.0.0.1"; .port = "ORIGIN_PORT"; }\n'
-_AS_NGINX: Final = ("-c", "FOLDER/conf")
-
-
-def an_nginx(hides: set[str], more: str = "", inside: str = "") -> Front:
-    return Front("nginx", _NGINX.replace("MORE", more).replace("INSIDE", inside), _AS_NGINX, frozenset(hides))
-
-
-FRONTS: Final = {
-    "nginx": an_nginx(set()),
-    "nginx that compresses": an_nginx(set(), "gzip on; gzip_proxied any; gzip_types application/json;"),
-    "nginx that compresses for a server that may not": an_nginx(
-        {"A4", "A5"},
-        "gzip on; gzip_proxied any; gzip_vary on; gzip_types application/json;",
-        'proxy_set_header Accept-Encoding "";',
-    ),
-    "nginx with a cache": an_nginx(
-        {"A2", "A4", "A5", "A15"}, "proxy_cache_path FOLDER/cache keys_zone=kept:1m;", "proxy_cache kept;"
-    ),
-    "HAProxy": Front("haproxy", _HAPROXY, ("-db", "-f", "FOLDER/conf"), frozenset()),
-    "Varnish": Front(
-        "varnishd",
-        _VARNISH,
-        ("-F", "-j", "none", "-n", "FOLDER/v", "-f", "FOLDER/conf", "-a", "127.0.0.1:PORT", "-s", "malloc,16m"),
-        frozenset({"A4", "A5", "A15"}),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FRONTS)
-def test_finds_no_failure_behind(name: str, served: str, tmp_path: Path) -> None:
-    front = FRONTS[name]
-    with started(front, served, tmp_path) as base:
-        first, second = found(base), found(base)  # the second meets what a cache has kept
+@needs_varnish
+def test_finds_no_failure_behind_the_edge(shared_edge: tuple[Edge, Path, int]) -> None:
+    edge, folder, port = shared_edge
+    publish(folder, a_fresh_ledger(now()))
+    with a_command(folder, "serve", "-c", write_config(folder, port)):
+        until(lambda: edge.ask().http_code == 200, "the report is served")
+        first, second = (found(f"http://127.0.0.1:{edge.port}") for _ in range(2))  # from the cache, the second time
     for findings in (first, second):
         assert [finding for finding in findings if finding.verdict == "fail"] == []
-        assert clauses(findings, "could not tell") <= INCONCLUSIVE | front.hides
-
-
-@contextmanager
-def started(front: Front, origin: str, folder: Path) -> Iterator[str]:
-    program = shutil.which(front.program) or shutil.which(f"/usr/sbin/{front.program}")
-    if program is None:
-        pytest.skip(f"needs {front.program}")
-    own, host = a_free_port(), origin.removeprefix("http://")
-    words = {"FOLDER": str(folder), "ORIGIN_PORT": host.split(":")[1], "ORIGIN": origin, "HOST": host, "PORT": str(own)}
-
-    def filled(text: str) -> str:
-        for word, meant in words.items():
-            text = text.replace(word, meant)
-        return text
-
-    folder.chmod(0o755)  # its worker is another user
-    (folder / "conf").write_text(filled(front.configuration))
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([program, *map(filled, front.arguments)], stdout=log, stderr=log)
-        try:
-            _wait_for(own, process, folder / "log")
-            yield f"http://127.0.0.1:{own}"
-        finally:
-            process.terminate()
-            process.wait(40)
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    def listens() -> bool:
-        assert process.poll() is None, log.read_text()
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            return False
-        return True
-
-    until(listens, "it listens", 80)
+        assert clauses(findings, "could not tell") <= INCONCLUSIVE | {"A4", "A5", "A15"}

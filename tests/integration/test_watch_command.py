@@ -3,9 +3,6 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -15,51 +12,14 @@ from lookout_reader import History, LiveReport, Update, parse_history, parse_rep
 from tests.builders import NOON
 from tests.commands import LOOKOUT
 from tests.descriptions import a_description
-from tests.integration.served import a_ledger, a_server, publish
+from tests.integration.planted import a_listener
+from tests.integration.served import Server, a_ledger
 
 CELLS = 24
 
 
-class Described:
-    """A server whose answer to anything is ``answer``: a code and a body."""
-
-    def __init__(self) -> None:
-        described = self
-        self.answer = (200, b"")
-        self.asked = 0
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                described.asked += 1
-                http_code, body = described.answer
-                self.send_response(http_code)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Silence."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-        self.base = f"http://127.0.0.1:{self._server.server_port}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-@pytest.fixture
-def described() -> Iterator[Described]:
-    server = Described()
-    yield server
-    server.close()
-
-
 @pytest.mark.clause("C11")
-def test_the_description_is_read_again_with_each_history_and_a_failure_keeps_the_last(described: Described) -> None:
+def test_the_description_is_read_again_with_each_history_and_a_failure_keeps_the_last() -> None:
     ledger = a_ledger()
     report = parse_report(live_document(ledger.report()).body)
     assert isinstance(report, LiveReport)
@@ -75,25 +35,31 @@ def test_the_description_is_read_again_with_each_history_and_a_failure_keeps_the
     histories = [None, *(a_history() for _ in range(6))]
     answers = [about(False), about(True), about(True), (503, b""), (404, b""), (200, b"<html>"), about(False)]
     steps = zip(histories, answers, strict=True)
+    now, asked = answers[0], 0
+
+    def describe(_asked: bytes) -> bytes:
+        nonlocal asked
+        asked += 1
+        return b"HTTP/1.1 %d So\r\nContent-Length: %d\r\n\r\n" % (now[0], len(now[1])) + now[1]
 
     def updates() -> Iterator[Update]:
+        nonlocal now
         for history, answer in steps:
-            described.answer = answer
+            now = answer
             for _ in range(3):  # live reports that arrive with no newer history
                 yield Update(NOON, report, None, history, None, None, 0)
 
-    shown = [1 in each.about.test_networks for each in add_about(updates(), described.base)]
+    with a_listener(describe) as base:
+        shown = [1 in each.about.test_networks for each in add_about(updates(), base)]
     assert shown[::3] == shown[2::3] == [False, False, True, True, True, True, False]
-    assert described.asked == 6, "once, and with each history after the first"
+    assert asked == 6, "once, and with each history after the first"
 
 
-def test_into_a_pipe_all_columns_are_written_and_no_line_is_broken(tmp_path: Path) -> None:
-    publish(tmp_path, a_ledger())
-    with a_server(tmp_path) as server:
-        environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"}
-        ended = subprocess.run(
-            [LOOKOUT, "watch", "--once", server.base], capture_output=True, env=environment, timeout=100, check=True
-        )
+def test_into_a_pipe_all_columns_are_written_and_no_line_is_broken(served: Server) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"}
+    ended = subprocess.run(
+        [LOOKOUT, "watch", "--once", served.base], capture_output=True, env=environment, timeout=100, check=True
+    )
     lines = ended.stdout.decode().splitlines()
     (header,) = (line for line in lines if line.startswith("check "))
     assert header.rstrip().endswith("last 24 hours")

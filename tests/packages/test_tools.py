@@ -157,40 +157,6 @@ def test_exported_by_expo_and_run_without_what_react_native_lacks_and_in_hermes(
     assert found == {"wrong": [], "can": [True, True, False]}
 
 
-JEST = f"""\
-const {{ canUse, createReader }} = require("lookout-reader");
-const {{ rollUp }} = require("lookout-reader/page");
-{SCENARIO}
-test("it plays", async () => {{
-  expect(rollUp(null, {{ now: 0 }}).healthy).toBe(false);
-  require("node:fs").writeFileSync("played", await playScenario({{ canUse, createReader }}, BASE));
-}});
-"""
-
-
-@pytest.mark.clause("C3", "C4", "C9", "C10")
-def test_with_jest_in_node_and_in_jsdom_with_whatwg_fetch(tmp_path: Path) -> None:
-    folder = make_project(tmp_path, "jest@29", "jest-environment-jsdom@29", "whatwg-fetch")
-    polyfill = 'require("whatwg-fetch");\n'
-    for head, how, revalidates in (("", "node", True), (polyfill, "jsdom", False)):
-        with a_monitor() as monitor:
-            (folder / "a.test.js").write_text(head + JEST.replace("BASE", f'"{monitor.base}"'))
-            run(folder, "node_modules/.bin/jest", f"--env={how}")
-            check_played((folder / "played").read_text(), monitor, revalidates=revalidates)
-
-
-@pytest.mark.clause("C3", "C4", "C9", "C10")
-def test_with_vitest(tmp_path: Path) -> None:
-    folder = make_project(tmp_path, "vitest@3")
-    named = {"{ test }": "vitest", "{ writeFileSync }": "node:fs", "* as reader": "lookout-reader"}
-    head = "\n".join(f'import {names} from "{module}";' for names, module in named.items())
-    body = 'test("it plays", async () => writeFileSync("played", await playScenario(reader, BASE)));'
-    with a_monitor() as monitor:
-        (folder / "a.test.js").write_text(f"{head}\n{SCENARIO}\n{body}".replace("BASE", f'"{monitor.base}"'))
-        run(folder, "node_modules/.bin/vitest", "run")
-        check_played((folder / "played").read_text(), monitor)
-
-
 KB = 1024
 SIZES = {
     "a wallet's whole import": ("lookout-reader", "*", 6 * KB),

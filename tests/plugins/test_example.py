@@ -121,4 +121,4 @@ async def test_its_configuration_is_checked_and_it_is_probed(programs: Path, tmp
         config.write_text(CONFIG.format(port=1, base=world.base, url=url))
         assert await asyncio.to_thread(run, programs / "lookout", "check-config", "-c", config) == "ok\n"
         probed = await asyncio.to_thread(run, programs / "lookout", "probe", "-c", config, exit_code=1)
-        assert re.search(r"behind the head by \d+; position 17, head ", probed)
+        assert re.search(r"behind: \d+ blocks below the head \(17 of ", probed)

@@ -32,11 +32,6 @@ def check_config(folder: Path, config: str = CONFIG) -> tuple[int, str, str]:
     return outcome.returncode, outcome.stdout, re.sub(r" \(line \d+\)$", "", said, flags=re.MULTILINE)
 
 
-def test_one_that_is_as_it_should_be_is_used(tmp_path: Path) -> None:
-    install(tmp_path)
-    assert check_config(tmp_path) == (0, "ok\n", "")
-
-
 # By what is wrong with it: a package of the kind "tidal", and the end of the sentence about it.
 UNUSABLE = {
     "raises": ("import no_such", f"raises ModuleNotFoundError {SHOWN}"),

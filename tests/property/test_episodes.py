@@ -1,7 +1,6 @@
 """Any course of publications: what is reported is what the oracle says."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import msgspec
@@ -132,26 +131,3 @@ def test_a_restart_from_what_was_stored_changes_nothing(
     course: list[Publication], rules: EpisodeRules, stored_after: frozenset[int]
 ) -> None:
     assert follow(course, rules, stored_after) == follow(course, rules)
-
-
-@given(courses, all_rules)
-def test_a_beginning_comes_before_its_end_and_either_once(course: list[Publication], rules: EpisodeRules) -> None:
-    reported = follow(course, rules)
-    for target in {each.target for each in reported}:
-        for check in CHECKS:
-            kinds = [each.kind for each in reported if (each.target, each.check) == (target, check)]
-            assert kinds[:1] in ([], ["began"])
-            # After a beginning comes a reminder or the end; after an end, only a beginning.
-            assert all((before == "ended") == (after == "began") for before, after in pairwise(kinds))
-
-
-@given(courses, all_rules)
-def test_of_what_is_always_silenced_nothing_is_ever_reported(course: list[Publication], rules: EpisodeRules) -> None:
-    assert follow([each._replace(silenced=CHECKS) for each in course], rules) == []
-
-
-@given(courses, all_rules)
-def test_a_monitor_that_only_ever_starts_has_seen_nothing_last(course: list[Publication], rules: EpisodeRules) -> None:
-    reported = follow([each._replace(follows_a_start=True) for each in course], rules)
-    patient = {rule.targets[0] for rule in rules.rules if rule.for_ms > 0}
-    assert not [each for each in reported if each.target in patient]

@@ -1,5 +1,4 @@
-"""The launch's own times, waited for: how long the edge serves the last good copy of an origin that failed (E3), and
-when a server closes a connection without progress (A16)."""
+"""The launch's own times, waited for: how long the edge serves the last good copy of an origin that failed (E3)."""
 
 import logging
 import tempfile
@@ -15,7 +14,6 @@ from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
 from tests.campaign.part import Outcome, Part
 from tests.integration.edged import VARNISHD, VSTHROTTLE, Edge, Origin, Script, an_edge, an_origin, fails, hangs, says
 from tests.integration.served import HISTORY, LIVE, a_ledger, a_server, publish
-from tests.simulation import stalls
 from tests.wait import until
 
 _log: Final = logging.getLogger("campaign.waits")
@@ -40,15 +38,13 @@ class Wait(NamedTuple):
 
 def run(_seconds: float) -> Outcome:
     """All waits at once: together they last as long as the longest, seven minutes."""
-    has_edge = VARNISHD and VSTHROTTLE
+    if not (VARNISHD and VSTHROTTLE):
+        return Outcome({}, (), f"the edge {_NEEDED}")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as open_until_then:
-        waits = list(_waits(Path(folder), open_until_then)) if has_edge else []
-        with ThreadPoolExecutor(len(waits) + 1) as pool:
-            stalled = pool.submit(lambda: list(stalls.failures_of(_make_folder(Path(folder) / "stalls"))))
-            failures = [failure for failure in pool.map(watch_to_its_end, waits) if failure]
-            failures += stalled.result()
-    tried = {"waits": len(waits), "stalled connections": len(stalls.STALLS)}
-    return Outcome(tried, tuple(failures), "" if has_edge else f"the edge {_NEEDED}")
+        waits = list(_waits(Path(folder), open_until_then))
+        with ThreadPoolExecutor(len(waits)) as pool:
+            failures = tuple(filter(None, pool.map(watch_to_its_end, waits)))
+    return Outcome({"waits": len(waits)}, failures)
 
 
 def watch_to_its_end(wait: Wait) -> str | None:
@@ -118,4 +114,4 @@ def _make_folder(folder: Path) -> Path:
     return folder
 
 
-PART: Final = Part("how long copies and idle connections last, at the launch's own times", 8, run, mostly_waits=True)
+PART: Final = Part("how long copies last, at the launch's own times", 8, run, mostly_waits=True)

@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
 from lookout.base.pieces import Pieces
-from lookout.config.alerts import AlertsTable
+from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
+from lookout.core.episodes import endpoint_check
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
@@ -179,6 +180,9 @@ class Given(Settings, frozen=True):
         assert self.given is not None
         return self.given
 
+    def endpoint_checks(self) -> list[Check]:
+        return [endpoint_check(endpoint.name, endpoint.chain_id) for endpoint in self.endpoints]
+
     def sources_by_check(self) -> dict[Check, Any]:
         return {check: source for source in self.given_sources for check in source.checks}
 
@@ -225,11 +229,12 @@ def lived(
     board: Board | None = None,
     stored: Mapping[str, bytes] | None = None,
     sent: list[str] | None = None,
+    rules: tuple[AlertRule, ...] = (),
 ) -> Kept:
     """Let a monitor live for so long; what happens is called at its second with its succession. It goes on from what is
     ``stored``; the titles of its alerts are put into ``sent``."""
     writer = Kept()
-    alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"})
+    alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"}, rules=rules)
     wiring = given(
         writer,
         clock or FastClock(),

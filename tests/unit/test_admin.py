@@ -1,15 +1,20 @@
 """The admin port's replies, what the monitor measures of itself, and the page about both."""
 
+import http.client
 import json
 import re
+import socket
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, process_registry
+from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, answer_request, process_registry
+from lookout.base.url import host_and_port
 from lookout.core.coverage import Coverage
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
@@ -21,6 +26,7 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.public.about import ChainDescription
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
+from tests.integration.admin import always, open_port
 from tests.unit.server.fakes import SetClock
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
@@ -75,12 +81,72 @@ def test_a_reply(path: str, query: str, http_code: int, document: Any) -> None:
     assert json.loads(reply.body) == document
 
 
-def test_metrics_are_those_of_the_registry() -> None:
-    registry = CollectorRegistry()
-    Counter("seen_total", "how many were seen", registry=registry).inc(3)
-    reply = answer_request("/metrics", "any=thing", AdminRoutes(registry, ready_up_to_ten_seconds))
-    assert (reply.http_code, reply.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    assert b"\nseen_total 3.0\n" in reply.body
+def ask(address: str, method: str, path: str, headers: Mapping[str, str], body: bytes = b"{}") -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(address, timeout=30)
+    with closing(connection):
+        connection.request(method, path, body, dict(headers))
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "other"),
+    [("/reload", "Lookout-Reload", "Lookout-Change"), ("/notices", "Lookout-Change", "Lookout-Reload")],
+)
+def test_a_change_is_posted_with_its_header_and_never_by_a_browser(path: str, header: str, other: str) -> None:
+    changed: list[tuple[bytes, str | None]] = []
+
+    def change(body: bytes, meant: str | None) -> AdminReply:
+        changed.append((body, meant))
+        return AdminReply(422, "application/json", b"{}")
+
+    def no_list() -> AdminReply:
+        return AdminReply(200, "application/json", b"[]")
+
+    def reload(meant: str | None) -> AdminReply:
+        return change(b"{}", meant)
+
+    lists, changes = {"/notices": no_list}, {"/notices": change}
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always, reload, None, lists, changes)) as address:
+        refused = {"error": f"needs the header {header}: 1, and is not for browsers"}
+        cases: list[dict[str, str]] = [{}, {header: "0"}, {other: "1"}, {header: "1", "Origin": "null"}]
+        for headers in cases:
+            assert ask(address, "POST", path, headers) == (403, refused)
+        for method, elsewhere, http_code in (
+            ("POST", "/metrics", 405),
+            ("OPTIONS", path, 405),
+            ("POST", "/relaod", 404),
+        ):
+            assert ask(address, method, elsewhere, {header: "1"})[0] == http_code
+        assert ask(address, "GET", "/reload", {}) == (405, {"error": "/reload takes POST"})
+        assert changed == []
+        assert ask(address, "POST", path, {header: "1", "Lookout-Config": "a"}) == (422, {})
+        assert changed == [(b"{}", "a")]
+        there = "there are /metrics, /healthz and /readyz"
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as address:
+        assert ask(address, "POST", path, {header: "1"}) == (404, {"error": there})
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "code"),
+    [
+        pytest.param(b"Content-Length: 65537\r\n", b"x" * 65_537, b"413", id="a long one"),
+        pytest.param(b"", b"", b"411", id="one of no length"),
+        pytest.param(b"Content-Length: 9\r\n", b"{}", b"400", id="one that is cut off"),
+    ],
+)
+def test_a_body_that_is_not_whole_or_too_long_changes_nothing(head: bytes, body: bytes, code: bytes) -> None:
+    def change(_body: bytes, _meant: str | None) -> AdminReply:
+        raise AssertionError("it changes something")
+
+    routes = AdminRoutes(CollectorRegistry(), always, changes={"/notices": change})
+    with (
+        open_port("127.0.0.1:0", routes) as address,
+        socket.create_connection(host_and_port(address), timeout=30) as connection,
+    ):
+        connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\n" + head + b"\r\n" + body)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100).startswith(b"HTTP/1.1 " + code)
 
 
 def test_the_monitor_is_ready_once_it_stored_something_and_while_that_is_young_enough() -> None:
@@ -192,6 +258,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
             {label for sample in family.samples for label in sample.labels} - {"le"},
         )
         for family in registry.collect()
+        if family.name.startswith("lookout_")
     }
     section = PAGE.read_text(encoding="utf-8").partition("## Metrics of the monitor\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \|(.*?)\| .+ \|$", section, flags=re.MULTILINE)

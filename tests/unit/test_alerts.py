@@ -210,20 +210,6 @@ async def test_the_last_word_to_a_target_that_refused_for_long_is_the_end() -> N
         await until(lambda: night.sent == [("a", BEGAN), ("a", ENDED)])
 
 
-async def test_an_end_waits_for_its_beginning_to_be_accepted() -> None:
-    night = Night(a_policy({"ops": "a"}))
-    night.refusing = {BEGAN}
-    async with night.alerts.sending(night.ask):
-        night.publish("unavailable")
-        night.publish("current")
-        for times in (1, 2, 3):
-            await until(lambda times=times: retried(night, "ops") == times)
-            night.clock.elapsed += SECOND
-        assert set(night.tried) == {BEGAN}
-        night.refusing = set()
-        await until(lambda: night.sent == [("a", BEGAN), ("a", ENDED)])
-
-
 def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() -> None:
     night = Night(a_policy({"ops": "a"}, give_up_ms=2 * SECOND))
     night.publish("unavailable")
@@ -290,18 +276,6 @@ async def test_a_bug_in_what_is_being_sent_does_not_keep_the_end_from_coming() -
             asyncio.get_running_loop().call_later(0.1, break_off)
     assert night.sent == []
     assert len(night.messages()) == 1
-
-
-async def test_a_message_is_tried_again_after_each_rest_until_it_is_accepted() -> None:
-    night = Night(a_policy({"ops": "a"}))
-    night.refusing = {"a"}
-    async with night.alerts.sending(night.ask):
-        night.publish("unavailable")
-        for times in (1, 2, 3):
-            await until(lambda times=times: retried(night, "ops") == times)
-            night.clock.elapsed += SECOND
-        night.refusing = set()
-        await until(lambda: night.sent == [("a", BEGAN)])
 
 
 async def test_whether_all_is_over_goes_with_the_message_also_through_the_store() -> None:
@@ -391,7 +365,7 @@ def gathered(rows: list[list[Row]], causes: list[dict[Check, str]], *rules: Aler
 def test_a_cause_is_of_the_news_with_its_reason_and_of_no_other() -> None:
     behind, down = Row(INDEXER, "degraded", "behind"), Row(INDEXER, "unavailable", "unreachable")
     causes = [{INDEXER: "behind: 9000"}, *[{INDEXER: "http_status: 503"}] * 2]
-    rules = (AlertRule(name="a", for_s=0, from_="degraded"), AlertRule(name="b", for_s=0))
+    rules = (AlertRule(name="a", for_s=0), AlertRule(name="b", for_s=0, from_="unavailable"))
     (message,) = gathered([[behind], [down], [down]], causes, *rules)
     assert [(item.reason, item.cause) for item in message.event.items] == [
         ("behind", None),

@@ -7,19 +7,17 @@ from typing import Final
 
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from lookout.alerts.event import AlertFacts, Deployment, EndpointFact
-from lookout.alerts.messages import write_message
+from lookout.alerts.event import EndpointFact
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
 from lookout.cli.probe import list_next_steps
 from lookout.core.agreement import Standing
 from lookout.core.causes import ALL_CAUSES, choose_next_step, code_of, describe_cause, explain
-from lookout.core.episodes import News
 from lookout.core.heads import Reading
 from lookout.core.model import (
     Blocks,
-    Check,
     Failed,
     Found,
     Indexes,
@@ -31,11 +29,11 @@ from lookout.core.model import (
     Responding,
     Row,
 )
-from lookout.core.services import SERVICES
 from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.client.session import describe_target
-from tests.builders import INDEXER, NOON, SECOND
+from tests.builders import DAY, INDEXER, MINUTE, NOON, SECOND, a_plan
+from tests.unit.running_monitor import Asked, Read, lived
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 OWN_NODE: Final = EntryKey("endpoint", "own node of Ethereum", 1)
@@ -59,6 +57,12 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
         ),
         pytest.param(Members(0, 0), a_row("unknown", "no-observation"), "nothing", id="nobody to monitor"),
         pytest.param(Nothing(), a_row("unknown", "no-observation"), "nothing", id="nothing for this chain"),
+        pytest.param(
+            Nothing(),
+            replace(a_row("unknown", "no-observation"), last_success_at=NOON),
+            "nothing_left",
+            id="nothing any more for this chain",
+        ),
         pytest.param(
             Nothing("still_reading"),
             a_row("unknown", "no-observation"),
@@ -88,9 +92,17 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
             id="a list that has too much",
         ),
         pytest.param(
-            Blocks(7), a_row("catching-up", "behind", position=7, head=407), "behind: 400", id="a position that trails"
+            Blocks(7),
+            a_row("catching-up", "behind", position=7, head=407),
+            "behind: 400 blocks below the head (7 of 407)",
+            id="a position that trails",
         ),
-        pytest.param(Indexes(7, 9), a_row("degraded", "behind", position=7, head=9), "behind: 2", id="an index"),
+        pytest.param(
+            Indexes(7, 9),
+            a_row("degraded", "behind", position=7, head=9),
+            "behind: 2 indexes below its own head (7 of 9)",
+            id="an index",
+        ),
         pytest.param(Responding(), a_row("current", "responding"), None, id="what is current needs no cause"),
     ],
 )
@@ -98,6 +110,35 @@ def test_whatever_is_not_current_has_a_cause(found: Found, row: Row, cause: str 
     head = Reading(NOON, 458, NOON) if cause == "far_above: head 458" else None
     assert explain(found, row, head) == cause
     assert cause is None or code_of(cause) in ALL_CAUSES
+
+
+@pytest.mark.parametrize(
+    ("still_since_at", "since"),
+    [(NOON - 89 * MINUTE, "10:31 UTC"), (NOON - DAY, "2026-11-04 12:00 UTC")],
+)
+def test_a_position_that_stands_still_has_a_cause_of_its_own(still_since_at: int, since: str) -> None:
+    cause = explain(Blocks(7), a_row("degraded", "behind", position=7, head=407), None, still_since_at=still_since_at)
+    assert describe_cause(cause or "") == f"behind, and not moving since {since}; 400 blocks below the head (7 of 407)"
+
+
+def causes_of_an_indexer(*said: Blocks) -> list[str]:
+    """The causes of an indexer's row after so many answers."""
+    board = Board()
+    lived(33 * len(said) - 13, a_plan(INDEXER), [Asked(INDEXER, *said)], [Read(1, 1000)], board=board)
+    return [str(row.cause) for entry in board.list_entries() if entry.rows for row in entry.rows]
+
+
+@pytest.mark.clause("M16")
+def test_a_position_stands_still_once_three_answers_in_a_row_have_the_same_one() -> None:
+    behind = "95 blocks below the head (900 of 995)"
+    assert causes_of_an_indexer(Blocks(900), Blocks(900)) == [f"behind: {behind}"]
+    assert causes_of_an_indexer(*[Blocks(900)] * 3) == [f"not_moving: 12:00 UTC; {behind}"]
+    assert causes_of_an_indexer(*[Blocks(100)] * 3, Blocks(900)) == [f"behind: {behind}"]
+
+
+def test_a_chain_whose_endpoints_all_fail_has_another_cause_than_one_whose_endpoints_differ() -> None:
+    row = a_row("unknown", "incompatible-reference", position=7)
+    assert explain(Blocks(7), row, None, endpoints_answer=False) == "no_endpoint"
 
 
 def test_the_page_has_every_cause_and_no_other() -> None:
@@ -118,17 +159,6 @@ def test_the_page_has_every_cause_and_no_other() -> None:
 )
 def test_a_cause_has_the_same_words_everywhere(cause: str, words: str) -> None:
     assert describe_cause(cause) == words
-
-
-@pytest.mark.clause("M16")
-def test_an_alert_says_why() -> None:
-    news = [
-        News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
-        for check in (INDEXER, Check("indexer", 137))
-    ]
-    body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {news[0]: AlertFacts("tls: expired")}).body
-    assert "Unavailable:\n- indexer on Ethereum: not reached: no secure connection (expired), for " in body
-    assert "- indexer on chain 137: it could not be reached, or its answer could not be understood, for " in body
 
 
 @pytest.mark.clause("M16")
@@ -174,7 +204,7 @@ def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     board.note_own_failure(tenth, NOON, 10, "own_fault: no file descriptor left")
     board.note_reading(OWN_NODE, NOON, 10, "http_status: 503", None)
     board.note_reading(SECOND_NODE, NOON, 10, Reading(NOON, 90, NOON), None)
-    board.note_reading(third, NOON, 10, Reading(NOON, 12, NOON), None)
+    board.note_reading(third, NOON, 10, Reading(NOON, 12, NOON), Reading(NOON, 5012, NOON))
     board.note_own_failure(fourth, NOON, 10, None)
     board.note_reading(OWN_NODE._replace(chain_id=5), NOON, 10, "dns", None)
     board.note_source("indexer 1", NOON, 12, [UNREACHABLE], {INDEXER: "refused"})
@@ -182,7 +212,7 @@ def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     assert board.describe_endpoints(1) == (
         EndpointFact(OWN_NODE.name, "no usable answer: HTTP 503", "http_status: 503"),
         EndpointFact(SECOND_NODE.name, "no other confirms its answer (block 90)"),
-        EndpointFact(third.name, "far from the others (block 12)"),
+        EndpointFact(third.name, "far from the others (block 12, 5000 below the head)"),
         EndpointFact(fourth.name, "the monitor could not ask it because of a bug; its log has more"),
         EndpointFact(
             tenth.name, "a fault of this machine's own: no file descriptor left", "own_fault: no file descriptor left"
@@ -229,7 +259,7 @@ def test_what_to_do_depends_on_the_detail_where_that_says_more(cause: str, step:
 def test_probe_says_what_to_do_once_for_each_code_and_with_details_where_they_matter() -> None:
     causes = ["http_status: 404", "http_status: 503", None, "behind: 5", "behind: 9", "of_later"]
     assert list(list_next_steps(causes)) == [
-        "behind: run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
+        "behind: wait while its position moves; if it stands still, restart it, or ask those who run it",
         "http_status: 404: check its address, key and headers in the configuration",
         "http_status: 503: look at the service's own log, or ask those who run it",
     ]

@@ -1,8 +1,5 @@
 """What another configuration would have told of the same days."""
 
-import json
-
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -14,7 +11,6 @@ from lookout.replay.comparison import (
     ChangedStretch,
     ComparisonError,
     Figure,
-    HistoryComparison,
     check_comparable,
     compare,
 )
@@ -30,14 +26,6 @@ def a_view(rows: dict[Check, str], begins_at: int = NOON, uptime: Uptime = NO_UP
     told = tuple(HistoryRow(check, buckets, uptime) for check, buckets in rows.items())
     to_at = begins_at + (length - 1) * 5 * MINUTE
     return HistoryView(to_at, LAUNCH_SPAN, begins_at, to_at, told)
-
-
-def test_nothing_differs_between_a_history_and_itself() -> None:
-    view = a_view({MESSAGING: "ckdu?.-c", PPOI: "cccccccc"})
-    comparison = compare(view, view)
-    assert [(row.changed, row.stretches) for row in comparison.rows] == [(0, []), (0, [])]
-    assert comparison.total.changed == comparison.total.changed_rows == 0
-    assert (comparison.total.rows, comparison.total.buckets) == (2, 16)
 
 
 def test_buckets_that_differ_in_the_same_way_are_one_stretch() -> None:
@@ -84,10 +72,3 @@ def test_buckets_of_different_lengths_are_not_compared() -> None:
     check_comparable(plan, a_plan(PPOI))
     with pytest.raises(ComparisonError, match="bucket_s"):
         check_comparable(plan, replace(plan, span=replace(plan.span, bucket_ms=600_000)))
-
-
-def test_as_json_it_has_the_documents_own_kind_of_names() -> None:
-    told = json.loads(msgspec.json.encode(compare(a_view({PPOI: "c"}), a_view({PPOI: "u"}))))
-    assert msgspec.convert(told, HistoryComparison).total.changed == 1
-    assert told["rows"][0]["stretches"][0]["wouldBe"] == "u"
-    assert told["bucketSeconds"] == 300

@@ -110,14 +110,6 @@ def test_the_command_prints_what_varnishd_needs_with_it(tmp_path: Path) -> None:
     assert any(word.startswith("vsl_mask=") and "-ReqStart" in word for word in parameters())
 
 
-def test_the_command_says_what_is_wrong_with_the_settings(tmp_path: Path) -> None:
-    file = tmp_path / "lookout.toml"
-    file.write_text('[edge]\norigin = "nowhere"\n')
-    answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
-    assert answer.exit_code == 2
-    assert "edge.origin: has to be HOST:PORT" in answer.output
-
-
 @needs_varnish
 @pytest.mark.clause("E5")
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
+from lookout.config.alerts import AlertRule, rules_for_endpoints
 from lookout.core.model import Blocks, Check, Found, Peers
 from lookout.monitor.board import Board, Entry
 from lookout.monitor.metrics import Instruments
@@ -119,9 +120,12 @@ def test_the_log_says_when_an_endpoint_is_far_from_the_others_and_when_it_is_bac
     syncing = Read(1, 10, 11, 12, 1000, name="syncing")
     with capture_logs() as logs:
         entries_after(120, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
-    assert [(line["event"], line.get("standing")) for line in logs if line.get("endpoint") == "syncing"] == [
-        ("an endpoint is far from the others", "behind"),
-        ("the endpoint agrees again", None),
+    said = [
+        (line["event"], line.get("standing"), line.get("where")) for line in logs if line.get("endpoint") == "syncing"
+    ]
+    assert said == [
+        ("an endpoint is far from the others", "behind", "block 10, 990 below the head"),
+        ("the endpoint agrees again", None, None),
     ]
     assert not [line for line in logs if line.get("endpoint") in ("first", "second")]
 
@@ -137,6 +141,41 @@ def test_the_log_says_that_an_endpoint_agrees_again_also_if_it_failed_meanwhile(
         "the endpoint agrees again",
         "the endpoint answers again",
     ]
+
+
+@pytest.mark.clause("M16")
+def test_an_endpoint_that_is_lost_or_differs_for_an_hour_is_reported_once_and_so_is_its_end() -> None:
+    hour, sent = 3600 // 16, list[str]()  # readings in an hour
+    first, second = Read(1, 1000, name="first"), Read(1, 1000, name="second")
+    down = Read(1, *[1000] * 99, *[REFUSED] * (hour + 60), 1000, name="down")
+    syncing = Read(1, 10, *[REFUSED] * 9, *[10] * hour, 1000, name="syncing")
+    brief = Read(1, 1000, *[REFUSED] * (hour - 20), 1000, name="brief")
+    lived(
+        5 * 3600,
+        PLAN,
+        [],
+        [first, second, down, syncing, brief],
+        sent=sent,
+        rules=(AlertRule(from_="degraded", unknown=False),),
+    )
+    assert sent == [
+        "Lookout: endpoint syncing is degraded",
+        "Lookout: endpoint syncing recovered",
+        "Lookout: endpoint down is unavailable",
+        "Lookout: endpoint down recovered",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "reporting"),
+    [
+        ([AlertRule(name="down"), AlertRule(name="behind", from_="degraded")], ["behind"]),
+        ([AlertRule(name="down"), AlertRule(name="ppoi", services=("ppoi",), from_="degraded")], ["down"]),
+        ([AlertRule(name="lists", reasons=("incomplete",), from_="degraded")], []),
+    ],
+)
+def test_the_rules_for_all_services_report_endpoints_by_severity(rules: list[AlertRule], reporting: list[str]) -> None:
+    assert [rule.name for rule in rules_for_endpoints(rules)] == reporting
 
 
 def series_of(registry: CollectorRegistry, **labels: str) -> dict[str, float]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from lookout.config.alerts import BAD_REASONS, AlertRule
 from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, note_causes, restart
 from lookout.core.model import Reason, Row, Status
-from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
+from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
 STEP = 30 * SECOND  # the heartbeat
 RULE = EpisodeRule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
@@ -158,13 +158,14 @@ def test_news_say_which_rule_they_are_of() -> None:
 
 def test_a_rule_without_a_name_is_the_same_however_long_it_waits() -> None:
     assert AlertRule(for_s=300).key() == AlertRule(for_s=600).key()
-    others = [AlertRule(from_="degraded"), AlertRule(unknown=True), AlertRule(chains=(1,)), AlertRule(name="x")]
+    others = [AlertRule(from_="unavailable"), AlertRule(unknown=True), AlertRule(chains=(1,)), AlertRule(name="x")]
     others += [AlertRule(reasons=("unreachable",))]
     assert len({each.key() for each in (AlertRule(), *others)}) == 6
 
 
 def test_a_rule_without_a_name_has_the_key_that_earlier_versions_stored() -> None:
-    assert [AlertRule().key(), AlertRule(unknown=False).key()] == ["//unavailable/False"] * 2
+    rule = AlertRule(from_="unavailable")
+    assert [rule.key(), replace(rule, unknown=False).key()] == ["//unavailable/False"] * 2
 
 
 def test_a_rule_can_name_every_reason_of_what_is_not_well() -> None:
@@ -212,11 +213,15 @@ def test_a_rule_counts_what_its_unknown_and_its_reasons_say(
     assert begun_by(rule, status, reason, 10) == reported
 
 
-def test_a_service_that_answers_and_has_nothing_for_a_chain_is_reported_only_if_a_rule_names_that() -> None:
-    row = Row(INDEXER, "unknown", "no-observation", observed_at=NOON)
+def test_a_service_that_has_nothing_for_a_chain_is_reported_if_it_had_something_or_a_rule_names_that() -> None:
+    never = Row(INDEXER, "unknown", "no-observation", observed_at=NOON)
     named = replace(LEFT_OUT, reasons=("no-observation",))
-    bad = [[rule.is_bad(row) for rule in each.build((INDEXER,), ("ops",))] for each in (LEFT_OUT, named)]
-    assert bad == [[False, False], [False, True]]
+    for rule, row, bad in (
+        (LEFT_OUT, never, [False, False]),
+        (LEFT_OUT, replace(never, last_success_at=NOON - DAY), [False, True]),
+        (named, never, [False, True]),
+    ):
+        assert [each.is_bad(row) for each in rule.build((INDEXER,), ("ops",))] == bad
 
 
 def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:
@@ -266,9 +271,21 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     ("causes", "kept"),
     [
         pytest.param(["http_status: 503"], ("http_status: 503",), id="one cause"),
-        pytest.param(["behind: 5", "behind: 90", "behind: 10"], ("behind: 90",), id="of a lag the largest"),
-        pytest.param(["behind", "dns", "behind: 7", "behind"], ("behind: 7",), id="also if it is not always known"),
-        pytest.param(["dns", "behind: 9", "behind: 4"], ("dns", "behind: 9"), id="of a lag at last the largest"),
+        pytest.param(
+            ["behind: 5 blocks (", "not_moving: 10:31; 90 blocks (", "behind: 10 blocks ("],
+            ("not_moving: 10:31; 90 blocks (",),
+            id="of a lag the largest",
+        ),
+        pytest.param(
+            ["behind", "dns", "behind: 7 blocks (", "behind"],
+            ("behind: 7 blocks (",),
+            id="also if it is not always known",
+        ),
+        pytest.param(
+            ["dns", "behind: 9 indexes (", "behind: 4 indexes ("],
+            ("dns", "behind: 9 indexes ("),
+            id="of a lag at last the largest",
+        ),
         pytest.param(
             ["http_status: 503", "refused", "http_status: 404"],
             ("http_status: 503", "http_status: 404"),

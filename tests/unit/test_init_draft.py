@@ -14,6 +14,7 @@ from lookout.monitor.probe import ProbedRow
 from tests.builders import INDEXER
 
 EMPTY = Draft(Path("/nowhere/lookout.toml"), is_probing=False)
+ENTRY_POINTS = {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"}
 KEY = "0123456789abcdef0123456789abcdef"
 
 
@@ -34,16 +35,19 @@ def chain_named(text: str) -> int | None:
 @pytest.mark.parametrize(
     ("text", "chain_id"),
     [
-        pytest.param("1", 1, id="an id is a chain, also one that is known"),
-        pytest.param("31337", 31337, id="an id is a chain, also one that is not known"),
-        pytest.param("Ethereum", 1, id="a name is a chain"),
-        pytest.param("ETHEREUM", 1, id="capitals make no difference"),
+        pytest.param("1", 1, id="an id is a chain"),
+        pytest.param("31337,Hard hat,0.5", 31337, id="one that is not known has its name and block time beside it"),
+        pytest.param("31337", None, id="and is none without them"),
+        pytest.param("ETHEREUM", 1, id="a name is a chain, and capitals make no difference"),
         pytest.param("arbitrum", 42161, id="the first word of a name suffices, and no test network is meant"),
         pytest.param("arbitrum sepolia", 421614, id="a test network is meant if it is named"),
         pytest.param("bnb smart chain", 56, id="a whole name is that chain, also if another one begins with it"),
-        pytest.param("polygon", 137, id="a whole name is that chain, also if a test network begins with it"),
+        pytest.param("BNB", 56, id="several names of one chain are no doubt"),
+        *(
+            pytest.param(name, chain_id, id=f"people say {name}")
+            for name, chain_id in (("Optimism", 10), ("BSC", 56), ("Matic", 137), ("xDai", 100), ("avax", 43114))
+        ),
         pytest.param("opt", None, id="a part of a word is no name"),
-        pytest.param("railnet", None, id="a name that is not known is no chain"),
         pytest.param("0", None, id="0 is no id"),
         pytest.param("-1", None, id="a negative number is no id"),
         pytest.param("9007199254740992", None, id="a number that no configuration may have is no id"),
@@ -123,18 +127,48 @@ def test_a_value_is_read_as_it_was_given(value: Any) -> None:
     assert tomllib.loads(text) == {"ppoi": {"networks": value}}
 
 
-def test_a_draft_with_a_wrong_answer_says_what_is_wrong_with_it() -> None:
+def test_a_draft_with_a_wrong_answer_says_what_is_wrong_without_the_keys_of_the_file() -> None:
     draft = EMPTY
     for url in ("https://a.example", "https://A.example/", "wss://b.example"):
         draft = take(draft, "rpc", f"1={url}")
-    assert draft.problems() == [
+    assert sorted(draft.problems()) == [
         (
-            "chains[0].rpc[2]: begins with wss://, and only http:// and https:// are asked;"
+            "begins with wss://, and only http:// and https:// are asked;"
             " most nodes answer at the same address with https:// too"
         ),
-        "chains[0].rpc[1]: is the same endpoint as rpc[0]; name another, or leave it out",
+        "is the same endpoint as RPC endpoint 1; name another, or leave it out",
     ]
     assert take(EMPTY, "rpc", "1=https://a.example/\udcff").problems() == ["not valid UTF-8"]
+
+
+@pytest.mark.parametrize(
+    ("text", "checks"),
+    [
+        pytest.param("Bundler@base=https://a", [{"chain": 8453, **ENTRY_POINTS, "url": "https://a"}], id="a preset"),
+        pytest.param("relayer=https://a", [{"kind": "http", "url": "https://a"}], id="the preset of a GET"),
+        pytest.param("explorer=https://a", [{"kind": "http", "url": "https://a"}], id="another name is asked by a GET"),
+        pytest.param(
+            "node@base,OP Mainnet=rpc:https://a",
+            [{"chain": chain, "kind": "evm", "url": "https://a"} for chain in (8453, 10)],
+            id="a preset for a kind, on two chains",
+        ),
+        pytest.param(
+            "sequencer=jsonrpc:https://a#net_version",
+            [{"kind": "jsonrpc", "url": "https://a", "method": "net_version"}],
+            id="a kind with the key that it needs",
+        ),
+        pytest.param(
+            "health=http:https://a#/status",
+            [{"kind": "http", "url": "https://a", "pointer": "/status"}],
+            id="a kind with a pointer",
+        ),
+    ],
+)
+def test_a_service_of_ones_own_is_asked_as_its_name_or_its_kind_says(text: str, checks: list[dict[str, Any]]) -> None:
+    draft = take(take(EMPTY, "rpc", "base=https://b"), "rpc", "op=https://o")
+    (service,) = take(draft, "service", text).find("services")
+    assert service.keys["checks"] == checks
+    assert not draft.put(service).problems()
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def without(entries: Sequence[Entry], *numbers: int) -> list[Entry]:
 class World:
     """An indexer with a list, read as the monitor does, minute by minute."""
 
-    def __init__(self, entries: Sequence[Entry], page: int = 5, final: int = FINAL) -> None:
+    def __init__(self, entries: Sequence[Entry], page: int = 8, final: int = FINAL) -> None:
         self.entries = list(entries)
         self.page = page
         self.final = final
@@ -90,7 +90,7 @@ def test_every_link_of_a_real_list_holds_and_each_first_row_that_is_dropped_of_s
         for number, (before, entry) in enumerate(pairwise(entries), 1)
         if before.transaction != entry.transaction and entry.transaction == entries[(number + 1) % 242].transaction
     ]
-    assert len(firsts) == 33 - (entries[0].transaction == entries[1].transaction)
+    assert len(firsts) == 33
     for number in firsts:
         lacking = take_answer(EMPTY, Read("sweep", ""), without(entries, number), NOON, FINAL)
         assert [(found.first, found.second) for found in lacking.breaks] == [(entries[number - 1], entries[number + 1])]
@@ -131,15 +131,23 @@ def test_a_break_is_reported_a_minute_after_it_was_first_seen_and_ends_with_the_
     assert (world.places, world.links.breaks) == ([], ())
 
 
+def test_an_entry_that_is_lost_though_it_was_the_newest_is_found_with_the_next_one() -> None:
+    world = World(a_list(12), page=100)
+    world.run(2)
+    world.entries = without(a_list(13), 11)
+    world.run(2)
+    assert world.places == [("0010", "0012")]
+
+
 def test_what_is_new_is_read_every_minute_and_all_of_it_once_a_day() -> None:
     world = World(a_list(12))
     world.run(1)
-    assert [read.from_id for read in world.reads] == ["", "0004", "0008", "0011"]
+    assert [read.from_id for read in world.reads] == ["", "0002", "0004", "0006"]
     world.reads.clear()
     world.run(24 * 60)
     newest = [read for read in world.reads if read.what == "newest"]
     sweep = [read.from_id for read in world.reads if read.what == "sweep"]
-    assert (len(newest), sweep) == (24 * 60, ["", "0004", "0008", "0011"])
+    assert (len(newest), sweep) == (24 * 60, ["", "0002", "0004", "0006"])
     world.reads.clear()
     world.entries = without(a_list(14), 12)
     world.run(2)
@@ -180,6 +188,10 @@ def test_one_break_is_one_break(change: Callable[[list[Entry]], list[Entry]], pl
         pytest.param(World([replace(entry, hash=entry.value) for entry in a_list(9)]), id="a hash of another kind"),
         pytest.param(World(a_list(9)[::-1], page=9), id="another order"),
         pytest.param(World([]), id="an empty list"),
+        pytest.param(
+            World([replace(entry, block=FINAL + 1) if entry.id == "0005" else entry for entry in a_list(9)]),
+            id="neighbours of an entry in between that is not final",
+        ),
     ],
 )
 def test_what_proves_nothing(world: World) -> None:
@@ -248,6 +260,38 @@ def test_a_break_ends_when_all_links_in_its_place_hold(
     assert world.places == places
 
 
+def test_another_pair_in_the_place_of_a_suspected_one_waits_again() -> None:
+    whole = a_list(12)
+    world = World(without(whole, 5, 6), page=100)
+    world.run(1)
+    world.entries = without(whole, 6)
+    world.run(1)
+    assert world.places == []
+    world.run(1)
+    assert world.places == [("0005", "0007")]
+
+
+def test_a_break_ends_at_the_next_reading_of_all_entries_if_the_list_begins_behind_it() -> None:
+    whole = a_list(40)
+    world = World(without(whole, 5), page=100)
+    world.run(3)
+    world.entries = whole[6:]
+    world.run(23 * 60)
+    assert (world.places, world.links.breaks) == ([], ())
+
+
+def test_a_list_that_becomes_shorter_while_it_is_read_first_is_read_from_its_beginning() -> None:
+    world = World(a_list(30))
+    for _ in range(3):
+        world.look()
+    assert world.links.cursor == "0006"
+    world.entries = a_list(4)
+    world.look()
+    assert (world.links.cursor, world.links.swept_at) == ("", None)
+    world.run(1)
+    assert (world.links.newest_id, world.links.breaks) == ("0003", ())
+
+
 def relinked(before: Entry, entries: Sequence[Entry]) -> list[Entry]:
     """The same entries with hashes that follow from another one."""
     made, last = [], before.hash or ""
@@ -278,7 +322,7 @@ def test_ids_that_are_numbers_are_ordered_as_numbers() -> None:
     entries = [replace(entry, id=str(number + 8)) for number, entry in enumerate(a_list(5))]
     links = take_answer(EMPTY, Read("sweep", ""), without(entries, 2), NOON, FINAL)
     assert [(found.first.id, found.second.id) for found in links.breaks] == [("9", "11")]
-    again = take_answer(links, Read("again", "8"), without(entries, 2), NOON + MINUTE_MS, FINAL)
+    again = take_answer(links, Read("again", "8", "11"), without(entries, 2), NOON + MINUTE_MS, FINAL)
     assert len(confirmed_breaks(again)) == 1
 
 

@@ -1,9 +1,6 @@
 """The observation log's lines."""
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
 from lookout.core.model import (
@@ -233,32 +230,3 @@ def test_deep_nesting_is_refused(depth: int, end: str) -> None:
 def test_an_error_that_is_no_text_is_written_as_well_as_it_can_be() -> None:
     written = format_event(Observation(INDEXER, NOON, Failed("no file \udcff")))
     assert parse_line(written) == Observation(INDEXER, NOON, Failed("no file ?"))
-
-
-@given(st.binary() | st.text().map(str.encode))
-def test_garbage_is_always_a_clean_refusal(line: bytes) -> None:
-    with pytest.raises(LineError):
-        parse_line(line)
-
-
-JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-
-
-@given(
-    st.fixed_dictionaries(
-        {"at": st.just("2026-11-05T12:00:00.000Z"), "kind": st.sampled_from(["head", "probe"])},
-        optional={
-            "service": st.sampled_from(["ppoi", "messaging", "indexer", "broadcasters"]) | JSON_VALUES,
-            "chainId": st.sampled_from([1, None]) | JSON_VALUES,
-            "outcome": st.sampled_from(["answered", "failed", "nothing", "missing-list"]) | JSON_VALUES,
-            **dict.fromkeys(("position", "head", "responding", "monitored", "peers", "height"), JSON_VALUES),
-            **dict.fromkeys(("error", "blockAt", "readAt"), JSON_VALUES),
-        },
-    )
-)
-def test_whatever_is_read_can_be_written_and_read_again(fields: dict[str, object]) -> None:
-    try:
-        event = parse_line(msgspec.json.encode(fields))
-    except LineError:
-        return
-    assert parse_line(format_event(event)) == event

@@ -23,7 +23,7 @@ from lookout.alerts.messages import (
 from lookout.base.instants import format_duration, parse_second
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable
-from lookout.core.episodes import News, NewsKind
+from lookout.core.episodes import News, NewsKind, endpoint_check
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
@@ -111,9 +111,23 @@ CASES = {
         ],
         {
             INDEXER: AlertFacts("timeout: body", NOON - HOUR),
-            Check("ppoi", 1): AlertFacts("behind: 900"),
+            Check("ppoi", 1): AlertFacts("behind: 900 indexes below its own head (100 of 1000)"),
             HOSTED_INDEXER: AlertFacts(None, NOON, has_expired=True),
         },
+    ),
+    "endpoints": Case(
+        [
+            some_news("began", endpoint_check("rpc 2 of Polygon", 137), lasted_ms=HOUR),
+            some_news("began", endpoint_check("own node of Polygon", 137), "degraded", "incompatible-reference"),
+        ],
+        {
+            endpoint_check("rpc 2 of Polygon", 137): AlertFacts("refused"),
+            endpoint_check("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
+        },
+    ),
+    "nothing-left": Case(
+        [some_news("began", POLYGON, "unknown", "no-observation", was="unknown")],
+        {POLYGON: replace(LAST_GOOD, cause="nothing_left")},
     ),
     "nothing-answers": Case(
         [some_news("began", check) for check in (INDEXER, POLYGON, MESSAGING)],
@@ -230,14 +244,16 @@ def test_what_users_may_notice_is_what_the_page_says() -> None:
         ("indexer", "unavailable", "unreachable", "new transactions may show up late"),
         ("indexer", "degraded", "behind", "new transactions may show up very late"),
         ("hosted-indexer", "degraded", "inconsistent", "past transactions may be wrong"),
-        ("messaging", "unknown", "no-observation", "perhaps nothing of what cannot be judged"),
+        ("messaging", "unknown", "no-observation", None),
         ("faucet", "unavailable", "unreachable", None),
+        ("relayer", "unavailable", "unreachable", "sending may fail"),
+        ("relayer", "unknown", "no-observation", None),
     ],
 )
 def test_what_users_may_notice_is_of_the_status_and_the_reason(
     service: str, status: Status, reason: Reason, words: str | None
 ) -> None:
-    assert describe_effect(service, status, reason) == words
+    assert describe_effect(service, status, reason, {"relayer": "sending may fail."}) == words
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 """Notes and silences in a running monitor: stored before they are acknowledged, and published at once."""
 
 import asyncio
-import http.client
 import json
-import socket
 import threading
 from collections.abc import Mapping
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,10 +12,9 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.app.notices import END_PATH, NoticeDesk
-from lookout.base.admin_port import AdminReply, AdminRoutes
+from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
-from lookout.base.url import host_and_port
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.monitor import Monitor, Succession
@@ -37,6 +34,7 @@ from tests.unit.running_monitor import (
     lived,
     running,
 )
+from tests.unit.test_admin import ask
 
 NOTE = NoticeDraft("note", "Planned maintenance")
 
@@ -157,45 +155,6 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
             await before.add(NOTE)
 
 
-def post(address: str, path: str, body: bytes, **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(address, timeout=30)
-    with closing(connection):
-        connection.request("POST", path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
-
-
-def test_a_change_is_posted_with_its_header_and_never_by_a_browser() -> None:
-    changed: list[tuple[bytes, str | None]] = []
-
-    def change(body: bytes, meant: str | None) -> AdminReply:
-        changed.append((body, meant))
-        return AdminReply(200, "application/json", b"[]")
-
-    def nothing() -> AdminReply:
-        return AdminReply(200, "application/json", b"[]")
-
-    refused = {"error": "needs the header Lookout-Change: 1, and is not for browsers"}
-    routes = AdminRoutes(CollectorRegistry(), always, lists={"/notices": nothing}, changes={"/notices": change})
-    with open_port("127.0.0.1:0", routes) as address:
-        assert post(address, "/notices", b"{}") == (403, refused)
-        assert post(address, "/notices", b"{}", Lookout_Reload="1") == (403, refused)
-        assert post(address, "/notices", b"{}", Lookout_Change="1", Origin="null") == (403, refused)
-        assert post(address, "/reload", b"{}", Lookout_Change="1")[0] == 404
-        assert post(address, "/metrics", b"{}", Lookout_Change="1")[0] == 405
-        assert post(address, "/notices", b"x" * 65_537, Lookout_Change="1") == (413, {"error": "may have 65536 bytes"})
-        with socket.create_connection(host_and_port(address), timeout=30) as connection:
-            connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\n\r\n")
-            assert connection.recv(100).startswith(b"HTTP/1.1 411 ")
-        with socket.create_connection(host_and_port(address), timeout=30) as connection:
-            connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\nContent-Length: 9\r\n\r\n{}")
-            connection.shutdown(socket.SHUT_WR)
-            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
-        assert changed == []
-        assert post(address, "/notices", b"{}", Lookout_Change="1", Lookout_Config="a") == (200, [])
-        assert changed == [(b"{}", "a")]
-
-
 async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_changed() -> None:
     desk = NoticeDesk(SystemClock(), None)
     routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
@@ -204,18 +163,18 @@ async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_ch
     succession = given(Switched(), SystemClock()).succeed(given_settings(a_plan()))
     with open_port("127.0.0.1:0", routes) as address:
 
-        async def ask(body: bytes, path: str = "/notices") -> tuple[int, Any]:
-            return await asyncio.to_thread(post, address, path, body, Lookout_Change="1")
+        async def post(body: bytes, path: str = "/notices") -> tuple[int, Any]:
+            return await asyncio.to_thread(ask, address, "POST", path, {"Lookout-Change": "1"}, body)
 
-        assert await ask(b"{}") == (503, nothing)
+        assert await post(b"{}") == (503, nothing)
         async with running(succession.run()):
             with desk.attached(succession):
-                http_code, refused = await ask(b'{"kind":"rumour"}')
+                http_code, refused = await post(b'{"kind":"rumour"}')
                 assert (http_code, refused["error"][:16]) == (400, "cannot be read: ")
-                assert await ask(b'{"kind":"note"}') == (422, {"problems": ["text: missing; a note says something"]})
-                http_code, added = await ask(b'{"kind":"note","text":"Slow","for":"1h"}')
+                assert await post(b'{"kind":"note"}') == (422, {"problems": ["text: missing; a note says something"]})
+                http_code, added = await post(b'{"kind":"note","text":"Slow","for":"1h"}')
                 assert (http_code, added["id"], added["silences"]) == (200, "1", False)
                 assert json.loads(desk.list_all().body) == [added]
-                assert await ask(b'{"kind":"note","id":"1"}', END_PATH) == (200, added)
-        assert await ask(b"{}") == (503, nothing)
+                assert await post(b'{"kind":"note","id":"1"}', END_PATH) == (200, added)
+        assert await post(b"{}") == (503, nothing)
         assert json.loads(desk.list_all().body) == nothing

@@ -2,23 +2,28 @@
 
 import asyncio
 import json
+from email.utils import formatdate
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.config.tables import PingTable
-from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
+from lookout.core.heads import Reading
+from lookout.core.model import Blocks, Check, Failed, Found, Members, Observation, Peers
+from lookout.core.own_clock import OwnClock, describe_clock_error
 from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import Succession
 from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
-from lookout.protocols.client.session import open_session
+from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.source import Now
 from lookout.state.log import HeadRead
-from tests.builders import INDEXER, LAUNCH, MESSAGING, NOON, a_plan
+from tests.builders import BROADCASTERS, DAY, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.contract.protocols.upstreams import answering
 from tests.logs import capture_logs
-from tests.unit.running_monitor import Asked, Read, Record, lived, running
+from tests.unit.running_monitor import Asked, FastClock, FastLoop, Read, Record, lived, running, setting
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
@@ -124,3 +129,145 @@ async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
         clock.elapsed += 2 * LAUNCH.recheck_ms
         store()
         await until_async(lambda: len(asked) == 1, "a ping, once it can ask again")
+
+
+TEN = 10 * MINUTE
+
+
+@pytest.mark.clause("M17")
+@pytest.mark.parametrize(
+    ("ahead", "error"),
+    [
+        pytest.param({"a": TEN, "b": TEN, "c": 0}, TEN, id="most say that it is ahead"),
+        pytest.param({"a": -TEN, "b": -TEN - 2, "c": 0}, -TEN - 1, id="most say that it is behind"),
+        pytest.param({"a": TEN, "b": 0}, 0, id="half of them are not most"),
+        pytest.param({"a": TEN, "b": -TEN, "c": 0}, 0, id="one each way"),
+        pytest.param({"a": TEN, "b": TEN, "c": -TEN, "d": -TEN, "e": 0}, 0, id="two each way"),
+        pytest.param({"a": MINUTE, "b": MINUTE}, 0, id="a minute is not too much"),
+        pytest.param({"a": MINUTE + 1, "b": MINUTE + 1}, MINUTE + 1, id="a millisecond more is"),
+        pytest.param({"a": TEN}, None, id="one witness proves nothing"),
+    ],
+)
+def test_the_clock_is_wrong_once_most_witnesses_have_said_so_for_two_minutes(
+    ahead: dict[str, int], error: int | None
+) -> None:
+    clock = OwnClock()
+    for now_s in range(0, 121, 30):
+        for witness, by_ms in ahead.items():
+            clock.hear(witness, by_ms, now_s * SECOND)
+        if now_s < 120:
+            assert clock.verdict_ms(now_s * SECOND) is None
+    assert clock.is_suspected == bool(error)
+    assert clock.verdict_ms(120 * SECOND) == error
+
+
+def hear(clock: OwnClock, now_ms: int, **ahead: int) -> None:
+    for witness, by_ms in ahead.items():
+        clock.hear(witness, by_ms, now_ms)
+
+
+@pytest.mark.clause("M17")
+def test_every_other_verdict_takes_two_minutes_again_and_a_witness_counts_for_five() -> None:
+    clock = OwnClock()
+    hear(clock, 0, a=TEN, b=TEN)
+    hear(clock, 2 * MINUTE, a=-TEN, b=-TEN)  # set too far back: it never was right
+    assert clock.verdict_ms(2 * MINUTE) is None
+    assert clock.verdict_ms(4 * MINUTE) == -TEN
+    clock.forget()  # set right
+    hear(clock, 4 * MINUTE, a=0)
+    assert not clock.is_suspected  # also by one witness alone
+    hear(clock, 4 * MINUTE, b=0)
+    assert (clock.verdict_ms(6 * MINUTE - 1), clock.verdict_ms(6 * MINUTE)) == (None, 0)
+    hear(clock, 9 * MINUTE + 1, c=TEN)  # the others were heard too long ago
+    assert clock.verdict_ms(12 * MINUTE) is None
+
+
+@pytest.mark.clause("M17")
+def test_a_clock_at_the_border_is_not_right_and_wrong_by_turns() -> None:
+    clock = OwnClock()
+    for now_s, by_ms in ((0, MINUTE + 1), (60, MINUTE - 1), (120, MINUTE - 1), (180, 31 * SECOND)):
+        hear(clock, now_s * SECOND, a=by_ms, b=by_ms)
+        assert clock.is_suspected
+    hear(clock, 200 * SECOND, a=30 * SECOND, b=30 * SECOND)
+    assert not clock.is_suspected
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (TEN, "10 minutes ahead"),
+        (-61 * SECOND, "1 minute behind"),
+        (-119 * MINUTE, "119 minutes behind"),
+        (3 * HOUR - 20 * SECOND, "3 hours ahead"),
+        (-20 * 365 * DAY, "7300 days behind"),
+    ],
+)
+def test_it_is_said_in_words(error: int, words: str) -> None:
+    assert describe_clock_error(error) == f"this machine's clock is {words}"
+
+
+class Truthful(Read):
+    """An endpoint whose answers and blocks have the true time."""
+
+    async def read(self, session: Session, now: Now, /) -> Reading:
+        answer = await super().read(session, now)
+        true_at = answer.at - clock_of(now).ahead_ms
+        session.hear_date(self.name, formatdate(true_at / 1000, usegmt=True))
+        return Reading(answer.at, answer.height, true_at)
+
+
+def clock_of(now: Now) -> FastClock:
+    return cast("FastClock", now.__self__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.clause("M17", "S2", "S10")
+def test_by_a_clock_that_is_ahead_no_broadcaster_is_called_silent_and_the_operator_is_told() -> None:
+    """Announcements of the last two minutes are none by such a clock; so is silence that is real, meanwhile."""
+    clock, record, sent = FastClock(), Record(), list[str]()
+    clock.ahead_ms = TEN
+    sources = [Asked(BROADCASTERS, Members(0, 5)), Asked(MESSAGING, Peers(3))]
+    endpoints = [Truthful(name="one"), Truthful(name="two", takes_s=2)]
+    with capture_logs() as logs:
+        kept = lived(600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, clock=clock, record=record, sent=sent)
+    assert [found for found in observed(record) if isinstance(found, Members)] in ([], [Members(0, 5)])
+    assert last_row(kept, BROADCASTERS)["status"] == "unknown"
+    assert last_row(kept, MESSAGING)["status"] == "current"
+    assert sent == ["Lookout: this machine's clock is 10 minutes ahead"]
+    assert [line["error"] for line in logs if line["event"] == "a fault of the monitor's own"] == [
+        "this machine's clock is 10 minutes ahead"
+    ]
+    sent.clear()
+    corrected = (300.0, setting(clock, -TEN))
+    clock.ahead_ms = TEN
+    kept = lived(600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, corrected, clock=clock, sent=sent)
+    assert sent == [f"Lookout: this machine's clock is {what}" for what in ("10 minutes ahead", "right again")]
+    assert last_row(kept, BROADCASTERS)["status"] == "unavailable"
+
+
+@pytest.mark.clause("M17", "S1", "S2")
+@pytest.mark.parametrize(
+    ("still_s", "failures"),
+    [pytest.param(12, 0, id="longer than a probe may last"), pytest.param(1, 3, id="for a moment")],
+)
+def test_what_a_probe_found_while_the_monitor_itself_stood_still_is_no_observation(still_s: int, failures: int) -> None:
+    def stand_still(_succession: Succession) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, FastLoop)
+        loop._jumped_s += still_s  # as after SIGSTOP: the time has passed, and all timers are due
+
+    record, source = Record(), Asked(MESSAGING, Failed("timeout"), takes_s=8)
+    until = 40 if failures == 0 else 150
+    lived(until, a_plan(MESSAGING), [source], [], (5, stand_still), record=record)
+    assert len(observed(record)) == failures
+    assert len(source.asked) >= 1
+
+
+@pytest.mark.clause("M17", "M8")
+def test_a_head_that_was_read_while_the_monitor_stood_still_is_none() -> None:
+    def stand_still(_succession: Succession) -> None:
+        cast("FastLoop", asyncio.get_running_loop())._jumped_s += 12
+
+    endpoint, record = Read(takes_s=4), Record()
+    lived(19, a_plan(), [], [endpoint], (3, stand_still), record=record)
+    assert len(endpoint.ended) == 1
+    assert [type(event).__name__ for event in record] == ["Started", "Stopped"]

@@ -6,23 +6,16 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
 
-from lookout.alerts.messages import write_message
 from lookout.app.reloader import compare_settings
-from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.core.episodes import News
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, MissingList, Nothing, Observation, Responding
 from lookout.core.services import SERVICES
 from lookout.documents.reports import documents_of
-from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import sources_of
-from lookout.public.feeds import make_feed_files
-from lookout.public.picture import Names
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
 from tests.builders import MINUTE, NOON, SECOND
@@ -149,46 +142,6 @@ def test_a_line_of_the_time_when_its_kind_was_another_is_skipped(found: Found, s
     replay = replayed(settings, a_life((FIRST, found), (FIRST, Nothing()), (FIRST, Failed("timeout"))))
     assert replay.skipped == 1
     assert replayed(settings, a_life((FIRST, Blocks(7)))).skipped == 0
-
-
-def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
-    registry = CollectorRegistry()
-    description = settings.description()
-    Instruments(registry, SystemClock()).describe_watched(
-        description.chains, settings.plan().own_services, sources_of(settings)
-    )
-    assert b'lookout_probes_total{outcome="failed",service="another"} 0.0' in generate_latest(registry)
-    assert [(each.name, each.title) for each in description.services][-2:] == [
-        ("second-indexer", "Second indexer"),
-        ("another", "What comes after"),
-    ]
-    news = [
-        News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
-        for check in (THIRD, Check("gone", 1), FIRST, Check("indexer", 1))
-    ]
-    policy = settings.alert_policy()
-    body = write_message(news, policy.deployment).body
-    assert [line.partition(":")[0] for line in body.splitlines() if line.startswith("- ")] == [
-        "- indexer on Ethereum",
-        "- second-indexer on Ethereum",
-        "- another on Ethereum",
-        "- gone on Ethereum",
-    ]
-
-
-def test_it_has_badges_and_is_counted(settings: Settings) -> None:
-    found = ((FIRST, Blocks(999)), (SECOND_ROW, Blocks(980)), *((THIRD, Failed("timeout")),) * 3)
-    documents = documents_of(replayed(settings, a_life(*found)).ledger)
-    names = Names("protocol", settings.description().read())
-    made = make_feed_files(names, documents["live"].body, documents["history"].body, NOON + 10 * SECOND, 0)
-    shields = {path: file for path, file in made.files.items() if path.startswith("/badge") and path.endswith(".json")}
-    badges = {path: json.loads(file.body)["message"] for path, file in shields.items() if file is not None}
-    assert {path: badges[path] for path in ("/badge.json", "/badge/second-indexer.json", "/badge/another.json")} == {
-        "/badge.json": "unavailable",
-        "/badge/second-indexer.json": "current",
-        "/badge/another.json": "unavailable",
-    }
-    assert made.badge_of_row("/badge/another/1.svg") is not None
 
 
 def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_path: Path) -> None:

@@ -132,17 +132,6 @@ def test_a_file_that_is_recorded_to_is_nobody_elses_until_it_is_closed(tmp_path:
     assert events_in(path) == [Started(NOON), Started(NOON + 2), Stopped(NOON + 2)]
 
 
-def test_a_file_that_took_the_place_of_a_full_one_is_nobody_elses_either(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    first = LogFile(path, 200)
-    for n in range(12):
-        first.append(Started(NOON + n))
-        assert is_taken(path)
-    first.close()
-    assert path.with_name("log.jsonl.1").exists()
-    assert not is_taken(path)
-
-
 def test_a_file_that_was_moved_away_is_not_written_to_any_more_and_a_new_one_begins(tmp_path: Path) -> None:
     path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
     with closing(LogFile(path, 10_000_000)) as file:
@@ -200,14 +189,6 @@ def test_two_that_want_one_file_never_write_into_each_others_lines(tmp_path: Pat
             assert isinstance(after, Started) or (before.at - after.at) % 2 == 0
 
 
-def test_a_device_may_be_recorded_to_by_several() -> None:
-    files = [LogFile(Path("/dev/null"), 10_000_000) for _ in range(2)]
-    for file in files:
-        file.append(Started(NOON))
-    for file in files:
-        file.close()
-
-
 def a_record(folder: Path, name: str, file_at: Callable[[Path, int], LogFile] = LogFile) -> Record:
     """One that records to a file already."""
     record = Record(folder, file_at)
@@ -226,21 +207,6 @@ def change(record: Record, settings: MonitorTable, at: int) -> None:
     if recorder is not None:
         recorder.record(Started(at))
     record.use(recorder)
-
-
-def test_a_disk_that_hangs_keeps_no_other_file_waiting(tmp_path: Path) -> None:
-    disk = HangingDisk(tmp_path / "hangs")
-
-    def file_at(path: Path, max_bytes: int) -> LogFile:
-        return disk if path == disk.path else LogFile(path, max_bytes)
-
-    record = a_record(tmp_path, "hangs", file_at)
-    change(record, MonitorTable("log.jsonl"), NOON + 1)
-    until(lambda: events_in(tmp_path / "log.jsonl") == [Started(NOON + 1)], "the other file is written to", 10)
-    record.close()
-    assert events_in(disk.path) == []
-    disk.works.set()
-    until(lambda: events_in(disk.path) == [Started(NOON), Stopped(NOON + 1)], "the first is written to", 10)
 
 
 def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """What `make release` finds wrong, and what the SBOMs say."""
 
 import ast
-import io
 import json
 import sys
-import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -43,34 +41,6 @@ def test_the_version_is_the_same_in_every_file_that_has_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "problems"),
-    [
-        pytest.param("1.2.3", [], id="the same"),
-        pytest.param("1.2.4", ["package.json: 1.2.4, not 1.2.3"], id="another"),
-        pytest.param(None, ["package.json: None, not 1.2.3"], id="none"),
-    ],
-)
-def test_a_version_is_compared_with_the_services(found: str | None, problems: list[str]) -> None:
-    assert release.check_versions({release.MONITOR: "1.2.3", "package.json": found}) == problems
-
-
-@pytest.mark.parametrize(
-    ("urls", "problems"),
-    [
-        pytest.param({"Source": "https://git.lookout.org/lookout"}, [], id="somewhere"),
-        pytest.param(
-            {"Source": "https://lookout.example/x", "Documentation": "https://docs.lookout.org/"},
-            ["a: Source is at lookout.example, which is nobody's"],
-            id="where nobody can be",
-        ),
-        pytest.param({}, ["a does not say where the project is"], id="nowhere"),
-    ],
-)
-def test_it_is_checked_where_the_project_is_said_to_be(urls: dict[str, str], problems: list[str]) -> None:
-    assert release.check_urls("a", urls) == problems
-
-
-@pytest.mark.parametrize(
     ("changed", "problems"),
     [
         pytest.param({}, [], id="a wheel as it should be"),
@@ -94,36 +64,6 @@ def test_a_wheel_is_checked(changed: dict[str, bytes | None], problems: list[str
             if content is not None:
                 wheel.writestr(name, content)
     assert release.check_wheel(tmp_path / "a.whl", "1.2.3") == problems
-
-
-@pytest.mark.parametrize(
-    ("says", "problems"),
-    [
-        pytest.param({"name": "lookout-reader", "version": "1.2.3"}, [], id="as it should be"),
-        pytest.param(
-            {"name": "lookout", "version": "1.2.3"}, ["a.tgz says that it is lookout 1.2.3"], id="another name"
-        ),
-        pytest.param({"name": "lookout-reader"}, ["a.tgz says that it is lookout-reader None"], id="no version"),
-    ],
-)
-def test_the_package_for_npm_is_checked(says: dict[str, str], problems: list[str], tmp_path: Path) -> None:
-    content = json.dumps(says).encode()
-    with tarfile.open(tmp_path / "a.tgz", "w:gz") as tarball:
-        described = tarfile.TarInfo("package/package.json")
-        described.size = len(content)
-        tarball.addfile(described, io.BytesIO(content))
-    assert release.check_tarball(tmp_path / "a.tgz", "1.2.3") == problems
-
-
-def test_two_builds_are_compared_byte_for_byte(tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    for folder in (first, second):
-        folder.mkdir()
-        (folder / "same").write_bytes(b"1")
-        (folder / "other").write_bytes(folder.name.encode())
-    (second / "new").write_bytes(b"")
-    again = "is another file when it is built again"
-    assert release.compare_builds(first, second) == [f"new {again}", f"other {again}"]
 
 
 def test_the_lowest_versions_that_are_tested_are_those_that_are_accepted() -> None:

@@ -5,7 +5,6 @@ import json
 import threading
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,18 +15,15 @@ from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces, StateError
 from lookout.config.alerts import AlertsTable
 from lookout.config.settings import Settings
-from lookout.config.tables import MonitorTable, PingTable, PolicyTable
-from lookout.core.model import Blocks, Check, Observation, Peers
+from lookout.config.tables import PingTable, PolicyTable
+from lookout.core.model import Blocks, Check, Peers
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.recorder import Record as RealRecord
-from lookout.replay.replay import read_log
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
 from tests.contract.protocols.upstreams import answering
 from tests.unit.running_monitor import (
     FAILED,
     Asked,
-    Happening,
     KeptInMemory,
     Read,
     Record,
@@ -83,21 +79,6 @@ def test_a_source_that_is_replaced_while_it_is_asked_is_never_heard() -> None:
     assert (old.asked, new.asked) == ([1_500], [3_800])
     assert not [1 for _, documents in writer.written if b'"peers":1' in documents["live"].body]
     assert b'"peers":2' in writer.written[-1][1]["live"].body
-
-
-def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path) -> None:
-    plan, source, record = a_plan(), Asked(MESSAGING, Peers(1)), RealRecord(tmp_path)
-
-    def to(name: str) -> Happening:
-        return reloading(plan, [source], [], monitor=MonitorTable(name))
-
-    lived(60, plan, [source], [], (0.5, to("first")), (10.0, to("second")), record=record)
-    record.close()
-    kinds = []
-    for name in ("first", "second"):
-        with (tmp_path / name).open("rb") as lines:
-            kinds.append([type(event) for _, event in read_log(lines, [])])
-    assert kinds == [[Started, Observation, Stopped], [Started, Observation, Observation, Stopped]]
 
 
 async def test_a_monitor_that_cannot_be_built_changes_nothing_and_says_why() -> None:

@@ -1,10 +1,7 @@
 """Reading the configuration again: what is built anew, what a reload says of itself, and who may ask for one."""
 
 import asyncio
-import http.client
-import json
 import os
-import threading
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,6 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
-from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
@@ -44,7 +40,6 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import NOON
-from tests.integration.admin import open_port
 from tests.logs import capture_logs
 
 CHAINS = (
@@ -203,14 +198,6 @@ def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_se
     assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
 
 
-async def test_a_monitor_uses_another_protocol_from_the_reload_on(tmp_path: Path) -> None:
-    path = tmp_path / "lookout.toml"
-    path.write_text('protocol = "other"')
-    reloader = Reloader(path, Settings(), SystemClock())
-    assert (await reloader.reload()).changed == ("protocol",)
-    assert reloader.settings.alert_policy().deployment.name == "other"
-
-
 def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reload() -> None:
     changed = replace(SETTINGS, page=PageTable(run_by_others=("indexer",)))
     assert compare_settings("f", changed, changed, SETTINGS).needs_restart == ("page.run_by_others",)
@@ -344,42 +331,3 @@ async def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path)
         assert done.pop().result().changed == ("policy.recheck_s",)
         assert reloader.settings.policy.recheck_s == recheck_s
         both = [task for task in both if not task.done()]
-
-
-def always(_max_age_s: float | None) -> Readiness:
-    return Readiness(True, "always", 0)
-
-
-def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() -> None:
-    reloads = []
-
-    def reload(_meant: str | None) -> AdminReply:
-        reloads.append(threading.current_thread().name)
-        return AdminReply(422, "application/json", b"{}")
-
-    def ask(address: str, method: str, path: str, **headers: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection(address, timeout=30)
-        try:
-            connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        finally:
-            connection.close()
-
-    refused = {"error": "needs the header Lookout-Reload: 1, and is not for browsers"}
-    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always, reload)) as address:
-        assert ask(address, "POST", "/reload") == (403, refused)
-        assert ask(address, "POST", "/reload", Lookout_Reload="0") == (403, refused)
-        assert ask(address, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
-        assert ask(address, "POST", "/metrics", Lookout_Reload="1")[0] == 405
-        assert ask(address, "OPTIONS", "/reload", Lookout_Reload="1")[0] == 405
-        assert ask(address, "GET", "/reload", Lookout_Reload="1") == (405, {"error": "/reload takes POST"})
-        assert ask(address, "POST", "/relaod", Lookout_Reload="1")[0] == 404
-        assert reloads == []
-        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (422, {})
-        assert len(reloads) == 1
-    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as address:
-        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (
-            404,
-            {"error": "there are /metrics, /healthz and /readyz"},
-        )

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from lookout.base.instants import format_instant, format_second
-from lookout.public.terminal import Shown, View, draw_screen
+from lookout.public.terminal import Shown, Standing, View, draw_screen, follow_positions
 from lookout_reader import About, AboutNote, History, LiveReport, Update, parse_history, parse_report
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.descriptions import an_about
 
+_NO_STANDING: Standing = {}
 ADDRESS = "http://status.example"
 ABOUT = an_about({1: "Ethereum", 11155111: "Sepolia"})
 
@@ -68,10 +69,11 @@ def shown(
     width: int = 180,
     waited_ms: float = 0,
     about: About = ABOUT,
+    standing: Standing = _NO_STANDING,
 ) -> str:
     console = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
     with console.capture() as capture:
-        screen = draw_screen(Shown(ADDRESS, about, update), now, View(width, is_ascii=False), waited_ms)
+        screen = draw_screen(Shown(ADDRESS, about, update, standing), now, View(width, is_ascii=False), waited_ms)
         console.print(screen)
     return capture.get()
 
@@ -391,3 +393,17 @@ def test_a_terminal_that_knows_only_ascii_gets_nothing_else() -> None:
         with console.capture() as capture:
             console.print(draw_screen(Shown(ADDRESS, ABOUT, update), NOON, View(width, is_ascii=True)))
         capture.get().encode("ascii")
+
+
+def test_a_position_that_stands_still_is_said_to_once_three_observations_had_it() -> None:
+    behind: Any = {"status": "catching-up", "reason": "behind", "metrics": {"position": 641, "head": 1_000}}
+    standing: Standing = {}
+    said = []
+    for minute in (3, 2, 2, 1):  # the second is received twice
+        at = format_instant(NOON - minute * MINUTE)
+        update = an_update(a_live(a_row(**behind, observedAt=at)))
+        standing = follow_positions(standing, update)
+        said.append("not moving since 11:57 UTC" in shown(update, standing=standing))
+    assert said == [False, False, False, True]
+    moved = an_update(a_live(a_row(**{**behind, "metrics": {"position": 700, "head": 1_000}})))
+    assert "not moving" not in shown(moved, standing=follow_positions(standing, moved))

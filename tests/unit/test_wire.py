@@ -186,6 +186,7 @@ def test_a_gzip_form_says_nothing_of_when_and_where_it_was_made() -> None:
         pytest.param(compress(b"report")[:-8], False, id="the same body, without its checksum"),
         pytest.param(compress(b"report")[:-4] + b"\0\0\0\0", False, id="the same body, with a wrong length"),
         pytest.param(compress(b"report") + b"\0", False, id="something after it"),
+        pytest.param(compress(b"report") + compress(b""), False, id="a second part after it"),
         pytest.param(compress(b""), False, id="nothing, packed"),
         pytest.param(b"", False, id="nothing"),
         pytest.param(b"report", False, id="the body itself"),

@@ -19,7 +19,8 @@ VERSION: Final = 1
 
 class Deployment(Struct, frozen=True):
     """What messages call chains, by their ids, and services, in the report's order; whose monitor it is, where its page
-    is, whether it has an admin port, and its configuration file. An empty text was not given."""
+    is, whether it has an admin port, its configuration file, and what it means for users if a service of the operator's
+    own fails. An empty text was not given."""
 
     chains: dict[int, str]
     services: tuple[str, ...]
@@ -28,6 +29,7 @@ class Deployment(Struct, frozen=True):
     link: str = ""
     has_admin_port: bool = True
     config: str = ""
+    effects: dict[str, str] = {}
 
 
 DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)

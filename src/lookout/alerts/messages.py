@@ -1,6 +1,6 @@
 """Messages to people: one template for each kind, and the same as data."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Final, NamedTuple
 
@@ -18,8 +18,8 @@ from lookout.alerts.event import (
     make_item,
 )
 from lookout.base.instants import format_duration, format_second
-from lookout.core.causes import choose_next_step, choose_step_without_head, describe_cause
-from lookout.core.episodes import News
+from lookout.core.causes import WITHOUT_HEAD, choose_next_step, choose_step_without_head, describe_cause
+from lookout.core.episodes import News, endpoint_of
 from lookout.core.model import Check, Reason, Status
 from lookout.core.notices import MOST
 from lookout.core.own_clock import describe_clock_error
@@ -71,6 +71,7 @@ EFFECTS: Final = {
     "indexer": _OF_INDEXERS,
     "hosted-indexer": _OF_INDEXERS,
 }
+_NONE_OF_OWN: Final[Mapping[str, str]] = {}
 _EFFECT_BY_REASON: Final = {"partial-coverage": "partial", "incomplete": "incomplete", "inconsistent": "inconsistent"}
 _EFFECT_BY_STATUS: Final = {"unavailable": "unavailable", "catching-up": "behind", "degraded": "far-behind"}
 
@@ -122,7 +123,7 @@ def write_message(
     for heading, section in sections.items():
         lines += [*_write_section(heading, section, max(0, room), deployment, facts), ""]
         room -= len(section)
-    lines += _write_help(trouble, deployment)
+    lines += _write_help(trouble, deployment, facts)
     is_over = not any(map(_is_bad, ordered))
     items = [make_item(item, facts.get(item, _NOTHING_KNOWN), deployment) for item in ordered]
     title, body = _sum_up(sections, deployment), "\n".join(lines).rstrip()
@@ -207,7 +208,8 @@ def _sum_up(sections: dict[str, list[News]], deployment: Deployment) -> str:
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
         return f"{_name(first[0], deployment)} {heading.format(be='is')}"
-    noun = "check" if len(first) == 1 else f"checks{_share_chain(first, deployment)}"
+    noun = "check" if any(endpoint_of(check) is None for check in first) else "endpoint"
+    noun = noun if len(first) == 1 else f"{noun}s{_share_chain(first, deployment)}"
     counted = [f"{len(first)} {noun} {_be(heading, first)}"]
     return ", ".join((*counted, *(f"{len(some)} {_be(heading, some)}" for heading, some in others)))
 
@@ -223,7 +225,9 @@ def _be(heading: str, checks: Sequence[Check]) -> str:
 
 
 def _name(check: Check, deployment: Deployment) -> str:
-    return check.service if check.chain_id is None else f"{check.service} on {_name_chain(check.chain_id, deployment)}"
+    if check.chain_id is None or endpoint_of(check) is not None:  # which has the chain in its name
+        return check.service
+    return f"{check.service} on {_name_chain(check.chain_id, deployment)}"
 
 
 def _name_chain(chain_id: int, deployment: Deployment) -> str:
@@ -244,7 +248,7 @@ def _write_section(
             yield from (f"- {name}: {_write_time(news)}", f"  {_write_course(news, known)}")
         else:
             yield f"- {name}: {_describe_why(news, known)}, {_write_time(news)}"
-            if news.status in ("unavailable", "unknown") and news in facts:
+            if news.status in ("unavailable", "unknown") and news in facts and endpoint_of(news.check) is None:
                 yield f"  {_write_last_answer(news, known)}"
             endpoints |= {(news.check.chain_id, endpoint.name): endpoint.does for endpoint in known.endpoints}
     if others := len(section[room:]):
@@ -300,20 +304,30 @@ def _describe_why(news: News, known: AlertFacts) -> str:
 
 
 def _choose_next_step(news: News, known: AlertFacts) -> str:
-    if known.cause == "no_head":
+    if known.cause in WITHOUT_HEAD:
         step = choose_step_without_head(endpoint.cause for endpoint in known.endpoints if endpoint.cause is not None)
     else:
         step = None if known.cause is None else choose_next_step(known.cause)
     return step or (_LOOK_AT_MONITOR if news.reason == "no-observation" else _PROBE_NOW)
 
 
-def _write_help(bad: Sequence[News], deployment: Deployment) -> Iterator[str]:
+def _write_help(bad: Sequence[News], deployment: Deployment, facts: Facts) -> Iterator[str]:
     """What users may notice, and the operator's commands."""
     if not bad:
         return
-    effects = (describe_effect(news.check.service, news.status, news.reason) for news in bad)
-    if noticed := list(dict.fromkeys(effect for effect in effects if effect is not None)):
+    if all(endpoint_of(news.check) is not None for news in bad):
+        yield "Users notice nothing of an endpoint, until too few of its chain are left to agree on a head."
+    effects: dict[str, list[str]] = {}
+    for news in bad:
+        cause = facts.get(news, _NOTHING_KNOWN).cause
+        status = "unavailable" if cause == "nothing_left" else news.status
+        if effect := describe_effect(news.check.service, status, news.reason, deployment.effects):
+            effects.setdefault(effect, []).append(news.check.service)
+    if effects:
+        noticed = (f"{effect} ({', '.join(dict.fromkeys(of))})" for effect, of in effects.items())
         yield f"What users may notice: {'; '.join(noticed)}."
+    elif all(news.status == "unknown" and facts.get(news, _NOTHING_KNOWN).cause != "nothing_left" for news in bad):
+        yield "Users may notice nothing: these services may work."
     probe = "To see more: `lookout probe` asks everything now"
     if not deployment.has_admin_port:
         yield f"{probe}."
@@ -327,7 +341,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
     which are never ambiguous."""
     which = f"-c {quote(config)} " if config else ""
     chains: dict[str, dict[int | None, None]] = {}
-    for news in bad:
+    for news in (each for each in bad if endpoint_of(each.check) is None):
         chains.setdefault(news.check.service, {})[news.check.chain_id] = None
     services: dict[tuple[int | None, ...], list[str]] = {}
     for service, chain_ids in chains.items():
@@ -339,10 +353,8 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
             yield f"lookout silence add {which}{' '.join(options)} --for 2h"
 
 
-def describe_effect(service: str, status: Status, reason: Reason) -> str | None:
-    """None of a service of the operator's own: what it is for is not known."""
-    if service not in EFFECTS:
-        return None
-    if status == "unknown":
-        return "perhaps nothing of what cannot be judged"
-    return EFFECTS[service].get(_EFFECT_BY_REASON.get(reason) or _EFFECT_BY_STATUS.get(status, ""))
+def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = _NONE_OF_OWN) -> str | None:
+    """None if it is not known: of what cannot be judged, and of an operator's own service, unless ``own`` says it."""
+    if service in own and status in TROUBLE_STATUSES:
+        return own[service].rstrip(".")
+    return EFFECTS.get(service, {}).get(_EFFECT_BY_REASON.get(reason) or _EFFECT_BY_STATUS.get(status, ""))

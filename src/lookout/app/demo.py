@@ -89,6 +89,7 @@ level = "warning"
 url = "{base}/ppoi"
 required_list = "{REQUIRED_LIST}"
 chains = {chain_ids}
+agrees_with = "indexer"
 
 [messaging]
 url = "{base}/waku"
@@ -115,5 +116,6 @@ chain = {chain_id}
 kind = "squid"
 url = "{base}/{path}/{chain_id}/graphql"
 confirmations = {chain.confirmations}
+links = {{}}
 """
     return text

@@ -1,4 +1,4 @@
-"""Notes and silences through the monitor's admin port."""
+"""What operators ask of the monitor through its admin port: notes, silences, and to ask a source now."""
 
 import asyncio
 import concurrent.futures
@@ -15,19 +15,20 @@ from lookout.base.admin_port import AdminReply, AdminRoutes, error_reply, json_r
 from lookout.base.clock import Clock
 from lookout.base.instants import format_second
 from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind
-from lookout.monitor.monitor import Succession
-from lookout.monitor.notice_keeper import STORED_WITHIN_S, NoticeKeeper, NotStoredError
+from lookout.monitor.monitor import Monitor, Succession
+from lookout.monitor.notice_keeper import STORED_WITHIN_S, NotStoredError
 
 LIST_PATH: Final = "/notices"
 ADD_PATH: Final = "/notices"
 END_PATH: Final = "/notices/end"
+RECHECK_PATH: Final = "/recheck"
 ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
 _NOT_RUNNING: Final = error_reply(
     HTTPStatus.SERVICE_UNAVAILABLE,
-    "this monitor does not have the store, and so no notes and silences: it is starting or ending; try again",
+    "this monitor does not have the store, and so watches nothing: it is starting or ending; try again",
 )
 
-A = TypeVar("A", NoticeDraft, "Ending")
+A = TypeVar("A", NoticeDraft, "Ending", "Recheck")
 
 
 class NoticeEntry(Struct, frozen=True, rename="camel"):
@@ -45,6 +46,13 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
 class Ending(Struct, frozen=True, forbid_unknown_fields=True):
     kind: NoticeKind
     id: str
+
+
+class Recheck(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which services on which chains are to be asked; none named means all."""
+
+    services: tuple[str, ...] = ()
+    chains: tuple[int, ...] = ()
 
 
 class Refusal(Struct, frozen=True):
@@ -70,44 +78,55 @@ class NoticeDesk:
         finally:
             self._succession = None
 
-    def _keeper(self) -> NoticeKeeper | None:
-        return None if self._succession is None else self._succession.monitor.notices
+    def _monitor(self) -> Monitor | None:
+        return None if self._succession is None else self._succession.monitor
 
     def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
-        return routes._replace(lists={LIST_PATH: self.list_all}, changes={ADD_PATH: self.add, END_PATH: self.end})
+        changes = {ADD_PATH: self.add, END_PATH: self.end, RECHECK_PATH: self.recheck}
+        return routes._replace(lists={LIST_PATH: self.list_all}, changes=changes)
 
     def list_all(self) -> AdminReply:
-        keeper = self._keeper()
-        if keeper is None:
+        monitor = self._monitor()
+        if monitor is None:
             return _NOT_RUNNING
-        return json_reply(HTTPStatus.OK, [_describe(each) for each in keeper.list_valid(self._clock.now())])
+        return json_reply(HTTPStatus.OK, [_describe(each) for each in monitor.notices.list_valid(self._clock.now())])
 
     def add(self, body: bytes, meant: str | None) -> AdminReply:
-        return self._change(body, meant, NoticeDraft, lambda keeper, draft: keeper.add(draft))
+        async def add(monitor: Monitor, draft: NoticeDraft) -> NoticeEntry:
+            return _describe(await monitor.notices.add(draft))
+
+        return self._change(body, meant, NoticeDraft, add)
 
     def end(self, body: bytes, meant: str | None) -> AdminReply:
-        return self._change(body, meant, Ending, lambda keeper, ending: keeper.end(ending.kind, ending.id))
+        async def end(monitor: Monitor, ending: Ending) -> NoticeEntry:
+            return _describe(await monitor.notices.end(ending.kind, ending.id))
+
+        return self._change(body, meant, Ending, end)
+
+    def recheck(self, body: bytes, meant: str | None) -> AdminReply:
+        """Ask sources now."""
+        return self._change(body, meant, Recheck, lambda monitor, asked: monitor.recheck(asked.services, asked.chains))
 
     def _change(
         self,
         body: bytes,
         meant: str | None,
         kind: type[A],
-        change: Callable[[NoticeKeeper, A], Coroutine[Any, Any, Notice]],
+        change: Callable[[Monitor, A], Coroutine[Any, Any, Any]],
     ) -> AdminReply:
-        reloader, keeper = self._reloader, self._keeper()
+        reloader, monitor = self._reloader, self._monitor()
         if reloader is not None and not reloader.is_meant(meant):
             another = f"the monitor has another configuration, {reloader.path}; nothing was changed"
             return error_reply(HTTPStatus.CONFLICT, another)
-        if keeper is None:
+        if monitor is None:
             return _NOT_RUNNING
         try:
             asked = msgspec.json.decode(body, type=kind)
         except (ValueError, RecursionError) as error:
             return error_reply(HTTPStatus.BAD_REQUEST, f"cannot be read: {error}")
-        changing = asyncio.run_coroutine_threadsafe(change(keeper, asked), self._loop)
+        changing = asyncio.run_coroutine_threadsafe(change(monitor, asked), self._loop)
         try:
-            return json_reply(HTTPStatus.OK, _describe(changing.result(ANSWER_WITHIN_S)))
+            return json_reply(HTTPStatus.OK, changing.result(ANSWER_WITHIN_S))
         except NoticeError as error:
             return json_reply(HTTPStatus.UNPROCESSABLE_ENTITY, Refusal(tuple(map(str, error.problems))))
         except NotStoredError as error:

@@ -3,6 +3,7 @@
 The block time is where a chain's pace begins; what is measured takes its place (S15).
 """
 
+import difflib
 from typing import Final, NamedTuple
 
 
@@ -58,12 +59,39 @@ KNOWN_CHAINS: Final = {
 }
 
 
+_ALSO_CALLED: Final = {
+    "mainnet": 1,
+    "eth": 1,
+    "optimism": 10,
+    "op": 10,
+    "bsc": 56,
+    "binance": 56,
+    "bnb chain": 56,
+    "xdai": 100,
+    "matic": 137,
+    "worldchain": 480,
+    "hyperliquid": 999,
+    "klaytn": 8217,
+    "arb": 42161,
+    "avax": 43114,
+    "fuji": 43113,
+    "amoy": 80002,
+    "optimism sepolia": 11155420,
+}
+_NAMES: Final = {known.name.casefold(): chain_id for chain_id, known in KNOWN_CHAINS.items()} | _ALSO_CALLED
+
+
 def find_chain(text: str) -> int | None:
-    """The id of the known chain that is called this, or whose name begins with it: "arbitrum" is Arbitrum One, since a
-    test network is meant only if no other chain is."""
+    """The id of the known chain that people call this, or whose name begins with it: "arbitrum" is Arbitrum One, since
+    a test network is meant only if no other chain is."""
     wanted = text.casefold()
-    names = {chain_id: known.name.casefold() for chain_id, known in KNOWN_CHAINS.items()}
-    exact = [chain_id for chain_id, name in names.items() if name == wanted]
-    begins = [chain_id for chain_id, name in names.items() if name.startswith(f"{wanted} ")]
+    exact = [_NAMES[wanted]] if wanted in _NAMES else []
+    begins = [chain_id for name, chain_id in _NAMES.items() if name.startswith(f"{wanted} ")]
     main = [chain_id for chain_id in begins if not KNOWN_CHAINS[chain_id].test_network]
-    return next((found[0] for found in (exact, main, begins) if len(found) == 1), None)
+    return next((found[0] for found in (exact, main, begins) if len(set(found)) == 1), None)
+
+
+def suggest_chain(text: str) -> str | None:
+    """The name of the known chain that may be meant."""
+    near = difflib.get_close_matches(text.casefold(), _NAMES, 1)
+    return KNOWN_CHAINS[_NAMES[near[0]]].name if near else None

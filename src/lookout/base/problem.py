@@ -10,9 +10,12 @@ class Problem(NamedTuple):
     text: str
     line: int | None = None
     """Of the file, where that is known."""
+    of: str = ""
+    """What the table is about, where its key says only a number."""
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.text}" + ("" if self.line is None else f" (line {self.line})")
+        where = ", ".join(filter(None, (self.of, "" if self.line is None else f"line {self.line}")))
+        return f"{self.key}: {self.text}" + (f" ({where})" if where else "")
 
     def below(self, parent: str) -> "Problem":
         return self._replace(key=join_keys(parent, self.key))

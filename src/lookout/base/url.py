@@ -12,6 +12,8 @@ from yarl import URL
 
 _SCHEME: Final = re.compile(r"\s*([a-z]+)://", re.IGNORECASE)
 _WEB_SOCKETS: Final = {"ws": "http", "wss": "https"}
+TO_FILL_IN: Final = "FILL IN"
+_LAST_PORT: Final = 65_535
 _PORTS: Final = {"http": 80, "https": 443}
 _HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
 
@@ -24,6 +26,8 @@ def fingerprint_url(url: str) -> str:
 
 
 def find_url_mistake(url: str) -> str | None:
+    if url.strip() == TO_FILL_IN:
+        return f"still says {TO_FILL_IN}; write the address in its place"
     begin = _SCHEME.match(url)
     scheme = begin[1].lower() if begin else ""
     if scheme in _WEB_SOCKETS:
@@ -37,7 +41,19 @@ def find_url_mistake(url: str) -> str | None:
         return None
     if "@" in re.split("[/?#]", url.partition("://")[2], maxsplit=1)[-1]:
         return "has a #, / or ? in its user or password, which ends them; write %23, %2F or %3F instead"
-    return "names no host and port that can be asked; an IPv6 host stands in brackets, and a port is from 1 to 65535"
+    return _describe_host_mistake(re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0].rpartition("@")[2])
+
+
+def _describe_host_mistake(host: str) -> str:
+    """``host`` has its port."""
+    if host.count(":") > 1 and "[" not in host:
+        return "has an IPv6 address without brackets; write it as in http://[::1]:8545"
+    if not host.partition(":")[0]:
+        return "names no host"
+    _, colon, port = host.rpartition("]")[2].rpartition(":")
+    if colon and (not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= _LAST_PORT):
+        return f"has a port that is not a number from 1 to {_LAST_PORT}"
+    return "names a host that cannot be one"
 
 
 def find_proxy_mistake(url: str) -> str | None:
@@ -99,7 +115,7 @@ def parse_base_url(url: str) -> BaseUrl:
 def is_host_port(address: str) -> bool:
     """Whether it is ``HOST:PORT``, where an IPv6 host stands in brackets."""
     match = _HOST_PORT.fullmatch(address)
-    return match is not None and int(match[2]) <= 65_535
+    return match is not None and int(match[2]) <= _LAST_PORT
 
 
 def host_and_port(address: str) -> tuple[str, int]:

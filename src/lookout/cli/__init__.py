@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "monitor": _Command("commands", "Probe every source and store what was seen, until stopped."),
     "serve": _Command("commands", "Serve the page and the API from the store, until stopped."),
     "reload": _Command("admin", "Make the running monitor read its configuration again."),
+    "recheck": _Command("admin", "Make the running monitor ask a source now."),
     "probe": _Command("probe", "Ask every source once and show the rows this leads to."),
     "coverage": _Command("probe", "Compare indexers' lists of transactions with their chains."),
     "check-config": _Command("commands", 'List everything wrong with a configuration, or print "ok".'),
@@ -90,7 +91,7 @@ class _Commands(click.Group):
     help="Set the environment variables of a file first, as systemd does for a unit; may be repeated.",
 )
 def main(env_files: tuple[Path, ...]) -> None:
-    """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
+    """Watches the services a wallet depends on and reports, honestly, what it sees."""
     import_module("lookout.app.server_process").hide_memory()
     if env_files:
         import_module("lookout.cli.arguments").set_variables(env_files)

@@ -1,4 +1,4 @@
-"""The commands that ask a running monitor (reload, silence, note), and the one that tries its alerts."""
+"""The commands that ask a running monitor (reload, recheck, silence, note), and the one that tries its alerts."""
 
 import http.client
 import os
@@ -17,7 +17,17 @@ from msgspec import Struct
 from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import NotAcceptedError, open_sender
 from lookout.app import reloader
-from lookout.app.notices import ADD_PATH, ANSWER_WITHIN_S, END_PATH, LIST_PATH, Ending, NoticeEntry, Refusal
+from lookout.app.notices import (
+    ADD_PATH,
+    ANSWER_WITHIN_S,
+    END_PATH,
+    LIST_PATH,
+    RECHECK_PATH,
+    Ending,
+    NoticeEntry,
+    Recheck,
+    Refusal,
+)
 from lookout.base.admin_port import CHANGE_HEADER, CONFIG_HEADER, RELOAD_HEADER
 from lookout.base.instants import parse_second
 from lookout.base.sockets import can_be_asked, is_unix, path_of, resolve
@@ -25,7 +35,9 @@ from lookout.base.url import host_and_port
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of, show_status
 from lookout.config.file import read_sending_config
 from lookout.config.settings import Settings
+from lookout.core.causes import describe_cause
 from lookout.core.notices import NoticeDraft, NoticeKind
+from lookout.monitor.watcher import Rechecked
 from lookout.public.about import scope_text, time_text
 
 _GRACE_S: Final = 5  # beyond the time in which a monitor answers
@@ -53,6 +65,40 @@ def reload(config: Path) -> None:
     }
     changes = [f"  {what}: {', '.join(names)}" for what, names in lists.items() if names]
     click.echo("\n".join([f"reloaded {config}" + ("" if changes else ": nothing changed"), *changes]))
+
+
+@click.command()
+@config_option
+@click.argument("service", default="")
+@click.argument("chain", default="")
+def recheck(config: Path, service: str, chain: str) -> None:
+    """Make the running monitor ask a source now, after a repair, and not after its back-off of up to two minutes: that
+    of SERVICE, on CHAIN (an id or a name); without them every source.
+
+    What answers counts; what fails does not count as one more failure. A source is asked at most once in 10 seconds.
+    Exit code 1 if a row is not current.
+    """
+    port = _open_for_notices(config)
+    names = {each.id: each.name for each in port.settings.chains}
+    chains = tuple(each for each, name in names.items() if chain.casefold() in (str(each), name.casefold()))
+    known = [each.name for each in port.settings.all_services()]
+    if service and service not in known:
+        fail(f"there is no service {service!r}; there are {', '.join(known)}")
+    if chain and not chains:
+        fail(f"there is no chain {chain!r}; there are {', '.join(f'{name} ({each})' for each, name in names.items())}")
+    asked = Recheck((service,) if service else (), chains)
+    reply = port.post(RECHECK_PATH, CHANGE_HEADER, msgspec.json.encode(asked))
+    sources = reply.decode_if_ok(tuple[Rechecked, ...], "did not do it")
+    if not sources:
+        fail("no source is configured for this service and chain", exit_code=NOT_FINE)
+    rows = [row for source in sources for row in source.rows]
+    for source in sources:
+        for row in source.rows:
+            where = row.service if row.chain_id is None else f"{row.service} on {names.get(row.chain_id, row.chain_id)}"
+            why = f": {describe_cause(row.cause)}" if row.cause else ""
+            click.echo(f"{where}: {row.status}{why}{'' if source.is_asked else ' (asked less than 10 s ago)'}")
+    if any(row.status != "current" for row in rows):
+        raise SystemExit(NOT_FINE)
 
 
 @click.group()
@@ -199,7 +245,8 @@ def _change(done: str, config: Path, path: str, asked: NoticeDraft | Ending) -> 
     if reply.http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
         fail(*reply.decode(Refusal).problems)
     entry = reply.decode_if_ok(NoticeEntry, "did not do it")
-    click.echo(f"{done} {_describe(entry, port.settings)}")
+    ended = f"ended now, at {entry.until[11:19]} UTC" if path == END_PATH and entry.until else ""
+    click.echo(f"{done} {_describe(entry, port.settings, ended)}")
 
 
 def _list(kind: NoticeKind, config: Path, is_listed: Callable[[NoticeEntry], bool]) -> None:
@@ -209,12 +256,12 @@ def _list(kind: NoticeKind, config: Path, is_listed: Callable[[NoticeEntry], boo
     click.echo("\n".join(listed) or f"there is no {kind}")
 
 
-def _describe(entry: NoticeEntry, settings: Settings) -> str:
+def _describe(entry: NoticeEntry, settings: Settings, ended: str = "") -> str:
     names = {chain.id: chain.name for chain in settings.chains}
     scope = scope_text(entry.services, [names.get(chain_id, f"chain {chain_id}") for chain_id in entry.chains])
     until_at = None if entry.until is None else parse_second(entry.until)
     silences = "; alerts are silenced" if entry.silences and entry.kind == "note" else ""
-    when = f"{scope}, {time_text(parse_second(entry.from_), until_at)}{silences}"
+    when = f"{scope}, {ended or f'{time_text(parse_second(entry.from_), until_at)}{silences}'}"
     return "\n  ".join(filter(None, (f"{entry.kind} {entry.id}", entry.text, when)))
 
 

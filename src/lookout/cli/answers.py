@@ -2,26 +2,29 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import fields
 
 from lookout.app.process import run
 from lookout.base.clock import SystemClock
-from lookout.base.known_chains import KNOWN_CHAINS, find_chain
+from lookout.base.known_chains import KNOWN_CHAINS, find_chain, suggest_chain
 from lookout.base.setting_types import Positive
 from lookout.base.url import find_url_mistake
 from lookout.cli.arguments import show_status
-from lookout.cli.draft import Draft, DraftTable, name_chain, number_name
+from lookout.cli.draft import OWN, Draft, DraftTable, name_chain, number_name
 from lookout.config.alerts import AlertRule
 from lookout.config.tables import StoreTable
 from lookout.core.causes import OWN_CAUSES, code_of
 from lookout.core.services import SERVICES
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
+from lookout.protocols.evm import EVM
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
 from lookout.protocols.registry import PROTOCOLS, kinds_for, load_plugins
@@ -29,10 +32,26 @@ from lookout.protocols.tables import KindTable
 from lookout.store.kinds import ADDRESS_FORM, find_kind
 
 _REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
-_CONFIRMATIONS: Final = 5
+_CONFIRMATIONS: Final = 5  # at most, and where nothing was seen
+_SYSTEM_FOLDER: Final = Path("/etc/lookout")
+_SYSTEM_STORE: Final = "sqlite:/var/lib/lookout/lookout.db"  # where the unit of systemd may write
+_ENTRY_POINTS: Final = {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"}
+# What is asked of a service of one's own that is named like this, or has this for its kind: the first that fits.
+PRESETS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "bundler": (_ENTRY_POINTS,),
+    "paymaster": (
+        {**_ENTRY_POINTS, "method": "pm_supportedEntryPoints"},
+        _ENTRY_POINTS,
+        {"kind": "jsonrpc", "method": "eth_chainId"},
+    ),
+    "relayer": ({"kind": "http"},),
+    "rpc": ({"kind": "evm"},),
+}
 _CHAIN_FORM: Final = "ID,NAME,SECONDS[,test]"
 _INDEXER_FORM: Final = "CHAIN=[KIND:]URL"
+_SERVICE_FORM: Final = "NAME[@CHAIN,CHAIN]=[KIND:]URL"
 _ON_CHAINS_FORM: Final = "[CHAIN,CHAIN=]URL"
+_FOR_SERVICE: Final = re.compile(r"([^@=:/]+)(?:@([^=:/]+))?=(.+)")
 _FOR_CHAINS: Final = re.compile(r"([^=:/]+)=(.+)")
 _KIND: Final = re.compile(r"(?:([a-z][a-z0-9_-]*):)?((?:[A-Za-z]+://|\$\{).*)")
 _TARGET: Final = re.compile(r"(?:([A-Za-z0-9_-]+)=)?(.*)")
@@ -71,6 +90,8 @@ def _take_chain(draft: Draft, text: str) -> Draft:
             raise AnswerError(f"has to be {_CHAIN_FORM}")
         keys |= {"name": given[1], "block_time_s": _parse_number(given[2])}
         keys |= {"test_network": True} if given[3:] else {}
+    elif keys["id"] not in KNOWN_CHAINS:
+        raise AnswerError(f"Lookout knows nothing about chain {keys['id']}; say {_CHAIN_FORM}")
     return draft.put(DraftTable("chains", {**keys, "rpc": []}))
 
 
@@ -83,6 +104,8 @@ def _ask_chains(draft: Draft) -> Iterator[Question]:
 def _take_endpoint(draft: Draft, text: str) -> Draft:
     (chain_id,), url = _split_chains(text, None)
     table = draft.find_chain(chain_id)
+    if chain_id not in KNOWN_CHAINS and "name" not in table.keys:
+        raise AnswerError(f"Lookout knows nothing about chain {chain_id}; say {_CHAIN_FORM} first")
     return draft.put(table.with_keys(rpc=[*table.keys["rpc"], url]))
 
 
@@ -98,26 +121,31 @@ def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
     (chain_id,), rest = _split_chains(text, None)
     if chain_id in (table.keys["chain"] for table in draft.find(service)):
         raise AnswerError(f"chain {chain_id} has one already")
-    match = _KIND.fullmatch(rest)
-    kind, url = match.groups() if match else (None, rest)
-    kinds = [known.name for known in kinds_for(SERVICES[service])]
-    keys = {"chain": chain_id, "kind": kind or kinds[0], "url": url, "confirmations": _CONFIRMATIONS}
-    table = DraftTable(service, keys)
-    if kind:
-        return draft.put(_take_own_key(table))
-    if not draft.is_probing:
+    _require_endpoints(draft, chain_id)
+    kind, url = _split_kind(rest)
+    kinds = [kind] if kind else [known.name for known in kinds_for(SERVICES[service])]
+    keys = {"chain": chain_id, "kind": "", "url": url, "confirmations": 0 if draft.is_probing else _CONFIRMATIONS}
+    tables = [DraftTable(service, _take_own_key({**keys, "kind": each})) for each in kinds]
+    if not draft.is_probing and not kind:
         raise AnswerError(f"name its kind, KIND:URL; it is one of {', '.join(kinds)}")
-    if draft.narrow_to(table).problems():  # for which the whole draft is refused
-        return draft.put(table)
-    found = _try_kinds(draft, table, kinds)
-    recognised = next((kind for kind, row in found.items() if fits(row)), None)
-    if recognised is None:
-        causes = "; ".join(f"{kind}: {row.found}" for kind, row in found.items())
+    tried = _try(draft, tables)
+    if not tried:  # none that can be asked: for which the whole draft is refused
+        return draft.put(tables[0])
+    table, row = next((each for each in tried if fits(each[1])), tried[0])
+    if not kind and not fits(row):
+        causes = "; ".join(f"{table.keys['kind']}: {row.found}" for table, row in tried)
         raise AnswerError(
             f"no known kind fits what chain {chain_id}'s answers ({causes}); name it, KIND:URL or json:URL#POINTER"
         )
-    click.echo(f"recognised chain {chain_id}'s {service}: {recognised}, {found[recognised].found}", err=True)
-    return draft.put(table.with_keys(kind=recognised))
+    if not kind:
+        click.echo(f"recognised chain {chain_id}'s {service}: {table.keys['kind']}, {row.found}", err=True)
+    return draft.put(table.with_keys(confirmations=_count_confirmations(row)))
+
+
+def _count_confirmations(probed: ProbedRow) -> int:
+    """How far below the head it stays on purpose, by the one answer that was seen."""
+    position, head = probed.row.metrics.position, probed.row.metrics.head
+    return _CONFIRMATIONS if position is UNSET or head is UNSET else min(max(0, head - position), _CONFIRMATIONS)
 
 
 def _ask_indexers(text: str, draft: Draft) -> Iterator[Question]:
@@ -125,16 +153,62 @@ def _ask_indexers(text: str, draft: Draft) -> Iterator[Question]:
         yield Question(f"{text.format(name)}: its address, or KIND:ADDRESS (Enter: none)", f"{chain_id}=")
 
 
-def _take_own_key(table: DraftTable) -> DraftTable:
-    """What is after the # of an address, which is never sent, as the one key that the kind adds."""
-    kind = table.keys["kind"]
-    load_plugins([kind])
-    settings = PROTOCOLS[kind].settings if kind in PROTOCOLS else KindTable
-    own = [field.name for field in fields(settings) if field.name not in ListTable.__struct_fields__]
-    url, mark, value = table.keys["url"].partition("#")
-    if not mark or len(own) != 1 or find_url_mistake(table.keys["url"]):
-        return table
-    return table.with_keys(url=url, **{own[0]: value})
+def _take_own_key(keys: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a table, with what is after the # of its address, which is never sent, as the one that its kind
+    needs or, if it needs none, adds."""
+    load_plugins([keys["kind"]])
+    settings = PROTOCOLS[keys["kind"]].settings if keys["kind"] in PROTOCOLS else KindTable
+    own = [field for field in fields(settings) if field.name not in ListTable.__struct_fields__]
+    names = [field.name for field in own if field.required] or [field.name for field in own]
+    name = "pointer" if "pointer" in names else names[0] if len(names) == 1 else None
+    url, mark, value = keys["url"].partition("#")
+    if not mark and any(field.required and field.name not in keys for field in own):
+        raise AnswerError(f"needs its {name} after a #: {keys['kind']}:URL#{str(name).upper()}")
+    return keys if not mark or name is None or find_url_mistake(keys["url"]) else {**keys, "url": url, name: value}
+
+
+def _take_service(draft: Draft, text: str) -> Draft:
+    match = _FOR_SERVICE.fullmatch(text)
+    if match is None:
+        raise AnswerError(f"has to be {_SERVICE_FORM}")
+    name = "-".join(match[1].lower().split())
+    for chain in match[2].split(",") if match[2] else [None]:
+        draft = _take_check(draft, name, None if chain is None else _parse_chain(chain.strip()), match[3])
+    return draft
+
+
+def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Draft:
+    kind, url = _split_kind(text)
+    kind = kind or (name if name in PRESETS else "http")
+    if chain_id is not None:
+        _require_endpoints(draft, chain_id)
+    elif kind in PRESETS and PRESETS[kind][0]["kind"] == EVM.name:
+        raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
+    of_chain = {} if chain_id is None else {"chain": chain_id}
+    before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
+    checks = [_take_own_key({**of_chain, **keys, "url": url}) for keys in PRESETS.get(kind, ({"kind": kind},))]
+    tables = [before.with_keys(checks=[*before.keys.get("checks", ()), check]) for check in checks]
+    tried = _try(draft, tables)
+    return draft.put(next((table for table, row in tried if row.is_fine), tables[0]))
+
+
+def _ask_services(draft: Draft) -> Iterator[Question]:
+    chain = next(iter(draft.chain_names().values()), "CHAIN").lower()
+    known = (
+        f"Of a {', '.join(PRESETS)} Lookout knows what to ask; any other has to answer a GET, or is NAME=KIND:ADDRESS"
+    )
+    form = f"NAME=ADDRESS, such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as bundler@{chain}=https://…"
+    text = f"{known}.\nA service of your own: {form} (Enter: {'no more' if draft.find(OWN) else 'none'})"
+    yield Question(text, repeats=True)
+
+
+def _ask_page(question: str, _draft: Draft) -> Iterator[Question]:
+    yield Question(f"Status page: {question} (Enter: none)")
+
+
+def _take_page(key: str, draft: Draft, text: str) -> Draft:
+    before = draft.find("page")
+    return draft.put((before[0] if before else DraftTable("page", {})).with_keys(**{key: text}))
 
 
 def _take_ppoi(draft: Draft, text: str) -> Draft:
@@ -151,14 +225,19 @@ def _take_broadcasters(draft: Draft, text: str) -> Draft:
     return draft.put(DraftTable("broadcasters", {"url": url, "chains": chain_ids}))
 
 
-def _ask_on_chains(text: str, draft: Draft) -> Iterator[Question]:
-    if draft.chain_names():
+def _ask_on_chains(text: str, chains: Container[int] | None, draft: Draft) -> Iterator[Question]:
+    if any(chains is None or chain_id in chains for chain_id in draft.chain_names()):
         yield Question(f"{text}: its address, or CHAIN,CHAIN=ADDRESS for some of the chains (Enter: none)")
 
 
 def _take_store(key: str, draft: Draft, url: str) -> Draft:
     before = draft.find("store")
     return draft.put((before[0] if before else DraftTable("store", {})).with_keys(**{key: url}))
+
+
+def _ask_store(draft: Draft) -> Iterator[Question]:
+    default = _SYSTEM_STORE if draft.path.absolute().parent == _SYSTEM_FOLDER else StoreTable().url
+    yield Question(f"Store: its address has to {ADDRESS_FORM}", default=default)
 
 
 def _ask_read_url(draft: Draft) -> Iterator[Question]:
@@ -208,8 +287,20 @@ def _parse_chain(text: str) -> int:
     except msgspec.ValidationError:
         chain_id = find_chain(text)
     if chain_id is None:
-        raise AnswerError(f"no chain is known by the name {text!r}; give its id")
+        near = suggest_chain(text)
+        hint = f"did you mean {near}? Otherwise give its id" if near else "give its id"
+        raise AnswerError(f"no chain is known by the name {text!r}; {hint}")
     return chain_id
+
+
+def _require_endpoints(draft: Draft, chain_id: int) -> None:
+    if chain_id not in draft.chain_names():
+        raise AnswerError(f"{name_chain(draft.find_chain(chain_id))} has no RPC endpoint; name one first")
+
+
+def _split_kind(text: str) -> tuple[str | None, str]:
+    match = _KIND.fullmatch(text)
+    return (match[1], match[2]) if match else (None, text)
 
 
 def _parse_number(text: str) -> float | str:
@@ -233,15 +324,14 @@ def probe_drafts(*drafts: Draft) -> list[Probed]:
 
 def select_rows(probed: Probed, table: DraftTable) -> list[ProbedRow]:
     """The rows that a table is about."""
-    return [row for row in probed.rows if row.row.check.service == table.name and row.row.status != "unmonitored"]
+    return [row for row in probed.rows if row.row.check.service == table.service and row.row.status != "unmonitored"]
 
 
-def _try_kinds(draft: Draft, table: DraftTable, kinds: Iterable[str]) -> dict[str, ProbedRow]:
-    """What each kind finds at an indexer's address. A kind that needs more than an address is not tried."""
-    drafts = {kind: draft.narrow_to(table.with_keys(kind=kind)) for kind in kinds}
-    usable = {kind: narrowed for kind, narrowed in drafts.items() if not narrowed.problems()}
-    rows = (select_rows(probed, table)[0] for probed in probe_drafts(*usable.values()))
-    return dict(zip(usable, rows, strict=True))
+def _try(draft: Draft, tables: Iterable[DraftTable]) -> list[tuple[DraftTable, ProbedRow]]:
+    """What is found by each table that can be asked, if anything is to be."""
+    usable = [table for table in tables if draft.is_probing and not draft.narrow_to(table).problems()]
+    probed = probe_drafts(*map(draft.narrow_to, usable)) if usable else []
+    return [(table, select_rows(found, table)[0]) for table, found in zip(usable, probed, strict=True)]
 
 
 def fits(probed: ProbedRow) -> bool:
@@ -270,11 +360,18 @@ ENTRIES: Final = (
         partial(_ask_indexers, "The indexer of {} that others run"),
     ),
     Entry(
+        "service",
+        _SERVICE_FORM,
+        f"A service of your own; KIND is a kind, or {', '.join(PRESETS)}; without it, NAME says it, or it is http.",
+        _take_service,
+        _ask_services,
+    ),
+    Entry(
         "ppoi",
         _ON_CHAINS_FORM,
         "The ppoi node; on all chains that it has a name for.",
         _take_ppoi,
-        partial(_ask_on_chains, "The ppoi node (private proof of innocence)"),
+        partial(_ask_on_chains, "The ppoi node (private proof of innocence)", NETWORKS),
     ),
     Entry(
         "messaging",
@@ -288,14 +385,14 @@ ENTRIES: Final = (
         _ON_CHAINS_FORM,
         "The waku node that hears broadcasters; on all chains.",
         _take_broadcasters,
-        partial(_ask_on_chains, "The waku node that hears broadcasters"),
+        partial(_ask_on_chains, "The waku node that hears broadcasters", None),
     ),
     Entry(
         "store",
         "URL",
         f"The store's address; it has to {ADDRESS_FORM}.",
         partial(_take_store, "url"),
-        lambda _: [Question(f"Store: its address has to {ADDRESS_FORM}", default=StoreTable().url)],
+        _ask_store,
     ),
     Entry(
         "store-read",
@@ -305,4 +402,12 @@ ENTRIES: Final = (
         _ask_read_url,
     ),
     Entry("alert", "[NAME=]ADDRESS", "An address of Apprise that gets messages.", _take_target, _ask_targets),
+    *(
+        Entry(key, "TEXT", f"{what} the status page.", partial(_take_page, key), partial(_ask_page, question))
+        for key, what, question in (
+            ("title", "The title of", "its title, such as your wallet's name"),
+            ("operator", "Who runs this, on", "who runs this"),
+            ("contact", "An address or URL on", "an address or URL for people to write to"),
+        )
+    ),
 )

@@ -12,9 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.base.known_chains import KNOWN_CHAINS
+from lookout.base.problem import Problem
 from lookout.config.file import ConfigError, read_config_text
 from lookout.config.settings import Settings
+from lookout.core.services import SERVICES
 
+OWN: Final = "services"  # of one's own
 _BEGINNING: Final = """\
 # Written by lookout init. What is not here has its default: docs/configuration.md explains every key.
 # ${NAME} in a value is the environment variable NAME; so secrets need not be in this file.
@@ -28,6 +31,8 @@ _TABLES: Final = {
     "hosted-indexer": ("[[hosted-indexer]]", "Indexers that others run."),
     "messaging": ("[messaging]", "Your own waku node. It has to run with --rest-admin=true to list its peers."),
     "broadcasters": ("[broadcasters]", "The broadcasters that this waku node hears."),
+    "services": ("[[services]]", "Services of your own: each answers, or has a position beside its chain's head."),
+    "page": ("[page]", ""),
     "alerts": (
         "[alerts]",
         "Messages when a check is bad for long, and when it recovers: docs/operations.md.",
@@ -44,13 +49,19 @@ class DraftTable(NamedTuple):
     name: str
     keys: Mapping[str, Any]
 
+    @property
+    def service(self) -> str | None:
+        """The service that is watched."""
+        return self.keys["name"] if self.name == OWN else self.name if self.name in SERVICES else None
+
     def with_keys(self, **keys: Any) -> "DraftTable":
         return self._replace(keys={**self.keys, **keys})
 
     def chain_ids(self) -> list[int]:
         """The chains that it is about."""
         single = [self.keys[key] for key in ("id", "chain") if key in self.keys]
-        return [*single, *self.keys.get("chains", ())]
+        own = [check["chain"] for check in self.keys.get("checks", ()) if "chain" in check]
+        return [*single, *self.keys.get("chains", ()), *own]
 
 
 class Draft(Struct, frozen=True):
@@ -63,8 +74,11 @@ class Draft(Struct, frozen=True):
     """Variables of the environment that the text names, and that are not set yet."""
 
     def put(self, table: DraftTable) -> "Draft":
-        """Add a table, or replace the one of the same name and chain."""
-        tables = {(each.name, each.keys.get("id", each.keys.get("chain"))): each for each in (*self.tables, table)}
+        """Add a table, or replace the one of the same name and chain, or of the same service."""
+        tables = {
+            (each.name, each.service, each.keys.get("id", each.keys.get("chain"))): each
+            for each in (*self.tables, table)
+        }
         return replace(self, tables=tuple(tables.values()))
 
     def hide(self, secret: str, label: str) -> tuple["Draft", str]:
@@ -74,7 +88,9 @@ class Draft(Struct, frozen=True):
         return replace(self, secrets={**self.secrets, name: secret}), f"${{{name}}}"
 
     def narrow_to(self, table: DraftTable) -> "Draft":
-        """This table, and the chains that it names."""
+        """This table, of a service of one's own with the newest check alone, and the chains that it names."""
+        if table.name == OWN:
+            table = table.with_keys(checks=table.keys["checks"][-1:])
         chains = [chain for chain in self.find("chains") if chain.keys["id"] in table.chain_ids()]
         return replace(self, tables=(table,) if table.name == "chains" else (*chains, table))
 
@@ -96,22 +112,28 @@ class Draft(Struct, frozen=True):
 
     @property
     def environment_path(self) -> Path:
-        """Of the file beside the configuration that gets the secrets."""
-        return self.path.with_name(f"{self.path.name.removesuffix('.toml')}.environment")
+        """Of the file that gets the secrets: ``environment`` beside the configuration, if a unit has it there."""
+        of_unit = self.path.with_name("environment")
+        return (
+            of_unit if of_unit.is_file() else self.path.with_name(f"{self.path.name.removesuffix('.toml')}.environment")
+        )
 
     def settings(self) -> Settings:
         """What a command would read; ConfigError says all that is wrong."""
         return read_config_text(self.text(), self.path, {**os.environ, **self.secrets})
 
     def problems(self) -> list[str]:
-        """What is wrong with it, but for chains whose endpoints are still to be named."""
+        """What is wrong with it, but for chains whose endpoints are still to be named; without the keys of the file."""
         named = (
             table if table.keys.get("rpc", True) else table.with_keys(rpc=["http://localhost"]) for table in self.tables
         )
         try:
             replace(self, tables=tuple(named)).settings()
         except ConfigError as error:
-            return [str(problem) for problem in error.problems]
+            texts = (problem.text if isinstance(problem, Problem) else problem for problem in error.problems)
+            return [
+                re.sub(r"rpc\[(\d+)\]", lambda number: f"RPC endpoint {int(number[1]) + 1}", text) for text in texts
+            ]
         return []
 
     def text(self) -> str:
@@ -153,8 +175,8 @@ def _looks_random(text: str) -> bool:
 
 def _write_keys(keys: Mapping[str, Any]) -> Iterator[str]:
     for key, value in keys.items():
-        if key == "rpc":
-            yield from (f"{key} = [", *(f"    {_write_value(url)}," for url in value), "]")
+        if key in ("rpc", "checks"):
+            yield from (f"{key} = [", *(f"    {_write_value(entry)}," for entry in value), "]")
         else:
             chain_name = f"  # {KNOWN_CHAINS[value].name}" if key in ("id", "chain") and value in KNOWN_CHAINS else ""
             yield f"{key} = {_write_value(value)}{chain_name}"

@@ -3,6 +3,7 @@
 import os
 import readline  # noqa: F401  it lets people edit what they type
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -18,9 +19,9 @@ from lookout.cli.probe import explain_row, list_next_steps, show_probed
 from lookout.config import DEFAULT_CONFIG
 from lookout.config.file import ConfigError
 from lookout.config.settings import Settings
-from lookout.core.causes import code_of
-from lookout.core.services import SERVICES
+from lookout.core.causes import WITHOUT_HEAD, code_of
 
+_BACK: Final = "back"
 _STANDARD_OUTPUT: Final = Path("-")
 
 
@@ -88,34 +89,47 @@ def _check_place(path: Path, *, force: bool, is_asking: bool) -> None:
 
 
 def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
+    """The draft with all options; or the end of the command, with what is wrong with each of them."""
+    wrong, known = [], Counter[str]()
     for entry in ENTRIES:
-        for text in options[entry.option.replace("-", "_")]:
+        texts = options[entry.option.replace("-", "_")]
+        for number, text in enumerate(texts, 1):
+            which = f"--{entry.option} {number}" if len(texts) > 1 else f"--{entry.option}"
             try:
                 draft = entry.take(draft, text)
             except AnswerError as error:
-                fail(f"--{entry.option}: {error}")
+                wrong.append(f"{which}: {error}")
+            problems = Counter(draft.problems())
+            wrong += [f"{which}: {problem}" for problem in (problems - known).elements()]
+            known = problems
+    if wrong:
+        fail(*wrong)
     return draft
 
 
 def _interview(draft: Draft) -> Draft:
     """Ask every question. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
-    click.echo("Enter leaves something out; Ctrl-C ends this, and nothing is written.")
+    click.echo(f"Enter leaves something out; {_BACK} returns to the question before; Ctrl-C ends this, unwritten.")
     click.echo("In any answer, ${NAME} stands for the environment variable NAME.")
-    number = 0
+    number, before = 0, list[tuple[int, Draft]]()
     try:
         # An answer changes which questions come after it, and none before it.
         while number < len(questions := [(entry, question) for entry in ENTRIES for question in entry.ask(draft)]):
             entry, question = questions[number]
             click.echo()
             answer = click.prompt(question.text, question.default, show_default=question.default != "").strip()
+            if answer == _BACK:
+                number, draft = before.pop() if before else (number, draft)
+                continue
             taken = _take_answer(draft, entry, question.about, answer) if answer else draft
-            number += taken is not None and not (answer and question.repeats)
-            draft = taken or draft
+            if taken is not None:
+                before.append((number, draft))
+                number, draft = number + (not (answer and question.repeats)), taken
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nNothing is written.", err=True)
         raise
     draft = draft.without_empty_chains()
-    if not any(table.name == "chains" or table.name in SERVICES.names for table in draft.tables):
+    if not any(table.name == "chains" or table.service for table in draft.tables):
         fail("no chain and no service was named, so nothing is written")
     return draft
 
@@ -144,7 +158,7 @@ def _keeps(draft: Draft, table: DraftTable) -> bool:
     """Ask what a table names, and show what it said; whether the table is to stay in the draft."""
     if draft.is_probing and table.name == "chains" and table.keys["rpc"]:
         return _keeps_endpoint(draft, table)
-    return not draft.is_probing or table.name not in SERVICES.names or _keeps_source(draft, table)
+    return not draft.is_probing or table.service is None or _keeps_source(draft, table)
 
 
 def _keeps_endpoint(draft: Draft, chain: DraftTable) -> bool:
@@ -163,7 +177,7 @@ def _keeps_source(draft: Draft, table: DraftTable) -> bool:
         where = "" if chain_id is None else f"{names[chain_id]}: "
         _say(f"{where}{probed.row.status}: {explain_row(probed)}")
     doubts = {code_of(probed.cause or "") for probed in rows if probed.row.status == "unknown"}
-    return doubts <= {"no_head"} or _keeps_anyway(*(probed.cause for probed in rows))
+    return doubts <= set(WITHOUT_HEAD) or _keeps_anyway(*(probed.cause for probed in rows))
 
 
 def _keeps_anyway(*causes: str | None) -> bool:
@@ -178,7 +192,7 @@ def _say(*lines: str) -> None:
 
 def _say_what_is_next(draft: Draft, settings: Settings) -> None:
     which = "" if str(draft.path) == DEFAULT_CONFIG else f" -c {quote(str(draft.path))}"
-    click.echo(f"\n{draft.path} is written; only you can read it. Next:")
+    click.echo(f"\n{draft.path} is written. Next:")
     if draft.secrets:
         file = quote(str(draft.environment_path.absolute()))
         click.echo(f"  export LOOKOUT_ENV_FILE={file}    # in each shell: the secrets that are kept out of it")
@@ -190,14 +204,15 @@ def _say_what_is_next(draft: Draft, settings: Settings) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the configuration for its owner alone; whether it may be replaced was asked before."""
+    """Write the configuration for its owner, and for a group that could read it before; whether it may be replaced was
+    asked before."""
     if path == _STANDARD_OUTPUT:
         click.echo(text, nl=False)
         return
     is_file = path.is_file()
     with open_private(path) as file:
         if is_file:  # and not a device
-            os.fchmod(file.fileno(), 0o600)
+            os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o640)
         file.write(text.encode())
 
 

@@ -23,6 +23,7 @@ from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3
+_AGAIN_S: Final = 10.0  # enough for most chains to move
 
 
 @click.command()
@@ -36,7 +37,7 @@ def probe(config: Path) -> None:
     """
     settings = settings_of(config, read_config)
     with show_status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"):
-        probed = run(probe_once(settings, SystemClock()))
+        probed = run(probe_once(settings, SystemClock(), _AGAIN_S))
     if not probed.chains and all(row.row.status == "unmonitored" for row in probed.rows):
         fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")
     show_probed(probed, settings)
@@ -78,9 +79,10 @@ def list_next_steps(causes: Iterable[str | None]) -> Iterator[str]:
 
 
 def explain_row(probed: ProbedRow) -> str:
-    """The reason, the code of the cause if there is one, and what was found."""
-    codes = f"{probed.row.reason}, {code_of(probed.cause)}" if probed.cause else probed.row.reason
-    return ": ".join(filter(None, (codes, probed.found)))
+    """The reason, the code of the cause if there is one, and what was found; each word once."""
+    codes = [probed.row.reason, code_of(probed.cause)] if probed.cause else [probed.row.reason]
+    said = ", ".join(code for code in dict.fromkeys(codes) if not probed.found.startswith(code))
+    return ": ".join(filter(None, (said, probed.found)))
 
 
 def _explain_endpoint(probed: ProbedEndpoint) -> str:

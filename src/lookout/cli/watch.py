@@ -13,7 +13,7 @@ from rich.live import Live
 from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NO_LIMIT, NOT_FINE, fail, protocol_option
 from lookout.public.about import PATH
-from lookout.public.terminal import Shown, View, draw_screen
+from lookout.public.terminal import Shown, Standing, View, draw_screen, follow_positions
 from lookout_reader import About, History, NoAnswer, Update, instant_now, parse_about, poll
 from lookout_reader.about import NO_ABOUT
 from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
@@ -53,12 +53,14 @@ def add_about(updates: Iterable[Update], address: str) -> Iterator[Shown]:
     monitor stores the two together. A deployment without a description is shown all the same."""
     about: About | None = None
     history: History | None = None
+    standing: Standing = {}
     for update in updates:
         is_later = history is not None and update.history is not history
         history = update.history
         if update.report is not None and (about is None or is_later):
             about = _read_about(address, about or NO_ABOUT) or about
-        yield Shown(address, about or NO_ABOUT, update)
+        standing = follow_positions(standing, update)
+        yield Shown(address, about or NO_ABOUT, update, standing)
 
 
 def _read_about(address: str, last: About) -> About | None:

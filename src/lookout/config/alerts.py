@@ -40,6 +40,7 @@ BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
 _UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
 # After a start, and between two heads, rows are unknown for a moment: nobody is to be woken for that.
 _UNJUDGED_FOR_S: Final = 300
+_ENDPOINTS_FOR_S: Final = 3600
 _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 
 
@@ -47,7 +48,7 @@ class AlertRule(Table, frozen=True):
     name: str = ""
     services: tuple[Text, ...] = ()
     chains: ChainIds = ()
-    from_: TroubleStatus = field(default="unavailable", name="from")
+    from_: TroubleStatus = field(default="degraded", name="from")
     unknown: bool = _IF_UNJUDGED
     reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
     for_s: DurationOrZero = 300
@@ -86,8 +87,21 @@ class AlertRule(Table, frozen=True):
                 statuses=frozenset(("unknown",)),
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED if reasons is None else _UNJUDGED & reasons,
-                counts_nothing="no-observation" in self.reasons,  # a chain without broadcasters, say, stays without
+                counts_nothing="no-observation"
+                in self.reasons,  # a chain that never had a broadcaster, say, stays without
             )
+
+    def build_for_endpoints(self, endpoints: Iterable[Check], all_targets: Iterable[str]) -> episodes.EpisodeRule:
+        """An RPC endpoint that was lost, or differs, for an hour is reported once: until others are lost, no row shows
+        it."""
+        return episodes.EpisodeRule(
+            f"{self.key()}\nendpoints",
+            frozenset(check for check in endpoints if self.matches(check)),
+            frozenset(("unavailable", "degraded")),
+            in_ms(_ENDPOINTS_FOR_S),
+            0,
+            self.targets or tuple(all_targets),
+        )
 
     def _trouble(self) -> tuple[Status, ...]:
         return TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
@@ -121,6 +135,12 @@ def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
     for number, name in enumerate(targets, 1):
         if not can_be_shown(name):
             yield Problem("", f"name {number} is not allowed; it has to be up to 60 letters, digits, '_' and '-'")
+
+
+def rules_for_endpoints(rules: Iterable[AlertRule]) -> list[AlertRule]:
+    """Those that are for all services and count `degraded`; if none does, all that are for all services."""
+    general = [rule for rule in rules if not rule.services and not rule.reasons]
+    return [rule for rule in general if rule.from_ != "unavailable"] or general
 
 
 class AlertsTable(Table, frozen=True):

@@ -15,6 +15,7 @@ from lookout.config.alerts import can_be_shown
 from lookout.config.reader import TableReader, has_note
 from lookout.config.settings import Settings, read_settings
 from lookout.config.tables import ServerSettings
+from lookout.core.services import OWN_NAME
 from lookout.protocols.registry import load_plugins
 
 _HEADER: Final = re.compile(r"\s*\[.*\]\s*(#.*)?")
@@ -36,32 +37,22 @@ class ConfigError(Exception):
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it."""
-    text, tables = _load(path)
-    reader = _start(path, tables, environment)
-    return _finish(read_settings(tables, reader), path, reader, text)
+    return _read(path, *_load(path), environment)
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
     Apprise, which takes a second or two."""
-    text, tables = _load(path)
-    reader = _start(path, tables, environment)
-    settings = read_settings(tables, reader)
-    reader.add_problems(_check_targets(settings))
-    return _finish(settings, path, reader, text)
+    return _read(path, *_load(path), environment, _check_targets)
 
 
 def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
-    """The settings of a text that is to become a file, for somebody who sends alerts. Problems name no lines."""
+    """The settings of a text that is to become a file, for somebody who sends alerts."""
     try:
         text.encode()
     except UnicodeEncodeError:  # bytes of a terminal that Python keeps as surrogates
         raise ConfigError(path, ["not valid UTF-8"]) from None
-    tables = _parse(path, text)
-    reader = _start(path, tables, environment)
-    settings = read_settings(tables, reader)
-    reader.add_problems(_check_targets(settings))
-    return _finish(settings, path, reader)
+    return _read(path, text, _parse(path, text), environment, _check_targets)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
@@ -76,8 +67,7 @@ def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) 
         is_marked = key.partition(".")[0] in whole_tables or has_note(key_type, FOR_SERVER)
         return is_marked or (key == "store.url" and not has_own_url)
 
-    reader = _start(path, tables, environment, is_used)
-    return _finish(read_settings(tables, reader), path, reader, text).for_server()
+    return _read(path, text, tables, environment, is_used=is_used).for_server()
 
 
 def _load(path: Path) -> tuple[str, dict[str, Any]]:
@@ -101,24 +91,34 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
 
 
-def _start(
+def _read(
     path: Path,
+    text: str,
     tables: dict[str, Any],
     environment: Mapping[str, str],
+    check: Callable[[Settings], Iterable[Problem]] = lambda _: (),
     is_used: Callable[[str, Any], bool] = lambda _key, _key_type: True,
-) -> TableReader:
-    """A reader that knows the plug-ins that the tables name."""
-    return TableReader(environment, path.parent, load_plugins(_kinds_in(tables)), is_used)
-
-
-def _finish(settings: Settings, path: Path, reader: TableReader, text: str = "") -> Settings:
+) -> Settings:
     """The settings, unless there are problems; ConfigError has those in the order of the text's lines."""
+    reader = TableReader(environment, path.parent, load_plugins(_kinds_in(tables)), is_used)
+    settings = read_settings(tables, reader)
+    reader.add_problems(check(settings))
     if reader.problems:
         lines = find_lines(text)
-        problems = (problem._replace(line=find_line(problem.key, lines)) for problem in reader.problems)
-        in_order = sorted(problems, key=lambda problem: problem.line or 0)
-        raise ConfigError(path, in_order, reader.unset_variables)
+        problems = [
+            problem._replace(line=find_line(problem.key, lines), of=_name_service(problem.key, tables))
+            for problem in reader.problems
+        ]
+        problems.sort(key=lambda problem: problem.line or 0)
+        raise ConfigError(path, problems, reader.unset_variables)
     return settings
+
+
+def _name_service(key: str, tables: dict[str, Any]) -> str:
+    """The name of the operator's own service whose checks the key is of."""
+    number = re.match(r"services\[(\d+)\]\.checks", key)
+    name = tables["services"][int(number[1])].get("name") if number else None
+    return name if isinstance(name, str) and OWN_NAME.fullmatch(name) else ""
 
 
 def _check_targets(settings: Settings) -> Iterator[Problem]:

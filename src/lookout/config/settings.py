@@ -12,7 +12,7 @@ from lookout.base.problem import Problem
 from lookout.base.setting_types import FOR_SERVER, RESTART, Table
 from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
-from lookout.config.alerts import AlertsTable
+from lookout.config.alerts import AlertsTable, rules_for_endpoints
 from lookout.config.reader import TableReader, has_note
 from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
@@ -30,7 +30,7 @@ from lookout.config.tables import (
     StoreTable,
     in_ms,
 )
-from lookout.core.episodes import EpisodeRules
+from lookout.core.episodes import EpisodeRules, endpoint_check
 from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.core.services import PPOI, SERVICES, Service, all_services
@@ -106,11 +106,14 @@ class Settings(Table, frozen=True):
 
     def description(self) -> Description:
         """What the public is to know about this deployment."""
-        page = self.page
+        page, effects = self.page, {own.name: own.effect for own in self.services}
         return Description(
             self.protocol,
             tuple(ChainDescription(chain.id, chain.name, chain.test_network) for chain in self.chains),
-            tuple(ServiceDescription(name, title, name in page.run_by_others) for name, title in self._titles()),
+            tuple(
+                ServiceDescription(name, title, name in page.run_by_others, effects.get(name, ""))
+                for name, title in self._titles()
+            ),
             page.title or self.protocol,
             page.operator,
             page.contact,
@@ -175,6 +178,10 @@ class Settings(Table, frozen=True):
         """The tables of alerts as the monitor needs them; ``config`` is the file that messages name in commands."""
         plan, alerts = self.plan(), self.alerts
         rules = tuple(each for rule in alerts.rules for each in rule.build(plan.monitored, alerts.targets))
+        endpoints = self.endpoint_checks()
+        rules += tuple(
+            rule.build_for_endpoints(endpoints, alerts.targets) for rule in rules_for_endpoints(alerts.rules)
+        )
         return AlertPolicy(
             EpisodeRules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
             alerts.targets,
@@ -187,8 +194,13 @@ class Settings(Table, frozen=True):
                 alerts.link,
                 can_be_asked(self.admin.monitor),
                 config,
+                {own.name: own.effect for own in self.services if own.effect},
             ),
         )
+
+    def endpoint_checks(self) -> list[Check]:
+        """By what the episodes of the chains' RPC endpoints are found."""
+        return [endpoint_check(name, chain.id) for chain in self.chains for name in chain.endpoint_names()]
 
     def warnings(self) -> Iterator[Problem]:
         """What is allowed, and may still not be what is wanted."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from lookout.base.instants import format_time
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
 
@@ -54,7 +55,8 @@ CAUSES: Final = {
         "the plug-in of this kind did something wrong", "look at the monitor's log, and at the plug-in"
     ),
     "pointer_missing": CauseEntry(
-        "no usable answer: nothing at the configured pointer", "compare `pointer` with what it answers"
+        "no usable answer: nothing at … in its answer",
+        "if it worked before, look at the service; otherwise compare `pointer` with its answer",
     ),
     "proxy": CauseEntry(
         "not reached: the proxy did not let the request through", "check the proxy, and its address and password"
@@ -82,9 +84,13 @@ CAUSES: Final = {
 }
 # What a probe found that is no failure of the request.
 OWN_CAUSES: Final = {
+    "apart": CauseEntry(
+        "far from the head that the chain's other endpoints agree on",
+        "replace it in the chain's `rpc`, or ask those who run it",
+    ),
     "behind": CauseEntry(
-        "behind the head by …",
-        "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
+        "behind: …",
+        "wait while its position moves; if it stands still, restart it, or ask those who run it",
     ),
     "far_above": CauseEntry(
         "far above the head: another chain, or a wrong pointer",
@@ -109,13 +115,22 @@ OWN_CAUSES: Final = {
         "the chain's RPC endpoints agree on no head, so there is nothing to compare with",
         "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
     ),
+    "no_endpoint": CauseEntry(
+        "no RPC endpoint of this chain answers, so there is nothing to compare with",
+        "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
+    ),
     "no_peers": CauseEntry("the node is connected to nobody", "check the waku node's network and its bootstrap nodes"),
+    "not_moving": CauseEntry("behind, and not moving since …", "restart it, or ask those who run it"),
     "none_responding": CauseEntry(
         "… monitored broadcasters announce fees",
         "check that the waku node hears anybody; broadcasters are other people's",
     ),
     "nothing": CauseEntry(
         "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
+    ),
+    "nothing_left": CauseEntry(
+        "it answered, and has nothing for this chain any more",
+        "look at its configuration and its log; if that is as it should be, leave this chain out of its table",
     ),
     "own_fault": CauseEntry(
         "a fault of this machine's own: …",
@@ -129,6 +144,7 @@ OWN_CAUSES: Final = {
     ),
 }
 ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
+WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
 
 _CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
@@ -170,32 +186,45 @@ def describe_cause(cause: str) -> str:
     return f"{words} ({detail})" if detail else words
 
 
-def explain(found: Found, row: Row, head: Reading | None, gaps: str = "") -> str | None:
+def explain(
+    found: Found,
+    row: Row,
+    head: Reading | None,
+    gaps: str = "",
+    *,
+    endpoints_answer: bool = True,
+    still_since_at: int | None = None,
+) -> str | None:
     """Why what was found gave a row that is not current; None for one that is. ``head`` is the one that a position was
-    compared with, ``gaps`` says what is wrong with an indexer's list, or with a node beside it."""
+    compared with, ``gaps`` says what is wrong with an indexer's list, or with a node beside it; ``endpoints_answer``
+    whether any of the chain's endpoints does; ``still_since_at`` since when a position has not moved."""
     if row.status == "current":
         return None
     match found:
         case Failed(error):
             return error
+        case Nothing("nothing") | Members(0, 0):
+            return "nothing" if row.last_success_at is None else "nothing_left"
         case Nothing(cause):
             return cause
         case MissingList():
             return "missing_list"
         case Peers():
             return "no_peers"
-        case Members(0, 0):
-            return "nothing"
         case Members(responding, monitored):
             return f"{'some_silent' if responding else 'none_responding'}: {responding} of {monitored}"
         case Blocks() if row.reason == "incompatible-reference":
-            return "no_head" if head is None else f"far_above: head {head.height}"
+            if head is not None:
+                return f"far_above: head {head.height}"
+            return "no_head" if endpoints_answer else "no_endpoint"
         case Blocks() if row.reason in ("incomplete", "inconsistent"):
             return _explain_gaps(row.reason, row, gaps)
         case Indexes() if row.reason == "inconsistent":
             return _explain_gaps("node_gap", row, gaps)
+        case Indexes():
+            return _explain_lag(row, "indexes below its own head", still_since_at)
         case _:
-            return _explain_lag(row)
+            return _explain_lag(row, "blocks below the head", still_since_at)
 
 
 def code_of(cause: str) -> str:
@@ -214,6 +243,11 @@ def _explain_gaps(code: str, row: Row, gaps: str) -> str:
     return f"{code}: {gaps or ', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
 
 
-def _explain_lag(row: Row) -> str:
+def _explain_lag(row: Row, what: str, still_since_at: int | None) -> str:
     head, position = row.metrics.head, row.metrics.position
-    return f"behind: {head - position}" if isinstance(head, int) and isinstance(position, int) else "behind"
+    if not (isinstance(head, int) and isinstance(position, int)):
+        return "behind"
+    lag = f"{head - position} {what} ({position} of {head})"
+    if still_since_at is None:
+        return f"behind: {lag}"
+    return f"not_moving: {format_time(still_since_at, row.observed_at or still_since_at)}; {lag}"

@@ -5,6 +5,7 @@ first in which the check is known to be better: what is not seen has not recover
 that was seen to pass, so that neither the monitor's absence nor a clock that was set can make it long enough.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Final, Literal
 
@@ -12,7 +13,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
-from lookout.core.causes import code_of, split_cause
+from lookout.core.causes import code_of
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status
 from lookout_reader.statuses import KNOWN_STATUSES
@@ -23,6 +24,9 @@ _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
 Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
+_OF_LAG: Final = ("behind", "not_moving")
+_LAG: Final = re.compile(r"(\d+) (?:blocks|indexes) ")
+_ENDPOINT: Final = "endpoint "  # no service has a space in its name
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -37,11 +41,21 @@ class EpisodeRule(Struct, frozen=True):
     remind_ms: int  # 0: never
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
-    counts_nothing: bool = True  # whether it is bad that a service answers, and has nothing for a chain
+    counts_nothing: bool = True  # whether it is bad that a service answers, and never had anything for a chain
 
     def is_bad(self, row: Row) -> bool:
         is_counted = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
-        return is_counted and (self.counts_nothing or not row.is_of_nothing)
+        return is_counted and (self.counts_nothing or not row.is_of_nothing or row.last_success_at is not None)
+
+
+def endpoint_check(name: str, chain_id: int) -> Check:
+    """By what the episodes of an RPC endpoint are found."""
+    return Check(_ENDPOINT + name, chain_id)
+
+
+def endpoint_of(check: Check) -> str | None:
+    """The name of the RPC endpoint that this is; None of a service."""
+    return check.service.removeprefix(_ENDPOINT) if check.service.startswith(_ENDPOINT) else None
 
 
 class EpisodeRules(Struct, frozen=True):
@@ -144,14 +158,14 @@ def _note_cause(episode: Episode, causes: Mapping[tuple[Check, Reason], str]) ->
     cause = causes.get((episode.check, episode.reason))
     if cause is None or not episode.is_seen:
         return episode
-    largest = max((each for each in (*episode.causes, cause) if code_of(each) == "behind"), key=_lag, default=None)
-    noted = (largest if largest and code_of(each) == "behind" else each for each in (*episode.causes[:1], cause))
+    largest = max((each for each in (*episode.causes, cause) if code_of(each) in _OF_LAG), key=_lag, default=None)
+    noted = (largest if largest and code_of(each) in _OF_LAG else each for each in (*episode.causes[:1], cause))
     return replace(episode, causes=tuple(dict.fromkeys(noted)))
 
 
 def _lag(cause: str) -> int:
-    blocks = split_cause(cause)[1] or ""
-    return int(blocks) if blocks.isdecimal() else 0
+    found = _LAG.search(cause)
+    return int(found[1]) if found else 0
 
 
 def _mute(rule: EpisodeRule) -> EpisodeRule:

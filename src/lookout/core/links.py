@@ -6,7 +6,7 @@ within one answer: behind a balancer, two answers may come from two replicas.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final, Literal
 
 from Crypto.Hash import keccak
@@ -21,7 +21,6 @@ _MOST_BREAKS: Final = 1_000
 _MOST_READ_AGAIN: Final = 20
 _MOST_NAMED: Final = 2
 _PLACES_BEFORE: Final = 5
-"""So many entries before a break the list is read again, in case that some of them are replaced."""
 _HASH_BYTES: Final = 32
 
 
@@ -53,6 +52,8 @@ class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which list it is: nothing of this is true of another one."""
     newest_id: str = ""
     """Of the last entry that was final."""
+    tail_id: str = ""
+    """Where the newest entries are read from: the id of an entry a little before."""
     cursor: str = ""
     """Where the sweep under way reads on; "" if there is none, or it is at the list's first entry."""
     sweep_at: int | None = None
@@ -70,10 +71,12 @@ class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Read(Struct, frozen=True, gc=False):
-    """Entries to be asked for: all from this id on, as many as one answer has."""
+    """Entries to be asked for: all from this id on, as many as one answer has. ``to_id`` is that of the newest known
+    entry, or of a break's second one: a break of which an answer has both ids need not be asked for again."""
 
     what: Literal["newest", "sweep", "again"]
     from_id: str
+    to_id: str = ""
 
 
 def confirmed_breaks(links: Links) -> tuple[Break, ...]:
@@ -102,12 +105,12 @@ def is_hurried(links: Links) -> bool:
 
 
 def choose_reads(links: Links, now: int) -> list[Read]:
-    """What to ask for this minute: the newest entries, a page of all of them, and each break again."""
-    reads = [Read("newest", links.newest_id)] if links.newest_id else []
+    """What to ask for this minute: the newest entries, each break again, and a page of all entries."""
+    reads = [Read("newest", links.tail_id, links.newest_id)] if links.newest_id else []
+    reads += [Read("again", found.from_id, found.second.id) for found in links.breaks[:_MOST_READ_AGAIN]]
     if links.cursor or links.sweep_at is None or now - links.sweep_at >= _SWEEP_MS:
         reads.append(Read("sweep", links.cursor))
-    again = dict.fromkeys(found.from_id for found in links.breaks)
-    return reads + [Read("again", from_id) for from_id in [*again][:_MOST_READ_AGAIN]]
+    return reads
 
 
 def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, final: int) -> Links:
@@ -116,30 +119,40 @@ def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, fi
     if rank is None:
         return replace(links, unsupported="its entries are not in the order of their ids")
     if read.what == "newest":
-        links = replace(links, is_shorter=not entries or rank(entries[-1].id) < rank(read.from_id))
+        links = replace(links, is_shorter=not entries or rank(entries[-1].id) < rank(read.to_id))
     if links.is_shorter:
         return links
-    settled = [entry for entry in entries if entry.block <= final]
+    # Entries that are neighbours only because one between them is not final prove nothing.
+    settled = list(takewhile(lambda entry: entry.block <= final, entries))
     wrong, held = _check_links(settled)
     fault = _find_fault(settled)
     if held or links.has_held:
-        links = replace(links, has_held=True, breaks=_update_breaks(links.breaks, settled, wrong, rank, now))
+        breaks = _update_breaks(links.breaks, settled, wrong, rank, now, is_whole=not read.from_id)
+        links = replace(links, has_held=True, breaks=breaks)
     elif wrong:
         fault = "the hash of no entry follows from the entry before it"
     begins_sweep = read == Read("sweep", "")
     links = replace(links, unsupported=fault or ("" if begins_sweep else links.unsupported))
     if settled and read.what == "newest":
-        return replace(links, newest_id=settled[-1].id)
-    return _advance_sweep(links, read, settled, now) if settled and read.what == "sweep" else links
+        return replace(links, newest_id=settled[-1].id, tail_id=_find_tail(settled))
+    return _advance_sweep(links, read, settled, now) if read.what == "sweep" else links
 
 
 def _advance_sweep(links: Links, read: Read, settled: Sequence[Entry], now: int) -> Links:
-    last_id = settled[-1].id
+    if not settled:  # the list became shorter: it is read from its beginning
+        return replace(links, cursor="", sweep_at=None)
+    tail_id = _find_tail(settled)
     if not read.from_id:
         links = replace(links, sweep_at=now)
-    if last_id != read.from_id:
-        return replace(links, cursor=last_id)
-    return replace(links, cursor="", newest_id=links.newest_id or last_id, swept_at=now)
+    if tail_id != read.from_id:
+        return replace(links, cursor=tail_id)
+    newest = links if links.newest_id else replace(links, newest_id=settled[-1].id, tail_id=tail_id)
+    return replace(newest, cursor="", swept_at=now)
+
+
+def _find_tail(settled: Sequence[Entry]) -> str:
+    """Where to read on: a few entries are read again, since some of them may be replaced."""
+    return _go_back(settled, len(settled) - 1)
 
 
 def resume(links: Links, now: int) -> Links:
@@ -182,23 +195,27 @@ Rank = Callable[[str], tuple[int, str]]
 
 
 def _update_breaks(
-    known: Sequence[Break], settled: Sequence[Entry], wrong: Sequence[int], rank: Rank, now: int
+    known: Sequence[Break], settled: Sequence[Entry], wrong: Sequence[int], rank: Rank, now: int, *, is_whole: bool
 ) -> tuple[Break, ...]:
-    """A pair between the ends of a known break is that break; any other that does not fit is suspected from now on."""
+    """A pair between the ends of a known break is that break; any other that does not fit is suspected from now on.
+    ``is_whole`` says that no entry is before these."""
     kept, left = [], list(wrong)
     for found in known:
-        begin = max(
-            (place for place, entry in enumerate(settled) if rank(entry.id) <= rank(found.first.id)), default=-1
-        )
+        before = sum(rank(entry.id) <= rank(found.first.id) for entry in settled)
+        begin = max(0, before - 1) if is_whole else before - 1
         end = next((place for place, entry in enumerate(settled) if rank(entry.id) >= rank(found.second.id)), -1)
-        if not 0 <= begin < end:  # the answer does not reach over it
+        if not 0 <= begin <= end:  # the answer does not reach over it
             kept.append(found)
             continue
         inside = [place for place in left if begin < place <= end]
         left = [place for place in left if place not in inside]
         if inside:
-            is_confirmed = found.is_confirmed or now - found.seen_at >= CONFIRM_MS
-            kept.append(replace(_make_break(settled, inside[0], found.seen_at), is_confirmed=is_confirmed))
+            again = _make_break(settled, inside[0], found.seen_at)
+            is_same = (again.first.id, again.second.id) == (found.first.id, found.second.id)
+            is_confirmed = found.is_confirmed or (is_same and now - found.seen_at >= CONFIRM_MS)
+            seen_at = found.seen_at if is_same or found.is_confirmed else now
+            from_id = min(found.from_id, again.from_id, key=rank)
+            kept.append(replace(again, from_id=from_id, seen_at=seen_at, is_confirmed=is_confirmed))
         elif _lacks_fields(settled[begin : end + 1]):
             kept.append(found)
     new = [_make_break(settled, place, now) for place in left]
@@ -206,8 +223,13 @@ def _update_breaks(
 
 
 def _make_break(settled: Sequence[Entry], place: int, seen_at: int) -> Break:
-    from_id = settled[max(0, place - 1 - _PLACES_BEFORE)].id
+    from_id = _go_back(settled, place - 1)
     return Break(first=settled[place - 1], second=settled[place], from_id=from_id, seen_at=seen_at)
+
+
+def _go_back(settled: Sequence[Entry], place: int) -> str:
+    """The id of an entry a little before."""
+    return settled[max(0, place - _PLACES_BEFORE)].id
 
 
 def _lacks_fields(entries: Sequence[Entry]) -> bool:

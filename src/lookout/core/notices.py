@@ -127,7 +127,7 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
 
 
 def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> tuple[Notices, Notice]:
-    """The notices without this one, and this one. NoticeError if there is none of this kind."""
+    """The notices without this one, and this one, which ends now. NoticeError if there is none of this kind."""
     found = next((each for each in notices.list_valid(at) if each.id == notice_id), None)
     if found is None or found.kind != kind:
         ids = [each.id for each in notices.list_valid(at, kind)]
@@ -135,7 +135,8 @@ def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> t
         if found is not None:
             hint = f"it is a {found.kind}: lookout {found.kind} end {found.id}"
         raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; {hint}"))
-    return replace(notices, declared=tuple(each for each in notices.declared if each is not found)), found
+    ended = replace(found, until_at=at // 1000 * 1000)
+    return replace(notices, declared=tuple(each for each in notices.declared if each is not found)), ended
 
 
 def _read_times(draft: NoticeDraft, at: int, problems: list[Problem]) -> tuple[int, int | None]:

@@ -17,7 +17,8 @@ from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.logger import get_logger
-from lookout.core.episodes import advance, note_causes, restart
+from lookout.core.causes import WITHOUT_HEAD
+from lookout.core.episodes import advance, endpoint_of, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
@@ -60,6 +61,8 @@ class Alerts:
         self._request_publication: Callable[[], None] = lambda: None
         self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
         self._restored_at = kept.restored_at
+        of_rules = (check for rule in policy.rules.rules for check in rule.checks if endpoint_of(check) is not None)
+        self.endpoints = tuple(dict.fromkeys(of_rules))  # that are reported
 
     def start(self) -> None:
         """The monitor starts. Episodes are found again by their rules' keys, and messages by their targets' names."""
@@ -92,14 +95,17 @@ class Alerts:
         current, of those that were probed since the start; ``silenced`` are those of which no alert is to begin."""
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
-        self._state, news = advance(self._state, at, published.values(), self._policy.rules, silenced)
+        endpoints = [self._instruments.board.judge_endpoint(check) for check in self.endpoints]
+        everything = {**published, **{row.check: row for row, _ in endpoints}}
+        self._state, news = advance(self._state, at, everything.values(), self._policy.rules, silenced)
         # A cause is of the newest row: what is about an expired row, or an earlier reason, has none.
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
+        known |= {(row.check, row.reason): cause for row, cause in endpoints if cause is not None}
         self._state = note_causes(self._state, known)
         facts = {
             item: self._gather_facts(row, known.get((item.check, item.reason)), at)
             for item in news
-            if (row := published.get(item.check)) is not None
+            if (row := everything.get(item.check)) is not None
         }
         watched = [row for row in published.values() if row.status != "unmonitored"]
         nothing_answers = len(watched) > 1 and all(row.reason == "unreachable" for row in watched)
@@ -116,7 +122,7 @@ class Alerts:
         good = self._good.get(row.check)
         is_last = good is not None and good.last_success_at == row.last_success_at
         metrics = good.metrics if good and is_last else NO_METRICS
-        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
+        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause in WITHOUT_HEAD else ()
         return AlertFacts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
 
     def pieces(self) -> dict[str, bytes]:

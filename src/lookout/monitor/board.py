@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
-from lookout.core.agreement import STANDING_WORDS, Standing
+from lookout.core.agreement import APART, STANDING_WORDS, Standing, describe_place
 from lookout.core.causes import describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
@@ -22,10 +22,11 @@ from lookout.core.coverage import (
     gaps_of,
     oldest_unchecked_at,
 )
+from lookout.core.episodes import endpoint_of
 from lookout.core.heads import Reading
 from lookout.core.links import Entry as ListEntry
 from lookout.core.links import Links, confirmed_breaks
-from lookout.core.model import Check, Row
+from lookout.core.model import Check, Row, unobserved
 from lookout.core.node_gap import NodeGap
 
 MOST_LISTED: Final = 20
@@ -231,6 +232,19 @@ class Board:
         entries.sort(key=lambda entry: [int(part) if part.isdecimal() else part for part in _NUMBER.split(entry.name)])
         return tuple(map(_describe, entries))
 
+    def judge_endpoint(self, check: Check) -> tuple[Row, str | None]:
+        """What an RPC endpoint is, as a row, and why it is bad; unknown before it was asked, and without a head."""
+        name, chain_id = endpoint_of(check) or "", check.chain_id or 0
+        entry = self._entries.get(EntryKey("endpoint", name, chain_id))
+        standing = self._standings.get(chain_id, {}).get(name)
+        if entry is not None and entry.outcome == "failed":
+            return Row(check, "unavailable", "unreachable"), entry.cause or None
+        if entry is None or entry.outcome != "answered" or standing not in ("agrees", *APART):
+            return unobserved(check), None
+        if standing == "agrees":
+            return Row(check, "current", "responding"), None
+        return Row(check, "degraded", "incompatible-reference"), f"apart: {_describe_block(entry)}"
+
     def clear(self) -> None:
         """A monitor starts, or starts again with other settings: nothing was asked yet."""
         self._entries, self._coverages, self._lists = {}, {}, {}
@@ -292,7 +306,11 @@ def _describe(endpoint: Entry) -> EndpointFact:
     if endpoint.outcome == "bug":
         return EndpointFact(endpoint.name, "the monitor could not ask it because of a bug; its log has more")
     standing = "not_confirmed" if endpoint.standing is UNSET else endpoint.standing
-    return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} (block {endpoint.height})")
+    return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} ({_describe_block(endpoint)})")
+
+
+def _describe_block(endpoint: Entry) -> str:
+    return describe_place(endpoint.height or 0, endpoint.lag_blocks or None)
 
 
 def _describe_coverage(note: CoverageNote) -> Entry:

@@ -2,19 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.core.agreement import Agreement, Standing
+from lookout.core.agreement import APART, SILENT, Agreement, Standing, describe_place
 from lookout.core.heads import Heads, Reading
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint
-
-_APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
 
 log = get_logger("monitor")
 
@@ -91,6 +89,7 @@ class FollowedChain:
         self.has_head = asyncio.Event()  # to compare with; set, too, if no head came in time
         self._chain_id = endpoints[0].chain_id
         self._names = [endpoint.name for endpoint in endpoints]
+        self._max_age_ms = max_age_ms
         self._agreement = Agreement(len(endpoints), max_age_ms)
         self._journal = journal
         self._clock = clock
@@ -140,15 +139,23 @@ class FollowedChain:
     def _note_standings(self, standings: dict[str, Standing]) -> None:
         """Log for the operator which endpoints are far from the others. Those that fail are logged elsewhere."""
         self._board.note_standings(self._chain_id, standings)
-        for name, standing in standings.items():
-            if standing in _APART and name not in self._apart:
+        silent = self._journal.silent_chains
+        (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)
+        for number, (name, standing) in enumerate(standings.items()):
+            if standing in APART and name not in self._apart:
                 self._apart.add(name)
-                log.warning(
-                    "an endpoint is far from the others", endpoint=name, chain=self._chain_id, standing=standing
-                )
+                about = {"endpoint": name, "chain": self._chain_id, "standing": standing}
+                log.warning("an endpoint is far from the others", **about, where=self._describe_place(number))
             elif standing == "agrees" and name in self._apart:
                 self._apart.discard(name)
                 log.info("the endpoint agrees again", endpoint=name, chain=self._chain_id)
+
+    def _describe_place(self, number: int) -> str:
+        """How far from the head an endpoint's latest answer is, if there is one, and which block that is."""
+        head = self._journal.ledger.heads(self._chain_id).progress(self._clock.now() - self._max_age_ms).head
+        answer = self._agreement.latest(number)
+        lag = None if answer is None or head is None else head.height - answer.height
+        return "" if answer is None else describe_place(answer.height, lag)
 
     def _end_wait(self) -> None:
         if not self._is_over:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from lookout.base.clock import Clock
@@ -24,6 +25,7 @@ log = get_logger("monitor")
 
 
 STALL_MS: Final = 2_000  # the clock is read twice a second: after a longer gap, the event loop stood still
+_STANDS_AFTER: Final = 3  # evaluations that find the same position
 STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
 
 
@@ -32,6 +34,14 @@ class Step(NamedTuple):
 
     expected_at: int
     at: int
+
+
+class _Standing(NamedTuple):
+    """A position, since when it is that one, and how many evaluations in a row found it."""
+
+    position: int | UnsetType
+    since_at: int | None
+    times: int
 
 
 class Timeline:
@@ -95,6 +105,8 @@ class Journal:
         self.alerts = alerts
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
+        self._standing: dict[Check, _Standing] = {}
+        self.silent_chains: set[int] = set()  # of which no RPC endpoint answers
         self.lists = Lists() if lists is None else lists
         self._beside = beside
         self._recorder = recorder
@@ -129,7 +141,10 @@ class Journal:
         self.hear_position(check, found)
         self._hear_pair(check, found, seen.at)
         gaps, head = self.lists.describe_gaps(check), self.ledger.head_for(check, seen.at)
-        cause, cause_before = explain(found, row, head, gaps), self.causes.pop(check, None)
+        answers = check.chain_id not in self.silent_chains
+        since_at = self._follow_position(before, row)
+        cause = explain(found, row, head, gaps, endpoints_answer=answers, still_since_at=since_at)
+        cause_before = self.causes.pop(check, None)
         if cause is not None:
             self.causes[check] = cause
         is_new_cause = cause is not None and code_of(cause) != code_of(cause_before or "")
@@ -138,6 +153,17 @@ class Journal:
         why = {} if cause is None else {"cause": cause, "why": describe_cause(cause)}
         report("status", check=check.name, status=row.status, reason=row.reason, **why, was=before.status)
         return row
+
+    def _follow_position(self, before: Row, row: Row) -> int | None:
+        """Since when a position has not moved, if the last three evaluations found the same one."""
+        position = row.metrics.position
+        if position is UNSET or row.observed_at is None:
+            return None
+        last = self._standing.get(row.check) or _Standing(before.metrics.position, before.observed_at, 1)
+        if last.position != position or last.since_at is None:
+            last = _Standing(position, row.observed_at, 0)
+        self._standing[row.check] = last = last._replace(times=last.times + 1)
+        return last.since_at if last.times >= _STANDS_AFTER else None
 
     def read_head(self, chain_id: int, answer: Reading) -> None:
         """A chain's endpoints agree on this answer. A head changes no row, and so needs no publication."""
@@ -221,6 +247,7 @@ class Journal:
         self.ledger.start(at, last_at, step_ms)
         self.alerts.restart()
         self.lists.restart(at)
+        self._standing.clear()
         self.changed.set()
         self._record_start(at, step_ms)
 

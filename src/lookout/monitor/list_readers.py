@@ -53,9 +53,11 @@ class LinkReader:
         final = journal.final_entry_block(check)
         if final is None:
             return _NOTHING_FINAL_MS
-        cause = None
+        cause, entries = None, list[Entry]()
         try:
             for read in choose_reads(journal.lists.links(check), journal.now()):
+                if read.what == "again" and {read.from_id, read.to_id} <= {entry.id for entry in entries}:
+                    continue  # the answer before has it
                 entries = await read_entries(self.list, read.from_id, session)
                 journal.set_links(check, take_answer(journal.lists.links(check), read, entries, journal.now(), final))
         except ProbeFailed as failure:

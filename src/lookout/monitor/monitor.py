@@ -96,6 +96,7 @@ class Monitor:
     ) -> None:
         self.notices = notices
         self.publisher = publisher
+        self.recheck = watcher.recheck
         self._plan = plan
         self._description = description
         self._ping = ping

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.base.instants import format_duration
@@ -83,15 +85,17 @@ class _Run(NamedTuple):
     limits: Limits
     session: Session
     clock: Clock
+    again_s: float
 
 
-async def probe_once(settings: Settings, clock: Clock) -> Probed:
-    """Ask all of them at the same time. As after a start, a position is compared once all endpoints were heard."""
+async def probe_once(settings: Settings, clock: Clock, again_s: float = 0) -> Probed:
+    """Ask all of them at the same time. As after a start, a position is compared once all endpoints were heard. What is
+    behind is asked once more after ``again_s``, if that is not 0, to see whether it moves."""
     built, plan = sources_of(settings), settings.plan()
     ledger = Ledger(plan)
     ledger.start(clock.now())
     async with open_session(settings.policy.probe_timeout_s) as session, asyncio.TaskGroup() as group:
-        run = _Run(ledger, plan.limits, session, clock)
+        run = _Run(ledger, plan.limits, session, clock, again_s)
         chains: dict[int | None, asyncio.Task[ProbedChain]] = {
             chain.id: group.create_task(
                 _read_head(chain, [endpoint for endpoint in built.endpoints if endpoint.chain_id == chain.id], run)
@@ -124,14 +128,31 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
     took_ms = run.clock.elapsed_ms() - began_ms
     probed = []
     for check, what in found.items():
+        answers = True
         if isinstance(what, Blocks) and check.chain_id in chains:
-            await chains[check.chain_id]
+            chain = await chains[check.chain_id]
+            answers = any(endpoint.cause is None for endpoint in chain.endpoints)
         now = run.clock.now()
         row = run.ledger.judge(Observation(check, now, what))
-        cause = explain(what, row, run.ledger.head_for(check, now))
+        read = run.ledger.head_for(check, now)
+        cause = explain(what, row, read, endpoints_answer=answers)
         later = _describe_later(run.ledger.state().checks[check], run.limits)
-        probed.append(ProbedRow(row, _describe(what, row, cause), cause, later, took_ms))
-    return probed
+        probed.append(ProbedRow(row, _describe(what, row, cause, read), cause, later, took_ms))
+    if not run.again_s or all(each.row.reason != "behind" for each in probed):
+        return probed
+    await asyncio.sleep(run.again_s)
+    with suppress(OwnFault):
+        found = await observe(source, run.session, run.clock.now)
+    return [_compare_position(each, found[each.row.check], run.again_s) for each in probed]
+
+
+def _compare_position(probed: ProbedRow, again: Found, again_s: float) -> ProbedRow:
+    """What is behind, with whether it moves."""
+    if probed.row.reason != "behind" or not isinstance(again, Blocks | Indexes):
+        return probed
+    if again.position != probed.row.metrics.position:
+        return replace(probed, found=f"{probed.found}, and moving")
+    return replace(probed, found=f"{probed.found}, and not moving for {again_s:g} s", cause="not_moving")
 
 
 async def _probe_links(check: Check, of: LinkedList, run: _Run) -> ProbedList:
@@ -145,6 +166,10 @@ async def _probe_links(check: Check, of: LinkedList, run: _Run) -> ProbedList:
     links = take_answer(Links(subject=""), Read("sweep", ""), entries, run.clock.now(), LARGEST_METRIC)
     if links.unsupported:
         return ProbedList(check, f"the running hash cannot be checked: {links.unsupported}", can_be_checked=False)
+    if len(entries) < 2:
+        return ProbedList(
+            check, "the running hash cannot be checked yet: no two entries are listed", can_be_checked=False
+        )
     breaks = len(links.breaks)
     what = "holds" if not breaks else f"breaks {breaks} time{'s' * (breaks > 1)}"
     return ProbedList(check, f"the running hash {what} in the first {len(entries)} entries")
@@ -218,13 +243,21 @@ def _describe_lack(causes: Sequence[str | None]) -> str:
             return "no head: the answers do not agree"
 
 
-def _describe(found: Found, row: Row, cause: str | None) -> str:
-    """What was found, and why that is not current."""
+def _describe(found: Found, row: Row, cause: str | None, read: Reading | None) -> str:
+    """What was found, and why that is not current. ``read`` is the head that a position is compared with."""
     why = "" if cause is None else describe_cause(cause)
     match found:
         case Blocks(position) | Indexes(position):
             head = row.metrics.head
-            where = f"position {position}" if head is UNSET else f"position {position}, head {head}"
+            if row.reason == "behind":  # which says both
+                return why
+            if head is UNSET:
+                where = f"position {position}"
+            elif read is None or read.height == head:
+                where = f"position {position}, head {head}"
+            else:  # net of its confirmations (R11)
+                less = read.height - head
+                where = f"position {position}, head {read.height}, less {less} confirmation{'s' * (less > 1)}"
             return "; ".join(filter(None, (why, where)))
         case Members(responding, monitored) if row.status == "current":
             return f"{responding} of {monitored}"

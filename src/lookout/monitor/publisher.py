@@ -107,7 +107,9 @@ class Publisher:
         at = self._journal.now()
         ledger.publish(at)
         self._instruments.published(at, ledger.published_rows, ledger.progress(at))
-        silenced = self._notices.find_silenced(at, (row.check for row in ledger.published_rows))
+        silenced = self._notices.find_silenced(
+            at, (*(row.check for row in ledger.published_rows), *self._journal.alerts.endpoints)
+        )
         self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms

@@ -2,22 +2,25 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random, SystemRandom
 from typing import Final, NoReturn
 
+from msgspec import UNSET, Struct
+
 from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
 from lookout.core.cadence import wait_ms
-from lookout.core.causes import code_of, describe_cause
-from lookout.core.model import Blocks, Found, Members
+from lookout.core.causes import code_of, describe_cause, explain
+from lookout.core.model import Blocks, Check, Found, Members, Row
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
-from lookout.monitor.board import EntryKey
+from lookout.core.policy import is_failure
+from lookout.monitor.board import EntryKey, RowOutcome
 from lookout.monitor.comparer import Comparer
 from lookout.monitor.heads import FollowedChain, HeadAnswer, read_endpoint
 from lookout.monitor.journal import Journal
@@ -32,7 +35,42 @@ from lookout.protocols.source import Endpoint, Source, observe
 EXHAUSTED_RECHECKS: Final = 2  # for so many of its waits after a fault of its own the monitor counts as exhausted
 _CHANCE: Final = SystemRandom()
 
+_FAILED: Final = Row(Check("", None), "unknown", "unreachable")
+_AGAIN_MS: Final = 10_000  # so long after a source was asked it can be asked out of turn
+
 log = get_logger("monitor")
+
+
+class Rechecked(Struct, frozen=True, rename="camel"):
+    """A source that was asked out of turn. ``isAsked`` is false where the last probe began a moment ago."""
+
+    name: str
+    is_asked: bool
+    rows: tuple[RowOutcome, ...]
+
+
+class _Turn:
+    """A source's rest between two probes, which an operator may end."""
+
+    def __init__(self) -> None:
+        self.is_extra = False  # whether the next probe, or the one under way, is out of turn
+        self.began_ms = self.due_ms = 0  # the last probe, and the next one in turn
+        self.failed: dict[Check, str] = {}  # what the last probe found out of turn, and did not count
+        self.done = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def rest(self, wait_s: float) -> None:
+        self.is_extra = False
+        self.done.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._ended.wait()
+        self._ended.clear()
+
+    def end_rest(self) -> None:
+        self.is_extra = True
+        self.done.clear()
+        self._ended.set()
 
 
 class Watcher:
@@ -60,6 +98,7 @@ class Watcher:
         self._chance = chance
         self._woken = asyncio.Event()
         self._chains: dict[int, FollowedChain] = {}
+        self._turns: dict[str, _Turn] = {}  # by the names of sources
         self._failing: set[EntryKey] = set()  # endpoints
         self._exhausted = False  # the monitor lacks something of its own (M17)
 
@@ -90,6 +129,26 @@ class Watcher:
         self.own_clock.forget()
         self._woken.set()
 
+    async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
+        """Ask the sources of these services on these chains now, and not after a back-off. What fails does not count
+        (M2), and each source is asked at most once in 10 s."""
+        meant = [each for each in self._built.sources if any(check.is_among(services, chains) for check in each.checks)]
+        asked: list[_Turn] = []
+        for source in meant:
+            turn = self._turns.get(source.name)
+            if turn is not None and turn.done.is_set() and self._clock.elapsed_ms() - turn.began_ms >= _AGAIN_MS:
+                turn.end_rest()
+                asked.append(turn)
+        for turn in asked:
+            await turn.done.wait()
+        return [self._describe_recheck(source, is_asked=self._turns.get(source.name) in asked) for source in meant]
+
+    def _describe_recheck(self, source: Source, *, is_asked: bool) -> Rechecked:
+        causes = {**self._journal.causes, **(self._turns[source.name].failed if is_asked else {})}
+        rows = map(self._journal.ledger.newest_row, source.checks)
+        outcomes = (RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
+        return Rechecked(source.name, is_asked, tuple(outcomes))
+
     async def _ask_until_woken(self) -> None:
         by_chain: dict[int, list[Endpoint]] = defaultdict(list)
         for endpoint in self._built.endpoints:
@@ -119,8 +178,9 @@ class Watcher:
                 chain.end()
 
     async def _watch(self, source: Source) -> NoReturn:
+        turn = self._turns[source.name] = _Turn()
         await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
-        await self._keep_asking(EntryKey("source", source.name), partial(self._probe, source))
+        await self._keep_asking(EntryKey("source", source.name), partial(self._probe, source, turn), turn.rest)
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
         await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 2000)
@@ -137,13 +197,17 @@ class Watcher:
     async def _read_list(self, reader: ListReader) -> NoReturn:
         await self._keep_asking(reader.key, partial(reader.look, self._session))
 
-    async def _probe(self, source: Source) -> int:
+    async def _probe(self, source: Source, turn: _Turn) -> int:
         """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
-        began_ms = self._clock.elapsed_ms()
+        began_ms = turn.began_ms = self._clock.elapsed_ms()
+        turn.failed = {}
         found = await observe(source, self._session, self._clock.now)
         self._check_for_own_fault(began_ms, found.values())
         took_ms = self._clock.elapsed_ms() - began_ms
         self._instruments.count_probe(source.checks, took_ms, found)
+        if turn.is_extra:
+            turn.failed = {check: _explain_failure(what) for check, what in found.items() if is_failure(what)}
+            found = {check: what for check, what in found.items() if check not in turn.failed}
         for check, what in found.items():
             if isinstance(what, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
@@ -154,9 +218,14 @@ class Watcher:
             if row.has_failed and (cause := causes.get(row.check)):
                 labels = row.check.service, chain_label(row.check), code_of(cause)
                 self._instruments.count("lookout_probe_failures_total", *labels)
+        now_ms = self._clock.elapsed_ms()
+        if not rows:  # out of turn, and nothing counts
+            return max(0, turn.due_ms - now_ms)
         self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
-        return wait_ms(failures, self._chance.random(), self._limits)
+        next_ms = wait_ms(failures, self._chance.random(), self._limits)
+        turn.due_ms = now_ms + next_ms
+        return next_ms
 
     async def _read(self, endpoint: Endpoint, number: int, key: EntryKey) -> int:
         """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
@@ -200,7 +269,9 @@ class Watcher:
             self._failing.discard(key)
             log.info("the endpoint answers again", **about)
 
-    async def _keep_asking(self, key: EntryKey, ask: Callable[[], Awaitable[int]]) -> NoReturn:
+    async def _keep_asking(
+        self, key: EntryKey, ask: Callable[[], Awaitable[int]], rest: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> NoReturn:
         """Ask again and again, after as long as ``ask`` returns. A bug in one source is logged with its traceback and
         stops no other (M11). A fault of our own is no observation: nothing is judged by it, and nothing that was found
         before is lost (M17)."""
@@ -220,7 +291,7 @@ class Watcher:
                 instruments.board.note_own_failure(key, clock.now(), clock.elapsed_ms() - began_ms, cause)
                 next_ms = self._limits.recheck_ms
             due_ms = clock.elapsed_ms() + next_ms
-            await asyncio.sleep(next_ms / 1000)
+            await rest(next_ms / 1000)
             instruments.measure("lookout_scheduler_delay_seconds", clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
@@ -239,3 +310,7 @@ class Watcher:
         if self._exhausted and not self._instruments.is_exhausted(within_s):
             log.info("the monitor's own fault is over")
             self._exhausted = False
+
+
+def _explain_failure(found: Found) -> str:
+    return explain(found, _FAILED, None) or ""

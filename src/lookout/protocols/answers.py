@@ -107,18 +107,18 @@ def value_at(document: Any, pointer: str) -> Any:
     """The value that a JSON Pointer (RFC 6901) names; the empty pointer names the document."""
     value = document
     for token in pointer.split("/")[1:]:
-        value = member(value, token)
+        value = member(value, token, pointer)
     return value
 
 
-def member(value: Any, token: str) -> Any:
+def member(value: Any, token: str, pointer: str) -> Any:
     """What one part of a pointer names in a table or a list."""
     value, name = open_value(value), token.replace("~1", "/").replace("~0", "~")
     if type(value) is dict and name in value:
         return value[name]
     if type(value) is list and _INDEX.fullmatch(name) and int(name) < len(value):
         return value[int(name)]
-    raise ProbeFailed("pointer_missing")
+    raise ProbeFailed("pointer_missing", pointer)
 
 
 def call(method: str, params: Sequence[Any] | Mapping[str, Any], request_id: int) -> bytes:

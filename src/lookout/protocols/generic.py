@@ -72,7 +72,7 @@ def check_value(document: Any, settings: ExpectationTable) -> Responding:
         if _text_of(value) != _text_of(settings.expect):
             raise ProbeFailed("not_expected")
     elif open_value(value) is None:
-        raise ProbeFailed("pointer_missing", "null") if settings.pointer else not_understood("a null result")
+        raise ProbeFailed("pointer_missing", settings.pointer) if settings.pointer else not_understood("a null result")
     return Responding()
 
 

@@ -251,7 +251,7 @@ def parse_list(body: bytes, of: TransactionList) -> Listed:
             longest = max([longest, *map(len, lists)])
             values = [entry for listed in lists for entry in listed]
         else:
-            values = [member(value, token) for value in values]
+            values = [member(value, token, of.table.pointer) for value in values]
     return Listed(Counter(hexadecimal(value, HASH_BYTES, "a transaction's hash") for value in values), longest)
 
 

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lookout.base.instants import format_duration
+from lookout.base.instants import format_duration, format_time
 from lookout.base.text import can_be_shown, make_plain, shorten
 from lookout.public.about import scope_text, time_text
 from lookout_reader import (
@@ -45,6 +45,7 @@ _NOTES_AT_MOST: Final = 5
 _LONGEST_REASON: Final = 30
 _STATUS_WIDTH: Final = 15
 _ABOUT_LEAST: Final = 14
+_STANDS_AFTER: Final = 3  # observations that find the same position
 _CELLS: Final = 24  # of the last day's strip
 # The optional columns and the room that each takes, the most important first: as many as fit are shown.
 _SEEN, _ABOUT, _UPTIME, _STRIP = "seen ago", "", "uptime, 24 hours", "last 24 hours"
@@ -58,12 +59,42 @@ class View(NamedTuple):
     is_ascii: bool
 
 
+class Stood(NamedTuple):
+    position: int
+    since_at: int
+    last_at: int  # when it was observed last
+    times: int  # observations that found it
+
+
+Standing = Mapping[Check, Stood]
+"""The positions of the report's rows, and since when each is that one, as far as this reader saw."""
+_NO_STANDING: Final[Standing] = {}
+
+
+def follow_positions(standing: Standing, update: Update) -> Standing:
+    """The same after an update."""
+    rows = [] if update.report is None else [row for row in update.report.rows if isinstance(row, Row)]
+    followed: dict[Check, Stood] = {}
+    for row in rows:
+        check, position, at = (row.service, row.chain_id), row.metrics.position, row.observed_at
+        last = standing.get(check)
+        if position is None or at is None:
+            continue
+        if last is None or last.position != position:
+            last = Stood(position, at, at, 1)
+        elif at > last.last_at:
+            last = last._replace(last_at=at, times=last.times + 1)
+        followed[check] = last
+    return followed
+
+
 class Shown(NamedTuple):
     """What is shown: an update of the reader, of the deployment at an address, and how that describes itself."""
 
     address: str
     about: About
     update: Update
+    standing: Standing = _NO_STANDING
 
     def chain_ids(self) -> set[int | None]:
         """Those that either document has rows of."""
@@ -194,7 +225,7 @@ def _table(rows: Sequence[_RowNow], shown: Shown, now: int, view: View) -> Table
         past = _past(shown.update.history, row)
         cells = {
             _SEEN: Text(_seen(row, now)),
-            _ABOUT: Text(_about(row, effective)),
+            _ABOUT: Text(_about(row, effective, shown.standing, now)),
             _UPTIME: Text("") if past is None else _uptime(*past),
             _STRIP: Text("") if past is None else _strip(*past, view),
         }
@@ -214,11 +245,14 @@ def _seen(row: Row | UnreadableRow, now: int) -> str:
     return _span(max(0, now - row.observed_at))
 
 
-def _about(row: Row | UnreadableRow, effective: EffectiveStatus) -> str:
+def _about(row: Row | UnreadableRow, effective: EffectiveStatus, standing: Standing, now: int) -> str:
     if not isinstance(row, Row):
         return "unreadable"
     if effective in ("stale", "unmonitored"):
         return ""
+    stood = standing.get((row.service, row.chain_id))
+    if row.reason == "behind" and stood and stood.times >= _STANDS_AFTER:
+        return f"{_metrics(row.service, row.metrics)}, not moving since {format_time(stood.since_at, now)}"
     return _metrics(row.service, row.metrics) or make_plain(row.reason or "", _LONGEST_REASON)
 
 

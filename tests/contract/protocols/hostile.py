@@ -34,7 +34,7 @@ _ANY_JSON: Final = st.recursive(
 @st.composite
 def one_value_changed(draw: st.DrawFn, answer: bytes) -> bytes:
     recording = json.loads(answer)
-    path = draw(st.sampled_from(_paths(recording)))
+    path = draw(st.sampled_from(paths_in(recording)))
     if path and draw(st.booleans()):
         return encode(without(recording, path))
     return encode(replaced(recording, path, draw(_AWKWARD | _ANY_JSON)))
@@ -103,6 +103,6 @@ def _can_be_counted(messages: Sequence[StoredMessage]) -> bool:
     return is_legal(members) and members.responding <= members.monitored
 
 
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def paths_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for key, each in inner for found in _paths(each, (*path, key)))]
+    return [path, *(found for key, each in inner for found in paths_in(each, (*path, key)))]

@@ -18,7 +18,7 @@ from tests.contract.protocols.recorded import parser_of, recorded
 from tests.contract.protocols.upstreams import Answer, answering, saying, talking
 
 MISMATCH = "not_expected"
-NO_VALUE = "pointer_missing"
+NO_VALUE = "pointer_missing: "
 
 
 def http_table(url: str = "http://127.0.0.1", **keys: Any) -> HttpTable:
@@ -59,9 +59,9 @@ async def probe(table: KindTable) -> Found:
         pytest.param(b'{"status":false}', {"pointer": "/status"}, Responding(), id="false is something"),
         pytest.param(b'{"status":{}}', {"pointer": "/status"}, Responding(), id="an empty table is something"),
         pytest.param(b'{"status":1e999}', {"pointer": "/status"}, Responding(), id="so is a number that cannot be"),
-        pytest.param(b'{"status":null}', {"pointer": "/status"}, "pointer_missing: null", id="null is nothing"),
-        pytest.param(b"{}", {"pointer": "/status"}, NO_VALUE, id="an absent key"),
-        pytest.param(b"[]", {"pointer": "/0"}, NO_VALUE, id="an empty list"),
+        pytest.param(b'{"status":null}', {"pointer": "/status"}, NO_VALUE + "/status", id="null is nothing"),
+        pytest.param(b"{}", {"pointer": "/status"}, NO_VALUE + "/status", id="an absent key"),
+        pytest.param(b"[]", {"pointer": "/0"}, NO_VALUE + "/0", id="an empty list"),
     ],
 )
 def test_what_an_http_answer_has_to_hold(body: bytes, keys: dict[str, Any], expected: object) -> None:
@@ -111,7 +111,7 @@ def test_a_value_is_compared_by_its_text(value: bytes, expect: str | int | bool,
         pytest.param(recorded("jsonrpc-entry-points.json"), {}, Responding(), id="a bundler's entry points"),
         pytest.param(recorded("jsonrpc-entry-points.json"), {"pointer": "/1"}, Responding(), id="the second of them"),
         pytest.param(
-            recorded("jsonrpc-entry-points.json"), {"pointer": "/2"}, NO_VALUE, id="a third that is not there"
+            recorded("jsonrpc-entry-points.json"), {"pointer": "/2"}, NO_VALUE + "/2", id="a third that is not there"
         ),
         pytest.param(
             recorded("jsonrpc-entry-points.json"),
@@ -120,7 +120,9 @@ def test_a_value_is_compared_by_its_text(value: bytes, expect: str | int | bool,
             id="the expected entry point",
         ),
         pytest.param(b'{"jsonrpc":"2.0","id":1,"result":[]}', {}, Responding(), id="an empty list is a result"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":[]}', {"pointer": "/0"}, NO_VALUE, id="it has no first entry"),
+        pytest.param(
+            b'{"jsonrpc":"2.0","id":1,"result":[]}', {"pointer": "/0"}, NO_VALUE + "/0", id="it has no first entry"
+        ),
         pytest.param(
             recorded("jsonrpc-client-version.json"),
             {"expect": "HardhatNetwork/2.29.1/@nomicfoundation/edr/0.3.8"},
@@ -128,7 +130,9 @@ def test_a_value_is_compared_by_its_text(value: bytes, expect: str | int | bool,
             id="without a pointer the result is compared",
         ),
         pytest.param(recorded("jsonrpc-client-version.json"), {"expect": "Geth"}, MISMATCH, id="another version"),
-        pytest.param(recorded("jsonrpc-client-version.json"), {"pointer": "/0"}, NO_VALUE, id="a pointer into a text"),
+        pytest.param(
+            recorded("jsonrpc-client-version.json"), {"pointer": "/0"}, NO_VALUE + "/0", id="a pointer into a text"
+        ),
         pytest.param(b'{"jsonrpc":"2.0","id":1,"result":false}', {}, Responding(), id="false is a result"),
         pytest.param(b'{"jsonrpc":"2.0","id":1,"result":null}', {}, "not_understood: a null result", id="null is none"),
         pytest.param(

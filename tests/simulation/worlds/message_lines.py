@@ -22,7 +22,7 @@ _HEADINGS: Final = {
 }
 _HEADING: Final = re.compile(r"(\w[^:(]*?)(?: \(.*\))?:")
 _LINE: Final = re.compile(r"- (\S+?)(?: on (?:chain )?(\d+))?: .*?(?:since|from) (\S+Z)( to \S+Z)?")
-_MORE: Final = re.compile(r"  \S.*|Next: .*\.|RPC endpoints:|What users .*|To .*|")  # of what is above it
+_MORE: Final = re.compile(r"  \S.*|Next: .*\.|RPC endpoints:|What users .*|Users .*|To .*|")  # of what is above it
 
 
 class About(NamedTuple):

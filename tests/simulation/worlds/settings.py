@@ -59,7 +59,7 @@ def _alerts(scene: Scene, gone: set[str]) -> AlertsTable:
     of_rule: dict[str, tuple[str, ...]] = {"behind": ("chat",), "down": TARGETS, "blind": ("pager",)}
     rules = (
         AlertRule("behind", from_="catching-up", for_s=chance.choice((0, 60, 120)), remind_s=chance.choice((0, 90))),
-        AlertRule("down", for_s=chance.choice((0, 45, 150)), remind_s=chance.choice((40, 200))),
+        AlertRule("down", from_="unavailable", for_s=chance.choice((0, 45, 150)), remind_s=chance.choice((40, 200))),
         AlertRule("blind", services=("indexer", "ppoi"), unknown=True, for_s=chance.choice((20, 60)), remind_s=300),
     )
     group_s, give_up_s = chance.choice((0, 5, 30)), chance.choice((120, 400, 1_200))

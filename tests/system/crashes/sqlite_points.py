@@ -56,9 +56,8 @@ class Place(NamedTuple):
 class Bench:
     """Makes places, all alike, and finds the points."""
 
-    def __init__(self, folder: Path, planted: str | None) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._options = [] if planted is None else [f"--planted={planted}"]
 
     @contextmanager
     def place(self, scene: Scene) -> Iterator[Place]:
@@ -84,20 +83,17 @@ class Bench:
     def count_calls(self, scene: Scene, calls: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Each call that a victim makes, by its name and number."""
         with self.place(scene) as place:
-            for call, times in sorted(count(place.folder, calls, self._arguments(scene)).items()):
+            for call, times in sorted(count(place.folder, calls, scene.arguments).items()):
                 yield from ((call, number) for number in range(1, times + 1))
 
     def traced(self, place: Place, scene: Scene, call: str, harm: str) -> tuple[Ran, Heard]:
         inject = ("-e", f"trace={call}", "-e", f"inject={call}:{harm}")
-        ran = run_traced(place.folder, self._arguments(scene), *inject)
+        ran = run_traced(place.folder, scene.arguments, *inject)
         return ran, parse_said(ran.said)
 
     def limited(self, place: Place, scene: Scene, largest: int) -> tuple[Ran, Heard]:
-        ran = run_victim(place.folder, [*self._arguments(scene), f"--largest={largest}"])
+        ran = run_victim(place.folder, [*scene.arguments, f"--largest={largest}"])
         return ran, parse_said(ran.said)
-
-    def _arguments(self, scene: Scene) -> list[str]:
-        return [*scene.arguments, *self._options]
 
 
 def fill_the_log(folder: Path) -> Stored:
@@ -122,23 +118,21 @@ def fill_the_log(folder: Path) -> Stored:
 
 
 @contextmanager
-def prepare_kills(
-    planted: str | None = None, names: Sequence[str] = tuple(SCENES)
-) -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_kills() -> Iterator[tuple[Sequence[str], Attempt]]:
     need_strace()
-    with _bench(planted) as bench:
-        points = [f"{name}:{call}:{i}" for name in names for call, i in bench.count_calls(SCENES[name], CHANGING)]
+    with _bench() as bench:
+        points = [
+            f"{name}:{call}:{i}" for name, scene in SCENES.items() for call, i in bench.count_calls(scene, CHANGING)
+        ]
         yield points, partial(_kill, bench)
 
 
 @contextmanager
-def prepare_failures(
-    planted: str | None = None, names: Sequence[str] = ("new", "full")
-) -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_failures() -> Iterator[tuple[Sequence[str], Attempt]]:
     need_strace()
-    with _bench(planted) as bench:
+    with _bench() as bench:
         points = []
-        for name in names:
+        for name in ("new", "full"):
             for call, number in bench.count_calls(SCENES[name], (*CHANGING, *LOOKING)):
                 if call == "pread64" and number > _ALL_READS and number % _ALL_READS:
                     continue  # a long log is read frame by frame
@@ -194,9 +188,9 @@ def _bear(bench: Bench, name: str, run: Callable[[Place, Scene], tuple[Ran, Hear
 
 
 @contextmanager
-def _bench(planted: str | None = None) -> Iterator[Bench]:
+def _bench() -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="lookout-crashes-") as folder:
-        yield Bench(Path(folder), planted)
+        yield Bench(Path(folder))
 
 
 KINDS: Final = {

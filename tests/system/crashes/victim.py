@@ -7,7 +7,6 @@ bytes, until that has made something fail: a write is then cut short, as on a fu
 import resource
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -27,19 +26,16 @@ T = TypeVar("T")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--life", "lives", type=int, multiple=True)
 @click.option("--largest", type=int)
-@click.option("--planted", help="A bug in the store.")
-def main(folder: Path, lives: tuple[int, ...], largest: int | None, planted: str | None) -> None:
+def main(folder: Path, lives: tuple[int, ...], largest: int | None) -> None:
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
     for life in lives:
-        _live(life, folder / FILE, planted)
+        _live(life, folder / FILE)
     _say("end")
 
 
-def _live(life: int, path: Path, planted: str | None) -> None:
-    writer: Writer = _until_it_goes_well(lambda: open_writer(path), "not opened")
-    if planted is not None:
-        writer = getattr(import_module("tests.system.crashes.planted"), planted)(writer)
+def _live(life: int, path: Path) -> None:
+    writer = _until_it_goes_well(lambda: open_writer(path), "not opened")
     pieces = _until_it_goes_well(writer.load, "not loaded")
     monitor, stored, begins_at = MonitorLife(pieces), EMPTY, life_begins_at(life)
     monitor.start(begins_at)

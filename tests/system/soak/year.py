@@ -11,19 +11,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.processes import memory_mb
-from lookout.config.settings import Settings
-from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
+from bench.watch import a_config
+from lookout.config.file import read_config
 from lookout.core.ledger import Ledger
-from lookout.core.plan import Plan
 from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
-from lookout.demo.sim.chain import ChainLayout, Layout
+from lookout.demo.sim.chain import ChainLayout
 from lookout.demo.sim.world import World
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.protocols.broadcasters.seen import BroadcastersTable
-from lookout.protocols.messaging import MessagingTable
-from lookout.protocols.ppoi import PpoiTable
-from lookout.protocols.tables import KindTable
 from lookout.replay.replay import Replay
 from lookout.state.codec import Differ
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
@@ -105,12 +100,14 @@ def live(size: Size, days: int) -> None:
     world, end_at = World(layout, 1, NOON), NOON + days * DAY
     fortnights = range(NOON + FORTNIGHT_MS, end_at + 1, FORTNIGHT_MS)
     incidents = [each for until_at in fortnights for each in draw_incidents(world, until_at, until_at)]
-    policy = PolicyTable(recheck_s=size.recheck_s, heartbeat_s=240, row_lifetime_s=size.recheck_s + 200)
+    lifetime_s = size.recheck_s + 200
+    policy = f"[policy]\nrecheck_s = {size.recheck_s}\nheartbeat_s = 240\nrow_lifetime_s = {lifetime_s}\n"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lookout.db"
         writer = open_writer(path)
         storing = _Storing(path, writer)
-        replay = Replay(_plan_of(layout, policy))
+        (Path(folder) / "lookout.toml").write_text(a_config("http://127.0.0.1", size.chains) + policy)
+        replay = Replay(read_config(Path(folder) / "lookout.toml").plan())
         for event in make_events(world, incidents, NOON, end_at, 1000 * size.recheck_s):
             replay.feed(event)
             storing.published(replay.ledger)
@@ -120,25 +117,3 @@ def live(size: Size, days: int) -> None:
         assert {len(row["buckets"]) for row in json.loads(history.body)["rows"]} == {4_033}
         reader.close()
         writer.close()
-
-
-def _plan_of(layout: Layout, policy: PolicyTable) -> Plan:
-    """The plan of an operator who watches everything in the layout."""
-    url, chain_ids = "http://127.0.0.1", tuple(chain.chain_id for chain in layout)
-    indexers = tuple(KindTable(chain.chain_id, "squid", url, chain.confirmations) for chain in layout)
-    return Settings(
-        chains=tuple(
-            ChainTable(
-                id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(RpcEndpoint(url),)
-            )
-            for chain in layout
-        ),
-        sources={
-            "ppoi": (PpoiTable(url, "a list", chain_ids),),
-            "indexer": indexers,
-            "hosted-indexer": indexers,
-            "messaging": (MessagingTable(url),),
-            "broadcasters": (BroadcastersTable(url, chain_ids),),
-        },
-        policy=policy,
-    ).plan()

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from Crypto.Hash import keccak
+
 CONTRACT: Final = "0x" + "c0" * 20
 EVENT: Final = "0x" + "e0" * 32
 EVERY: Final = 10  # blocks have a transaction with the event
@@ -45,6 +47,16 @@ class ContractEvent(NamedTuple):
     log_index: int
 
 
+class ListEntry(NamedTuple):
+    """One of the two entries of a transaction in an indexer's list, which have a running hash."""
+
+    id: str
+    block: int
+    transaction: str
+    value: str
+    hash: str
+
+
 def head_at(chain: ChainLayout, halts: Iterable[tuple[int, int]], lost: int, origin_at: int, at: int) -> Block:
     """The head of a chain that stood at its first height at ``origin_at``, did not move during ``halts``, and lost so
     many blocks to reorganisations."""
@@ -65,14 +77,13 @@ def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEve
             yield ContractEvent(block, hash_of("transaction", chain_id, block), log_index)
 
 
-def block_of(chain_id: int, transaction: str) -> int | None:
-    try:
-        block = int(transaction[-16:], 16)
-    except ValueError:
-        return None
-    return block if block % EVERY == 0 and transaction == hash_of("transaction", chain_id, block) else None
+def add_entry(before: ListEntry | None, chain_id: int, number: int, block: int) -> ListEntry:
+    """The entry of this number, behind another one."""
+    value = hash_of("nullifier", chain_id, number)
+    running = keccak.new(digest_bits=256, data=bytes.fromhex(("" if before is None else before.hash[2:]) + value[2:]))
+    transaction = hash_of("private transaction", chain_id, number // 2)
+    return ListEntry(f"0x{block:064x}{0:064x}{number % 2:064x}", block, transaction, value, f"0x{running.hexdigest()}")
 
 
 def hash_of(what: str, chain_id: int, block: int) -> str:
-    """It ends in the block's number, so that a transaction can be found."""
     return "0x" + hashlib.sha256(f"{what}/{chain_id}/{block}".encode()).hexdigest()[:48] + f"{block:016x}"

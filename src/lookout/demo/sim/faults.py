@@ -128,6 +128,8 @@ FAULTS: Final[Mapping[str, FaultKind]] = {
     "paused": FaultKind(("relayer",)),
     "hole": FaultKind(_LISTERS, Parameter("blocks", 100, 1, _FAR)),
     "extra": FaultKind(_LISTERS, Parameter("transactions", 1, 1, 1_000)),
+    "lose": FaultKind(("graphql-indexer",), Parameter("entries", 1, 1, 1_000)),
+    "old-tree": FaultKind(("network",), Parameter("by", 10, 1, 1_000)),
     "drop-logs": FaultKind(("endpoint",), Parameter("oneIn", 2, 1, _FAR)),
     "narrow": FaultKind(("endpoint",), Parameter("blocks", 100, 1, _FAR)),
 }

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from lookout.demo.sim.chain import ListEntry
 from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply, text_reply
 from lookout.demo.sim.world import Indexed
 
@@ -77,7 +78,16 @@ def _graphql_reply(query: _Query, known: Mapping[str, _Known]) -> UpstreamReply:
 
 
 def _list_of(asked: Asked, query: _Query, address: str) -> dict[str, _Known]:
-    """``transactions`` from the block $from to the block $to; nothing without such variables."""
+    """``transactions`` from the block $from to the block $to, or from the entry $id on, or how many there are up to the
+    block $to; nothing without such variables."""
+    match dict(query.variables):
+        case {"id": str(entry_id)}:
+            entries = asked.world.entries_from(address, entry_id, asked.at)[:_LONGEST_LIST]
+            beneath = "id blockNumber transactionHash nullifiers verificationHash"
+            return {"transactions": _Known(beneath, [_describe(entry) for entry in entries])}
+        case {"to": to, **others} if not others:
+            count = asked.world.count_listed(address, int(to), asked.at)
+            return {"transactionsConnection": _Known("totalCount", {"totalCount": count})}
     try:
         first, last = int(query.variables["from"]), int(query.variables["to"])
     except (ValueError, KeyError, TypeError):
@@ -94,6 +104,16 @@ def _shared_list(asked: Asked, query: _Query) -> dict[str, _Known]:
 def _entries(asked: Asked, address: str, first: int, last: int) -> list[dict[str, object]]:
     events = asked.world.listed(address, first, last, asked.at)
     return [{"transactionHash": event.transaction, "blockNumber": event.block} for event in events[:_LONGEST_LIST]]
+
+
+def _describe(entry: ListEntry) -> dict[str, object]:
+    return {
+        "id": entry.id,
+        "blockNumber": str(entry.block),
+        "transactionHash": entry.transaction,
+        "nullifiers": [entry.value],
+        "verificationHash": entry.hash,
+    }
 
 
 def _status_reply(asked: Asked, name: str, beneath: str, status: object) -> UpstreamReply:

@@ -1,10 +1,22 @@
 """The simulated world: what each upstream knows and answers at an instant."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from lookout.demo.sim.chain import EVERY, LAUNCH, Block, ContractEvent, Layout, events_between, hash_of, head_at
+from lookout.demo.sim.chain import (
+    EVERY,
+    LAUNCH,
+    Block,
+    ContractEvent,
+    Layout,
+    ListEntry,
+    add_entry,
+    events_between,
+    hash_of,
+    head_at,
+)
 from lookout.demo.sim.faults import WIRE_FAULTS, Fault, FaultLog, addresses, draw_faults
 
 NOTHING_INDEXED: Final = -1  # the height of an indexer without a first block, as squids say it
@@ -12,6 +24,8 @@ MOST_LOGS: Final = 10_000  # that an endpoint gives at once
 # Fixed, so that heights continue when the simulation is started again.
 _ORIGIN_AT: Final = 1_767_225_600_000  # 2026-01-01
 _YEAR_MS: Final = 365 * 86_400_000
+_LISTED_MS: Final = 86_400_000  # how far back the lists of entries go when a world begins
+_FIRST_INDEX: Final = 10_000
 _WITHOUT_BLOCKS_MS: Final = 60_000  # an indexer that is rebuilt has nothing for so long
 _REBUILT_MS: Final = 86_400_000  # how much of its chain it indexes again
 
@@ -55,9 +69,11 @@ class Heard(NamedTuple):
 
 class World:
     """A world without planned faults is healthy until a fault is ordered. ``origin_at`` is when its chains stand at
-    their first heights."""
+    their first heights; ``listed_at`` is when the first entry came that indexers list."""
 
-    def __init__(self, layout: Layout, seed: int, origin_at: int, planned: Iterable[Fault] = ()) -> None:
+    def __init__(
+        self, layout: Layout, seed: int, origin_at: int, planned: Iterable[Fault] = (), listed_at: int = 0
+    ) -> None:
         self.layout = layout
         self.seed = seed
         self.planned = tuple(planned)
@@ -65,6 +81,8 @@ class World:
         self.faults = FaultLog(self.addresses, self.planned)
         self.relay_read_at: dict[str, int] = {}  # the topics that the waku node's relay is subscribed to
         self._origin_at = origin_at
+        self._listed_at = max(origin_at, listed_at)
+        self._entries: dict[int, list[ListEntry]] = {}  # of each chain, as far as they were needed
         self._chains = {chain.chain_id: chain for chain in layout}
 
     def has(self, address: str, kind: str, at: int) -> bool:
@@ -129,6 +147,46 @@ class World:
             case _:
                 return events
 
+    def entries(self, address: str, at: int) -> list[ListEntry]:
+        """All entries of an indexer's list, in the order of their ids."""
+        chain_id, newest, _ = self.indexed(address, at)
+        entries, first = self._entries.setdefault(chain_id, []), self._first_entry(chain_id)
+        count = self._count_entries(chain_id, newest) - first
+        while len(entries) < count:
+            number = first + len(entries)
+            entries.append(
+                add_entry(entries[-1] if entries else None, chain_id, number, self._block_of(chain_id, number))
+            )
+        fault = self.faults.find(address, at)
+        if fault is None or fault.kind != "lose":
+            return entries[: max(0, count)]
+        begin = self._count_entries(chain_id, self.indexed(address, fault.begin_at).height) - first
+        lost = range(begin, begin + 2 * fault.size, 2)  # the first of two entries
+        return [entry for number, entry in enumerate(entries[: max(0, count)]) if number not in lost]
+
+    def entries_from(self, address: str, entry_id: str, at: int) -> list[ListEntry]:
+        entries = self.entries(address, at)
+        return entries[bisect_left(entries, entry_id, key=lambda entry: entry.id) :]
+
+    def count_listed(self, address: str, last_block: int, at: int) -> int:
+        """How many entries the list has up to this block, with those from before the first that it gives."""
+        entries = self.entries(address, at)
+        before = self._first_entry(int(address.split("/")[1]))
+        return before + bisect_right(entries, last_block, key=lambda entry: entry.block)
+
+    def _count_entries(self, chain_id: int, last_block: int) -> int:
+        """How many entries there ever were up to this block: both of a transaction come with the second."""
+        chain = self._chains[chain_id]
+        last_ms = (last_block - chain.first_height + 1) * chain.block_ms - 1
+        return (_FIRST_INDEX + last_ms // _entry_ms(chain_id) + 1) // 2 * 2
+
+    def _first_entry(self, chain_id: int) -> int:
+        return self.tree_index(chain_id, self._listed_at) // 2 * 2
+
+    def _block_of(self, chain_id: int, number: int) -> int:
+        chain = self._chains[chain_id]
+        return chain.first_height + (number // 2 * 2 + 1 - _FIRST_INDEX) * _entry_ms(chain_id) // chain.block_ms
+
     def logs(self, address: str, first: int, last: int, at: int) -> list[ContractEvent] | None:
         chain_id, newest, _ = self.endpoint_head(address, at)
         fault = self.faults.find(address, at)
@@ -140,17 +198,19 @@ class World:
         return events if len(events) <= MOST_LOGS else None
 
     def tree_index(self, chain_id: int, at: int) -> int:
-        return 10_000 + (at - self._origin_at) // (60_000 + chain_id % 97 * 5_000)
+        return _FIRST_INDEX + (at - self._origin_at) // _entry_ms(chain_id)
 
     def network(self, chain_id: int, at: int) -> Network | None:
         """What the ppoi node has of a network; None if it leaves it out."""
         address = f"ppoi/{chain_id}"
         if self.has(address, "missing-network", at):
             return None
+        fault = self.faults.find(address, at)
+        lacking = fault.size if fault is not None and fault.kind == "old-tree" else 0
         return Network(
             chain_id,
-            self.tree_index(chain_id, at),
-            self._follow(address, at, lambda then: self.tree_index(chain_id, then)),
+            self.tree_index(chain_id, at) - lacking,
+            self._follow(address, at, lambda then: self.tree_index(chain_id, then)) - lacking,
             indexed=not self.has(address, "absent-index", at),
             listed=self.carries_list(at) and not self.has(address, "missing-list", at),
         )
@@ -190,4 +250,9 @@ class World:
 def launch_world(seed: int | None, at: int) -> World:
     """The five chains of the launch: with a seed, things fail from time to time; without, nothing does."""
     faults = () if seed is None else draw_faults(LAUNCH, seed, _ORIGIN_AT, at + _YEAR_MS)
-    return World(LAUNCH, seed or 0, _ORIGIN_AT, faults)
+    return World(LAUNCH, seed or 0, _ORIGIN_AT, faults, at - _LISTED_MS)
+
+
+def _entry_ms(chain_id: int) -> int:
+    """How long after another an entry comes."""
+    return 60_000 + chain_id % 97 * 5_000
