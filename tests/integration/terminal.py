@@ -10,7 +10,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -72,20 +72,24 @@ class Terminal:
         return bool(more)
 
 
-@contextmanager
-def at_a_terminal(folder: Path, *arguments: str, **environment: str) -> Iterator[Terminal]:
+def at_a_terminal(folder: Path, *arguments: str, **environment: str) -> AbstractContextManager[Terminal]:
     """A command of Lookout, with a terminal as its standard files."""
+    return a_terminal_of(folder, [str(LOOKOUT), *arguments], TERM=environment.pop("TERM", "dumb"), **environment)
+
+
+@contextmanager
+def a_terminal_of(folder: Path, command: list[str], **environment: str) -> Iterator[Terminal]:
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))  # no line is folded
     process = subprocess.Popen(
-        [LOOKOUT, *arguments],
+        command,
         cwd=folder,
         stdin=its,
         stdout=its,
         stderr=its,
         preexec_fn=_take_terminal,  # so that Ctrl-C reaches it
         start_new_session=True,
-        env={**os.environ, "TERM": "dumb", **environment},
+        env={**os.environ, **environment},
     )
     os.close(its)
     try:

@@ -69,6 +69,20 @@ def test_a_person_gets_a_table_and_a_sentence(folder: Path) -> None:
     assert "19 of 1,029 buckets would change, in 13 of 21 rows: 6 from unknown" in " ".join(outcome.stdout.split())
 
 
+def test_the_alerts_that_would_have_been_sent_are_listed(folder: Path) -> None:
+    alerts = '\n[alerts.targets]\nops = "json://127.0.0.1"\n[[alerts.rules]]\nservices = ["messaging"]\nfor_s = {}\n'
+    for config, for_s in (("now.toml", 300), ("stricter.toml", 0)):
+        (folder / config).write_text((folder / config).read_text() + alerts.format(for_s))
+    messages = json.loads(run(folder, "--compare", "stricter.toml", "--json").stdout)["messages"]
+    assert {(sent["was"], sent["wouldBe"]) for sent in messages} == {(True, False), (False, True), (True, True)}
+    shown = run(folder, "--compare", "stricter.toml").stdout
+    counts = [sum(sent[which] for sent in messages) for which in ("wouldBe", "was")]
+    assert "{} alerts would have been sent instead of {}; + is new, - is gone:".format(*counts) in shown
+    for sent in messages:
+        sign = " " if sent["was"] == sent["wouldBe"] else "+" if sent["wouldBe"] else "-"
+        assert (f"{sign} {sent['at']} ops: {sent['title']}\n" in shown) == (sign != " ")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -1,16 +1,11 @@
 """``lookout init`` and ``lookout completion``, as people meet them."""
 
 import os
-import pty
 import re
-import select
 import shutil
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -23,6 +18,7 @@ from lookout.cli.init import read_template
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from tests.commands import LOOKOUT, lookout
+from tests.integration.terminal import a_terminal_of
 
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = ROOT / "lookout.example.toml"
@@ -125,54 +121,28 @@ def test_a_place_that_cannot_be_written_is_named_with_what_to_do(
     assert invoke("init", path, *more) == (2, "", f"lookout: {path}: {why}\n")
 
 
-@contextmanager
-def a_bash(folder: Path) -> Iterator[Callable[[str, str], str]]:
-    """A bash at a terminal, with the completion in it. What is called types something, and reads on until something
-    is there."""
-    ours, its = pty.openpty()
-    os.set_blocking(ours, False)
-    path = f"{LOOKOUT.parent}:{os.environ['PATH']}"
-    bash = subprocess.Popen(
-        ["bash", "--norc", "--noprofile", "-i"],  # noqa: S607  wherever it is installed
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        cwd=folder,
-        start_new_session=True,
-        env={**os.environ, "PATH": path, "TERM": "dumb", "PS1": "ready$ ", "INPUTRC": os.devnull},
-    )
-    os.close(its)
-
-    def type_keys(keys: str, wanted: str) -> str:
-        os.write(ours, keys.encode())
-        heard, give_up = "", time.monotonic() + TIME_S
-        while wanted not in heard:
-            assert time.monotonic() < give_up, f"{wanted!r} is not in {heard!r}"
-            if select.select([ours], [], [], 0.1)[0]:
-                heard += os.read(ours, 65_536).decode()
-        return heard
-
-    try:
-        type_keys("", "ready$ ")
-        type_keys('eval "$(lookout completion bash)"; echo do"ne"\n', "done\r\nready$ ")
-        yield type_keys
-    finally:
-        bash.kill()
-        bash.wait()
-        os.close(ours)
-
-
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes_commands_options_and_file_names(folder: Path) -> None:
     (folder / "my-watch.toml").touch()
-    clear = "\x15"
-    with a_bash(folder) as type_keys:
-        type_keys("lookout check-co\t", "check-config ")
-        type_keys(f"{clear}lookout restore --fo\t", "--force ")
-        type_keys(f"{clear}lookout completion ba\t", "completion bash ")
-        type_keys(f"{clear}lookout check-config -c my-\t", "-c my-watch.toml ")
-        type_keys(f"{clear}lookout init my-\t", "init my-watch.toml ")
-        type_keys(f"{clear}lookout \t\t", "edge-config")
+    environment = {
+        "PATH": f"{LOOKOUT.parent}:{os.environ['PATH']}",
+        "TERM": "dumb",
+        "PS1": "ready$ ",
+        "INPUTRC": os.devnull,
+    }
+    with a_terminal_of(folder, ["bash", "--norc", "--noprofile", "-i"], **environment) as terminal:
+        terminal.answer("ready$ ", 'eval "$(lookout completion bash)"; echo do"ne"')
+        terminal.wait_for("done\nready$ ")
+        for keys, completed in (
+            ("lookout check-co\t", "check-config "),
+            ("lookout restore --fo\t", "--force "),
+            ("lookout completion ba\t", "completion bash "),
+            ("lookout check-config -c my-\t", "-c my-watch.toml "),
+            ("lookout init my-\t", "init my-watch.toml "),
+            ("lookout \t\t", "edge-config"),
+        ):
+            terminal.type(f"\x15{keys}")  # after clearing the line
+            terminal.wait_for(completed)
 
 
 def test_completing_a_command_reads_none_of_their_modules() -> None:

@@ -2,7 +2,6 @@
 
 import re
 import stat
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -11,8 +10,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 from lookout.config.file import read_config
-from tests.commands import LOOKOUT, lookout
+from tests.commands import lookout
 from tests.integration.terminal import CTRL_C, CTRL_D, Terminal, at_a_terminal
+from tests.integration.test_sim_front import a_simulation
 
 GOLDEN: Final = Path(__file__).parent.parent / "data" / "init" / "interview.toml"
 KEY: Final = "0123456789abcdef0123456789abcdef"
@@ -22,15 +22,8 @@ NOBODY: Final = "http://127.0.0.1:1"  # nothing listens there
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the simulated upstreams."""
-    with subprocess.Popen(
-        [LOOKOUT, "sim", "--listen", "127.0.0.1:0"],
-        cwd=tmp_path_factory.mktemp("sim"),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[3].rstrip("/")
-        process.kill()
+    with a_simulation(tmp_path_factory.mktemp("sim")) as base:
+        yield base
 
 
 def leave_the_page_out(terminal: Terminal) -> None:

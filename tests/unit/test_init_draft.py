@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lookout.base.known_chains import KNOWN_CHAINS
-from lookout.cli.answers import ENTRIES, AnswerError, fits
+from lookout.cli.answers import ENTRIES, AnswerError, begin, fits
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.core.model import Row
 from lookout.monitor.probe import ProbedRow
@@ -101,6 +101,14 @@ def test_a_variable_is_named_after_what_it_is_for_and_like_no_other() -> None:
     draft, second = draft.hide("b", "rpc 1=")
     assert (first, second) == ("${LOOKOUT_RPC_1}", "${LOOKOUT_RPC_1_2}")
     assert draft.secrets == {"LOOKOUT_RPC_1": "a", "LOOKOUT_RPC_1_2": "b"}
+
+
+def test_what_a_unit_of_systemd_reads_has_its_store_where_the_unit_may_write() -> None:
+    of_unit = begin(Path("/etc/lookout/lookout.toml"), is_probing=False)
+    assert [table.keys for table in of_unit.find("store")] == [{"url": "sqlite:/var/lib/lookout/lookout.db"}]
+    assert of_unit.environment_path == Path("/etc/lookout/environment")
+    other = begin(Path("lookout.toml"), is_probing=False)
+    assert (other.tables, other.environment_path) == ((), Path("lookout.environment"))
 
 
 def test_a_target_is_named_by_its_kind_and_never_by_what_may_be_a_key() -> None:

@@ -22,9 +22,9 @@ from lookout.cli.draft import OWN, Draft, DraftTable, name_chain, number_name
 from lookout.config.alerts import AlertRule
 from lookout.config.tables import StoreTable
 from lookout.core.causes import OWN_CAUSES, code_of
+from lookout.core.model import Blocks
 from lookout.core.services import SERVICES
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
-from lookout.protocols.evm import EVM
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
 from lookout.protocols.registry import PROTOCOLS, kinds_for, load_plugins
@@ -33,8 +33,7 @@ from lookout.store.kinds import ADDRESS_FORM, find_kind
 
 _REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
 _CONFIRMATIONS: Final = 5  # at most, and where nothing was seen
-_SYSTEM_FOLDER: Final = Path("/etc/lookout")
-_SYSTEM_STORE: Final = "sqlite:/var/lib/lookout/lookout.db"  # where the unit of systemd may write
+_SYSTEM_STORE: Final = "sqlite:/var/lib/lookout/lookout.db"
 _ENTRY_POINTS: Final = {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"}
 # What is asked of a service of one's own that is named like this, or has this for its kind: the first that fits.
 PRESETS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
@@ -80,6 +79,12 @@ class Entry(NamedTuple):
     """The draft with what an option or an answer says; AnswerError if that cannot be used."""
     ask: Callable[[Draft], Iterable[Question]]
     """The questions that a draft leads to. They depend only on the answers to earlier ones."""
+
+
+def begin(path: Path, *, is_probing: bool) -> Draft:
+    """An empty draft; of a file that a unit of systemd reads, with a store where the unit may write."""
+    draft = Draft(path, is_probing)
+    return _take_store("url", draft, _SYSTEM_STORE) if draft.is_of_unit else draft
 
 
 def _take_chain(draft: Draft, text: str) -> Draft:
@@ -182,23 +187,26 @@ def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Dra
     kind = kind or (name if name in PRESETS else "http")
     if chain_id is not None:
         _require_endpoints(draft, chain_id)
-    elif kind in PRESETS and PRESETS[kind][0]["kind"] == EVM.name:
-        raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
     of_chain = {} if chain_id is None else {"chain": chain_id}
     before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
     checks = [_take_own_key({**of_chain, **keys, "url": url}) for keys in PRESETS.get(kind, ({"kind": kind},))]
+    if chain_id is None and any(
+        PROTOCOLS[check["kind"]].answer is Blocks for check in checks if check["kind"] in PROTOCOLS
+    ):
+        raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
     tables = [before.with_keys(checks=[*before.keys.get("checks", ()), check]) for check in checks]
     tried = _try(draft, tables)
     return draft.put(next((table for table, row in tried if row.is_fine), tables[0]))
 
 
 def _ask_services(draft: Draft) -> Iterator[Question]:
+    if draft.find(OWN):
+        yield Question("A service of your own: NAME=ADDRESS or NAME@CHAIN=ADDRESS (Enter: no more)", repeats=True)
+        return
     chain = next(iter(draft.chain_names().values()), "CHAIN").lower()
-    known = (
-        f"Of a {', '.join(PRESETS)} Lookout knows what to ask; any other has to answer a GET, or is NAME=KIND:ADDRESS"
-    )
-    form = f"NAME=ADDRESS, such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as bundler@{chain}=https://…"
-    text = f"{known}.\nA service of your own: {form} (Enter: {'no more' if draft.find(OWN) else 'none'})"
+    known = f"Lookout knows what to ask a {', '.join(PRESETS)}; any other has to answer a GET, or is NAME=KIND:ADDRESS."
+    such = f"such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as bundler@{chain}=https://…"
+    text = f"{known}\nA service of your own: NAME=ADDRESS, {such} (Enter: none)"
     yield Question(text, repeats=True)
 
 
@@ -236,7 +244,7 @@ def _take_store(key: str, draft: Draft, url: str) -> Draft:
 
 
 def _ask_store(draft: Draft) -> Iterator[Question]:
-    default = _SYSTEM_STORE if draft.path.absolute().parent == _SYSTEM_FOLDER else StoreTable().url
+    default = next((table.keys["url"] for table in draft.find("store")), StoreTable().url)
     yield Question(f"Store: its address has to {ADDRESS_FORM}", default=default)
 
 

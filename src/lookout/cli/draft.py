@@ -111,12 +111,15 @@ class Draft(Struct, frozen=True):
         return replace(self, tables=tuple(tables))
 
     @property
+    def is_of_unit(self) -> bool:
+        """Whether a unit of systemd reads the file (docs/start.md)."""
+        return self.path.absolute().parent == Path("/etc/lookout")
+
+    @property
     def environment_path(self) -> Path:
-        """Of the file that gets the secrets: ``environment`` beside the configuration, if a unit has it there."""
-        of_unit = self.path.with_name("environment")
-        return (
-            of_unit if of_unit.is_file() else self.path.with_name(f"{self.path.name.removesuffix('.toml')}.environment")
-        )
+        """Of the file beside the configuration that gets the secrets."""
+        stem = "" if self.is_of_unit else f"{self.path.name.removesuffix('.toml')}."
+        return self.path.with_name(f"{stem}environment")
 
     def settings(self) -> Settings:
         """What a command would read; ConfigError says all that is wrong."""

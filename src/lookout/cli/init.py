@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from lookout.cli.answers import ENTRIES, AnswerError, Entry, probe_drafts, select_rows
+from lookout.cli.answers import ENTRIES, AnswerError, Entry, begin, probe_drafts, select_rows
 from lookout.cli.arguments import fail, open_private
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.cli.probe import explain_row, list_next_steps, show_probed
@@ -40,10 +40,10 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     """Write a configuration to PATH (default: lookout.toml; - is standard output), which only its owner can read.
 
     On a terminal it asks, and probes each source as you name it. With options it asks nothing; most of them can be
-    repeated. What follows a # in an indexer's URL is its JSON pointer or deployment. With neither, it writes a file to
+    repeated. What follows a # in a URL is its JSON pointer, deployment or method. With neither, it writes a file to
     start from, with every table.
     """
-    is_file, draft = path != _STANDARD_OUTPUT, Draft(path, not no_probe)
+    is_file, draft = path != _STANDARD_OUTPUT, begin(path, is_probing=not no_probe)
     has_options = any(options.values())
     is_asking = is_file and not has_options and sys.stdin.isatty() and sys.stdout.isatty()
     if is_file:
@@ -199,7 +199,7 @@ def _say_what_is_next(draft: Draft, settings: Settings) -> None:
     click.echo(f"  lookout check-config{which} && lookout probe{which}")
     if draft.find("alerts"):
         click.echo(f"  lookout alerts test{which}")
-    click.echo(f"  lookout run{which}")
+    click.echo("  systemctl enable --now lookout" if draft.is_of_unit else f"  lookout run{which}")
     click.echo(f"\nThen the status page is at http://{settings.server.listen}/")
 
 

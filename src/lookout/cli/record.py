@@ -26,12 +26,14 @@ from lookout.core.strip import CHARACTERS, NO_DATA
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.comparison import (
     ChangedStretch,
+    ComparedMessage,
     ComparedRow,
     ComparisonError,
     Figure,
     HistoryComparison,
     check_comparable,
     compare,
+    compare_messages,
 )
 from lookout.replay.replay import LogError, Replay, read_log, run_log
 from lookout.store.protocol import StoreError
@@ -119,7 +121,7 @@ class _Instant(click.ParamType[int]):
     "other",
     metavar="OTHER",
     type=click.Path(path_type=Path),
-    help="Show which buckets and uptimes this configuration would have changed.",
+    help="Show which buckets, uptimes and alerts this configuration would have changed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Show the whole comparison as JSON.")
 def replay(  # Click gives each option as a parameter
@@ -145,7 +147,7 @@ def replay(  # Click gives each option as a parameter
     for output in (live, history):
         if output is not None and os.path.realpath(output) in inputs:
             fail(f"{output} would be overwritten: it is also read from")
-    replays = _replays_of(configs)
+    replays = _replays_of(configs, with_alerts=other is not None)
     _run(log, configs, replays, until)
     ledger = replays[0].ledger
     if live is not None:
@@ -153,20 +155,24 @@ def replay(  # Click gives each option as a parameter
     if history is not None:
         _write(history, history_document(ledger.view()).body)
     if other is not None:
-        comparison = compare(*(replay.ledger.view() for replay in replays))
+        was, would_be = replays
+        messages = compare_messages(was.messages, would_be.messages)
+        comparison = compare(was.ledger.view(), would_be.ledger.view(), messages)
         if as_json:
             click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
         else:
             _show(comparison, f"{config} → {other}", Console())
 
 
-def _replays_of(configs: list[Path]) -> list[Replay]:
-    plans = [settings_of(config, read_config).plan() for config in configs]
+def _replays_of(configs: list[Path], *, with_alerts: bool) -> list[Replay]:
+    settings = [settings_of(config, read_config) for config in configs]
+    plans = [each.plan() for each in settings]
     try:
         check_comparable(plans[0], plans[-1])
     except ComparisonError as error:
         fail(str(error))
-    return [Replay(plan) for plan in plans]
+    policies = [each.alert_policy() if with_alerts and each.alerts.rules else None for each in settings]
+    return list(map(Replay, plans, policies))
 
 
 def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | None) -> None:
@@ -230,8 +236,22 @@ def _show(comparison: HistoryComparison, title: str, console: Console) -> None:
         f"{': ' if changes else ''}{', '.join(changes)}.",
         highlight=False,
     )
+    _show_messages(comparison.messages, console)
     if comparison.left_out:
         console.print(f"Left out, since only one configuration has them: {', '.join(comparison.left_out)}.")
+
+
+def _show_messages(messages: list[ComparedMessage], console: Console) -> None:
+    """The first of those that only one configuration would have sent, and how many both would."""
+    was, would_be = (sum(message.was for message in messages), sum(message.would_be for message in messages))
+    if messages:
+        console.print(f"{would_be} alerts would have been sent instead of {was}; + is new, - is gone:", highlight=False)
+    changed = [message for message in messages if message.was != message.would_be]
+    for message in changed[:_SHOWN_STRETCHES]:
+        sign = "+" if message.would_be else "-"
+        console.print(f"{sign} {message.at} {message.target}: {message.title}", highlight=False, markup=False)
+    if len(changed) > _SHOWN_STRETCHES:
+        console.print(f"and {len(changed) - _SHOWN_STRETCHES} more; --json lists them all")
 
 
 def _name(row: ComparedRow) -> str:

@@ -11,6 +11,7 @@ from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS, WINDOW_DAYS, HistoryRow, HistoryView
 from lookout.core.plan import Plan
 from lookout.core.strip import KNOWN, uptime
+from lookout.replay.replay import SentMessage
 from lookout_reader.history import WINDOWS, Window
 
 
@@ -54,6 +55,16 @@ class Total(Struct, frozen=True, rename="camel"):
     uptime: dict[Window, Figure]
 
 
+class ComparedMessage(Struct, frozen=True, rename="camel"):
+    """An alert, and under which settings it would have been sent, at this second."""
+
+    at: str
+    target: str
+    title: str
+    was: bool
+    would_be: bool
+
+
 class HistoryComparison(Struct, frozen=True, rename="camel"):
     """How two histories differ; ``left_out`` are rows that only one of the two has."""
 
@@ -63,6 +74,7 @@ class HistoryComparison(Struct, frozen=True, rename="camel"):
     rows: list[ComparedRow]
     total: Total
     left_out: list[str]
+    messages: list[ComparedMessage] = []
 
 
 def check_comparable(one: Plan, other: Plan) -> None:
@@ -70,7 +82,12 @@ def check_comparable(one: Plan, other: Plan) -> None:
         raise ComparisonError("history.bucket_s differs: buckets of different lengths cannot be compared")
 
 
-def compare(was: HistoryView, would_be: HistoryView) -> HistoryComparison:
+def compare_messages(was: Sequence[SentMessage], would_be: Sequence[SentMessage]) -> list[ComparedMessage]:
+    """The messages of both, by their time."""
+    return [ComparedMessage(*sent, sent in was, sent in would_be) for sent in sorted({*was, *would_be})]
+
+
+def compare(was: HistoryView, would_be: HistoryView, messages: Sequence[ComparedMessage] = ()) -> HistoryComparison:
     """What another configuration, of comparable buckets, would have made of the same log."""
     since_at, last_at = max(was.from_at, would_be.from_at), min(was.to_at, would_be.to_at)
     before = {row.check: row for row in was.rows}
@@ -104,6 +121,7 @@ def compare(was: HistoryView, would_be: HistoryView) -> HistoryComparison:
         rows,
         total,
         [check.name for check in (*before, *after) if (check in before) != (check in after)],
+        [*messages],
     )
 
 

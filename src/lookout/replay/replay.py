@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
-from lookout.base.instants import format_instant
+from lookout.alerts.event import AlertPolicy
+from lookout.alerts.messages import write_message
+from lookout.base.instants import format_instant, format_second
+from lookout.core.episodes import AlertState, advance, restart
 from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Observation
@@ -19,12 +22,22 @@ class LogError(Exception):
     """The log cannot be replayed; the text names the line and the reason."""
 
 
+class SentMessage(NamedTuple):
+    at: str
+    target: str
+    title: str
+
+
 class Replay:
     """A monitor's life as a log tells it: every event is published at its own instant, heartbeats between them."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, alerts: AlertPolicy | None = None) -> None:
+        """``alerts``: also note the messages that these rules would have sent."""
         self.ledger = Ledger(plan)
+        self.messages: list[SentMessage] = []
         self._plan = plan
+        self._alerts = alerts
+        self._alert_state = AlertState()
         self._own_services = {service.name: service for service in plan.own_services}
         self.running = False
         self.skipped = 0  # events of checks and chains that the plan does not have
@@ -41,6 +54,7 @@ class Replay:
         if type(event) is Started:
             # While running this is a crash: nothing was published after the event before it.
             self.ledger.start(at, self.last_at, event.step_ms)
+            self._alert_state = restart(self._alert_state)
             self.running = True
         elif not self.running or self.last_at is None or not self.last_at <= at <= self._beat_at:
             self._pass_time(at)
@@ -92,6 +106,15 @@ class Replay:
     def _publish(self, at: int) -> None:
         self.ledger.publish(at)
         self._beat_at = at + self._heartbeat_ms
+        if self._alerts is not None:
+            self._alert(self._alerts, at)
+
+    def _alert(self, policy: AlertPolicy, at: int) -> None:
+        self._alert_state, news = advance(self._alert_state, at, self.ledger.published_rows, policy.rules)
+        for target in policy.targets if news else ():
+            if mine := [item for item in news if target in item.targets]:
+                title = write_message(mine, policy.deployment).title
+                self.messages.append(SentMessage(format_second(at), target, title))
 
     def _fits(self, seen: Observation) -> bool:
         """Whether a service of the operator's own can have found this; its kind may have been another one then."""
