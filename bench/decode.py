@@ -11,8 +11,8 @@ from bench.figures import Figure
 from lookout.app.process import run
 from lookout.core.model import Check, Members
 from lookout.protocols.broadcasters.announcements import LONGEST_PAYLOAD
+from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, StoreBroadcasters
-from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
 from lookout.protocols.conformance import SHAPES, listed

@@ -23,7 +23,7 @@ from lookout.base.sockets import a_free_port
 from lookout.core.model import Observation, Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.state.differ import Differ
+from lookout.state.codec import Differ
 from lookout.store.postgres import PostgresWriter, open_writer
 from tests.leases import NotHereError
 from tests.postgres import Postgres

@@ -4,13 +4,11 @@ from collections.abc import Iterable
 
 from lookout.core.plan import Plan
 from lookout.replay.replay import Replay
-from lookout.state.log import BadLine, Event, Started, Stopped
+from lookout.state.log import Event, Started, Stopped
 from tests.oracles.history import Publication
 
 
-def published(
-    events: Iterable[Event | BadLine], plan: Plan, until_at: int | None = None
-) -> tuple[Replay, list[Publication]]:
+def published(events: Iterable[Event], plan: Plan, until_at: int | None = None) -> tuple[Replay, list[Publication]]:
     """The heartbeats' instants are worked out here, apart from the code; they go on until the instant asked for."""
     replay = Replay(plan)
     noted: list[Publication] = []

@@ -21,7 +21,7 @@ from lookout.demo.sim.chain import LAUNCH
 from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer
 from tests.browser.pages import LAUNCH as CHAIN_TABLES
 from tests.integration.served import HISTORY, LIVE, a_server

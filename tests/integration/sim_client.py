@@ -16,8 +16,7 @@ from lookout.core.model import Found
 from lookout.demo.sim.indexers import deployment
 from lookout.demo.sim.server import BARE, UpstreamFront, serving
 from lookout.demo.sim.world import World, launch_world
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
-from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable

@@ -15,7 +15,7 @@ import pytest
 from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
 from lookout.documents.reports import documents_of
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError

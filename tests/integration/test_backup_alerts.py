@@ -16,7 +16,7 @@ from lookout.core.model import Status
 from lookout.documents.reports import documents_of
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.integration.planted import a_fresh_ledger

@@ -39,7 +39,7 @@ from lookout.public.page.html import render
 from lookout.public.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen
 from lookout.replay.replay import Replay
-from lookout.state.log import Event, Started, format_event, parse_event
+from lookout.state.log import Event, Started, format_event, parse_line
 from lookout.verify.clauses import verify_visit
 from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
 from tests.builders import HOUR, MINUTE
@@ -119,7 +119,7 @@ def past(tmp_path: Path) -> Past:
         events.append(Observation(CHECK, at, Failed("refused") if fails else Responding()))
     replay = Replay(settings.plan())
     for event in events:
-        replay.feed(parse_event(format_event(event)))
+        replay.feed(parse_line(format_event(event)))
     replay.finish(now)
     return Past(settings, events, replay.ledger, now)
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from lookout.cli import main
 from lookout.documents.reports import documents_of
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer, read_snapshot
 from tests.builders import NOON
 from tests.commands import LOOKOUT

@@ -27,8 +27,7 @@ from lookout.core.model import Check
 from lookout.documents.reports import live_document
 from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import Replay, read_log, run_log
-from lookout.state.codec import decode_state
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces, decode_state
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import INDEXER, MESSAGING, NOON, a_plan
 from tests.commands import a_command, lookout, meanwhile, said

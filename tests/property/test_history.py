@@ -12,8 +12,7 @@ from lookout.core.model import Status
 from lookout.core.plan import Plan
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
-from lookout.state.codec import decode_state
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces, decode_state
 from lookout.state.log import Event
 from tests.builders import (
     DAY,

@@ -9,7 +9,7 @@ from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Observation
 from lookout.documents.reports import live_document
 from lookout.replay.replay import Replay
-from lookout.state.log import Event, HeadRead, format_event, parse_event
+from lookout.state.log import Event, HeadRead, format_event, parse_line
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, PPOI, a_plan
 from tests.oracles.documents import assert_report_is_right
 from tests.oracles.rows import UNOBSERVED, Past, Probe, compare_with_heads, follow, shown
@@ -61,4 +61,4 @@ def test_every_row_is_what_the_oracle_says(events: list[Event]) -> None:
 
 @given(logs(steps=LONG_STEPS, set_back=SET_BACK))
 def test_every_event_survives_the_log(events: list[Event]) -> None:
-    assert [parse_event(format_event(event)) for event in events] == events
+    assert [parse_line(format_event(event)) for event in events] == events

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from lookout.base.pieces import Pieces
 from lookout.core.ledger import State
 from lookout.documents.document import Document, DocumentName
-from lookout.state.codec import PROGRESS, encode_progress
-from lookout.state.differ import Differ
+from lookout.state.codec import PROGRESS, Differ, encode_progress
 from lookout.store import postgres
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import SqliteReader, open_writer

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lookout.base.pieces import Pieces
 from lookout.core.ledger import Ledger
-from lookout.state.differ import Differ
+from lookout.state.codec import Differ
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 OUTCOMES = st.sampled_from(["written", "failed", "written, and reported as failed"])

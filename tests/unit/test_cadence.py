@@ -11,7 +11,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Indexes, Observation
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from tests.builders import LAUNCH, NOON, PPOI, SECOND, a_plan
 from tests.unit.running_monitor import FAILED, Asked, FastClock, lived, setting
 

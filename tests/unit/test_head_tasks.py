@@ -17,7 +17,7 @@ from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.replay.replay import Replay, run_log
-from lookout.state.log import HeadRead, Started, format_event, parse_event
+from lookout.state.log import HeadRead, Started, format_event, parse_line
 from tests.builders import BROADCASTERS, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.unit.running_monitor import FAILED, Asked, FastClock, Read, Record, lived, reloading, setting
 
@@ -132,7 +132,7 @@ def test_a_head_read_before_the_clock_went_back_a_little_is_not_later_than_the_a
     assert all(head.reading.at <= head.at for head in heads_in(record))
     assert all(earlier.reading.at <= later.reading.at for earlier, later in pairwise(heads_in(record)))
     replay = Replay(plan)
-    run_log(enumerate(parse_event(format_event(event)) for event in record), replay)
+    run_log(enumerate(parse_line(format_event(event)) for event in record), replay)
     assert replay.ledger.heads(1).readings == tuple(head.reading for head in heads_in(record))
 
 

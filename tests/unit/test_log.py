@@ -25,7 +25,7 @@ from lookout.state.log import (
     Started,
     Stopped,
     format_event,
-    parse_event,
+    parse_line,
 )
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
 
@@ -102,7 +102,7 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
 )
 def test_each_kind_of_line_is_read_and_written(line: str, event: Event) -> None:
     text = f"{{{AT},{line}}}\n".encode()
-    assert parse_event(text) == event
+    assert parse_line(text) == event
     assert format_event(event) == text
 
 
@@ -116,7 +116,7 @@ def test_each_kind_of_line_is_read_and_written(line: str, event: Event) -> None:
     ],
 )
 def test_what_the_format_does_not_name_is_ignored(line: str) -> None:
-    assert parse_event(line.encode()) == Stopped(NOON)
+    assert parse_line(line.encode()) == Stopped(NOON)
 
 
 PROBE = f'{{{AT},"kind":"probe","outcome":'
@@ -197,7 +197,7 @@ KINDS = "it has to be start, head, probe, coverage, agreement or stop"
 )
 def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None:
     with pytest.raises(LineError) as caught:
-        parse_event(line.encode())
+        parse_line(line.encode())
     assert str(caught.value) == reason
     assert not isinstance(caught.value, NotJsonError)
 
@@ -215,7 +215,7 @@ def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None
 )
 def test_what_is_not_json_is_told_apart(line: bytes, reason: str) -> None:
     with pytest.raises(NotJsonError) as caught:
-        parse_event(line)
+        parse_line(line)
     assert str(caught.value) == reason
 
 
@@ -224,9 +224,9 @@ def test_what_is_not_json_is_told_apart(line: bytes, reason: str) -> None:
 def test_deep_nesting_is_refused(depth: int, end: str) -> None:
     deep = f'{{{AT},"kind":{"[" * depth}{end * depth}}}'
     with pytest.raises(LineError):
-        parse_event(deep.encode())
+        parse_line(deep.encode())
 
 
 def test_an_error_that_is_no_text_is_written_as_well_as_it_can_be() -> None:
     written = format_event(Observation(INDEXER, NOON, Failed("no file \udcff")))
-    assert parse_event(written) == Observation(INDEXER, NOON, Failed("no file ?"))
+    assert parse_line(written) == Observation(INDEXER, NOON, Failed("no file ?"))

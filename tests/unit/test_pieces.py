@@ -12,8 +12,7 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Observation, Peers
 from lookout.replay.replay import Replay
-from lookout.state.codec import PART_MS, decode_state, encode_progress
-from lookout.state.differ import Differ, all_pieces
+from lookout.state.codec import PART_MS, Differ, all_pieces, decode_state, encode_progress
 from lookout.state.log import Event
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.property.events import LONG_STEPS, logs

@@ -12,13 +12,13 @@ import pytest
 from lookout.config.tables import MonitorTable
 from lookout.monitor.recorder import LogFile, Record, Recorder
 from lookout.replay.replay import read_log
-from lookout.state.log import BadLine, Event, Started, Stopped, format_event
+from lookout.state.log import Event, Started, Stopped, format_event
 from tests.builders import NOON
 from tests.logs import capture_logs
 from tests.wait import until
 
 
-def events_in(path: Path) -> list[Event | BadLine]:
+def events_in(path: Path) -> list[Event]:
     if not path.exists():
         return []
     with path.open("rb") as lines:

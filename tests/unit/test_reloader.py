@@ -32,9 +32,8 @@ from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
-from lookout.protocols.broadcasters.seen import SeenBroadcasters, Sighting
+from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
-from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable

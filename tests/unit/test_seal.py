@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from lookout.base.pieces import StateError
 from lookout.core.ledger import Ledger
-from lookout.state.codec import decode_state, encode_progress
-from lookout.state.differ import Differ, all_pieces
+from lookout.state.codec import Differ, all_pieces, decode_state, encode_progress
 from tests.builders import NOON, a_plan
 from tests.unit.kept_pieces import NAMES, OUTCOMES, after_write, apply_pieces
 

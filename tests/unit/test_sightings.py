@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from lookout.core.model import Members
 from lookout.protocols.broadcasters.announcements import Announcement
-from lookout.protocols.broadcasters.seen import Sighting, Sightings
-from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.broadcasters.seen import BroadcastersTable, Sighting, Sightings
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 
 KNOWN = Announcement("0zk1a", None, NOON - 30 * SECOND, NOON + 4 * MINUTE, 2)

@@ -14,6 +14,7 @@ from lookout.core.ledger import State
 from lookout.documents.document import PlainName, assembled_at, etag
 from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.codec import (
+    all_pieces,
     decode_alerts,
     decode_coverages,
     decode_notices,
@@ -22,7 +23,6 @@ from lookout.state.codec import (
     is_ledgers,
     mark_restored,
 )
-from lookout.state.differ import all_pieces
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import read_snapshot, write_file

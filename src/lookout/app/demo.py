@@ -6,8 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import aiohttp
-
 from lookout.app.monitor import monitor_and_serve
 from lookout.base.clock import SystemClock
 from lookout.base.sockets import a_free_port
@@ -19,10 +17,9 @@ from lookout.demo.sim.chain import LAUNCH, ChainLayout
 from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.world import World, launch_world
-from lookout.documents.document import paths
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer
 
 _LOOK_EVERY_S: Final = 0.1
@@ -55,8 +52,7 @@ async def run_demo(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
     """Run the service on the simulated upstreams until cancelled; ``ready`` is called once it answers."""
     settings = demo.settings
     async with serving(*host_and_port(demo.upstreams), demo.world, wall_clock):
-        url = f"http://{settings.server.listen}{paths(settings.protocol)[0]}"
-        announcing = asyncio.create_task(_announce(url, ready), name="announce")
+        announcing = asyncio.create_task(_announce(settings.server.listen, ready), name="announce")
         try:
             await monitor_and_serve(settings, folder)
         finally:
@@ -64,19 +60,15 @@ async def run_demo(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
             await asyncio.gather(announcing, return_exceptions=True)
 
 
-async def _announce(url: str, ready: Callable[[], None]) -> None:
-    async with aiohttp.ClientSession() as http:
-        while not await _answers(http, url):  # noqa: ASYNC110  another process decides
+async def _announce(listen: str, ready: Callable[[], None]) -> None:
+    while True:
+        try:
+            _, connection = await asyncio.open_connection(*host_and_port(listen))
+        except OSError:
             await asyncio.sleep(_LOOK_EVERY_S)
-    ready()
-
-
-async def _answers(http: aiohttp.ClientSession, url: str) -> bool:
-    try:
-        async with http.get(url) as answer:
-            return answer.status == 200
-    except aiohttp.ClientError:
-        return False
+        else:
+            connection.close()
+            return ready()
 
 
 def _config(listen: str, base: str) -> str:

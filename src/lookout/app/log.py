@@ -24,15 +24,12 @@ def configure_log(settings: LogTable) -> None:
     def write(line: LogLine) -> None:
         if line.level in shown:
             at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-            text = _for_people(line, at, has_colours) if for_people else _as_json(line, at)
+            fields = {**line.fields, "event": line.event, "level": line.level, "timestamp": at}
+            text = _for_people(line, at, has_colours) if for_people else json.dumps(fields, default=repr)
             with suppress(OSError):  # a full disk or a closed pipe ends no monitor: the line is lost
                 os.write(_STANDARD_ERROR, f"{text}\n".encode(errors="replace"))
 
     set_sink(write)
-
-
-def _as_json(line: LogLine, at: str) -> str:
-    return json.dumps({**line.fields, "event": line.event, "level": line.level, "timestamp": at}, default=repr)
 
 
 def _for_people(line: LogLine, at: str, has_colours: bool) -> str:

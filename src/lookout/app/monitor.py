@@ -1,4 +1,5 @@
-"""Builds a monitor out of settings."""
+"""Builds a monitor out of settings, and runs a server beside it: in processes of its own, so that load on one never
+delays the other."""
 
 import asyncio
 import signal
@@ -30,6 +31,9 @@ from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, S
 
 _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
 _TRY_STORE_EVERY_S: Final = 1.0
+_TO_END_S: Final = 8.0  # answers that were begun have five
+_FIRST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 60.0
 
 log = get_logger("monitor")
 
@@ -114,11 +118,6 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             await asyncio.sleep(_TRY_STORE_EVERY_S)
 
 
-_TO_END_S: Final = 8.0  # answers that were begun have five
-_FIRST_WAIT_S: Final = 1.0
-_LONGEST_WAIT_S: Final = 60.0
-
-
 class ServerEndedError(Exception):
     def __init__(self, exit_code: int) -> None:
         super().__init__(f"the server ended with exit code {exit_code}")
@@ -161,13 +160,10 @@ async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) ->
             raise ServerEndedError(code)
         if asyncio.get_running_loop().time() - began_s > _LONGEST_WAIT_S:
             wait_s = _FIRST_WAIT_S
-        log.error("the server ended; starting it again", by=_ending(code), after_s=wait_s)
+        by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        log.error("the server ended; starting it again", by=by, after_s=wait_s)
         await asyncio.sleep(wait_s)
         wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-
-
-def _ending(code: int) -> str:
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 @asynccontextmanager

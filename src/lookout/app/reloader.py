@@ -78,7 +78,6 @@ class Reloader:
         return self.settings.for_server()
 
     def request(self) -> None:
-        """Request a reload, on the event loop, without waiting for it."""
         self._requested.set()
 
     def is_meant(self, meant: str | None) -> bool:
@@ -128,8 +127,7 @@ class Reloader:
         async with self._one_at_a_time:
             try:
                 new = await self._read()
-                self._check_buckets(new)
-                self._check_that_something_is_watched(new)
+                self._check(new)
                 reloaded = await self._apply(new)
             except ConfigError as error:
                 reloaded = Reloaded(str(self.path), "refused", tuple(error.messages))
@@ -152,14 +150,13 @@ class Reloader:
             except TimeoutError:
                 raise ConfigError(self.path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
 
-    def _check_buckets(self, new: Settings) -> None:
+    def _check(self, new: Settings) -> None:
         was, wanted = self.settings.history.bucket_s, new.history.bucket_s
         if was != wanted:
             what = f"the stored history has buckets of {was} s; set it back, or begin another store with {wanted}"
             raise ConfigError(self.path, [f"history.bucket_s: {what}"])
 
-    def _check_that_something_is_watched(self, new: Settings) -> None:
-        """A file that a full disk left empty is valid, and would empty the report."""
+        # A file that a full disk left empty is valid, and would empty the report.
         if self.settings.sources_by_check() and not new.sources_by_check():
             raise ConfigError(self.path, ["names nothing to watch; restart the monitor if that is meant"])
 
@@ -224,7 +221,6 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
 
 
 def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
-    """The keys that differ, but for those of what is watched."""
     for field in fields(old):
         was, now = getattr(old, field.name), getattr(new, field.name)
         if was == now or (not prefix and field.encode_name in _WATCHED):

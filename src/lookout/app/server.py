@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from importlib import import_module
-from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
@@ -152,12 +151,9 @@ async def _answering(work: Work, worker: int = 0) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _working(work: Work) -> AsyncIterator[None]:
     """Have workers answer meanwhile, and others in the place of those that die."""
-    begun = [asyncio.Event() for _ in range(work.settings.server.workers)]
     async with asyncio.TaskGroup() as group:
-        keeping = [group.create_task(_keep_worker(work, worker, event)) for worker, event in enumerate(begun)]
+        keeping = [group.create_task(_keep_worker(work, worker)) for worker in range(work.settings.server.workers)]
         try:
-            for event in begun:
-                await event.wait()
             yield
         finally:
             work.listener.close()  # or the kernel would take connections that no worker accepts any more
@@ -165,21 +161,16 @@ async def _working(work: Work) -> AsyncIterator[None]:
                 task.cancel()
 
 
-async def _keep_worker(work: Work, worker: int, begun: asyncio.Event) -> None:
+async def _keep_worker(work: Work, worker: int) -> None:
     while True:
-        told, tell = _SPAWN.Pipe(duplex=False)
-        process = _SPAWN.Process(target=_work, args=(work, worker, tell), daemon=True)
+        process = _SPAWN.Process(target=_work, args=(work, worker), daemon=True)
         # What a terminal says reaches all its processes; the parent alone decides about its workers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
         process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        tell.close()
         try:
-            await _until_readable(told.fileno())  # closed: it has begun, or ended
-            begun.set()
             await _until_readable(process.sentinel)
         finally:
-            told.close()
             if process.is_alive():
                 process.terminate()
                 await ends_within(_until_readable(process.sentinel), _LAST_WORDS_S)
@@ -198,14 +189,13 @@ async def _until_readable(file: int) -> None:
         loop.remove_reader(file)
 
 
-def _work(work: Work, worker: int, tell: Connection) -> None:
-    """One worker, in its own process; it closes ``tell`` once it accepts connections."""
+def _work(work: Work, worker: int) -> None:
+    """One worker, in its own process."""
     configure_log(work.settings.log)
     end_with_parent()
-    run_until_stopped(_answer(work, worker, tell), stopping=(signal.SIGTERM,))
+    run_until_stopped(_answer(work, worker), stopping=(signal.SIGTERM,))
 
 
-async def _answer(work: Work, worker: int, tell: Connection) -> None:
+async def _answer(work: Work, worker: int) -> None:
     async with _answering(work, worker):
-        tell.close()
         await asyncio.Event().wait()

@@ -12,6 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+if TYPE_CHECKING:
+    from lookout.config.tables import ServerSettings
+
 _PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
 # Where programs, libraries and files are, the language, the time zone, and what Python and libraries are set up by.
 _ORDINARY: Final = re.compile(
@@ -31,9 +34,6 @@ def hide_memory() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
-
-if TYPE_CHECKING:
-    from lookout.config.tables import ServerSettings
 
 # A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it
 # before it reads anything, and so do those that it starts.

@@ -1,4 +1,4 @@
-"""Instants as text: exactly the two forms that the contract knows."""
+"""Instants as text, in exactly the two forms that the contract knows, and durations as people read and write them."""
 
 import re
 from datetime import UTC, datetime, timedelta

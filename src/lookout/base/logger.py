@@ -25,7 +25,6 @@ _sink: Sink = _print
 
 
 def set_sink(sink: Sink) -> Sink:
-    """Give all later lines to this one; returns the one before."""
     global _sink  # one per process, as standard error is
     before, _sink = _sink, sink
     return before

@@ -33,7 +33,6 @@ class Registry(Generic[Value]):
         return tuple(self._by_name)
 
     def add(self, value: Value) -> None:
-        """One more value, for as long as the process lasts: one that is declared elsewhere."""
         self._by_name = {**self._by_name, value.name: value}
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""``lookout demo``: the whole service on simulated upstreams."""
+"""``lookout demo``: the whole service on simulated upstreams; and ``lookout sim``: the simulated upstreams alone."""
 
 import signal
 import tempfile

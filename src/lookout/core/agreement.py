@@ -66,7 +66,6 @@ class Agreement:
         return self._answers.get(endpoint)
 
     def end_wait(self) -> None:
-        """Be content with the endpoints that were heard."""
         self._unheard.clear()
 
     def agreed(self, at: int, heads: Heads) -> Reading | None:

@@ -7,7 +7,6 @@ bucket ends. Buckets are numbered from 1970; a day holds a whole number of them.
 
 from bisect import insort
 from collections.abc import Iterable, Mapping
-from heapq import heapify, heappop, heappush
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -22,6 +21,7 @@ WINDOW_DAYS: Final = (1, 7, 14)
 SPARE_DAYS: Final = 3
 # Tallies that are kept aside: a clock that is set back again and again must not fill the store.
 MOST_LATER: Final = 16
+_NEVER: Final = 1 << 62
 
 
 class HistoryProgress(Struct, frozen=True):
@@ -71,8 +71,7 @@ class HistoryView(Struct, frozen=True):
 
 
 class History:
-    """The rows' buckets up to the last publication. Several of its attributes follow from others: they are kept since
-    nearly every publication needs them."""
+    """The rows' buckets up to the last publication."""
 
     def __init__(self, span: Span, state: HistoryState | None = None) -> None:
         if state is not None and state.progress.bucket_ms != span.bucket_ms:
@@ -87,7 +86,7 @@ class History:
         self._is_filling = True  # the bucket of the last publication; or it was recorded, and the clock set back to it
         self.published_at: int | None = None
         self._strips: dict[Check, Strip] = {}
-        self._expiries: list[tuple[int, Check]] = []
+        self._expires_at = _NEVER  # no row expires before
         if state is not None:
             self._resume(state)
         self._days_kept = sorted({day for strip in self._strips.values() for day in strip.days})
@@ -122,7 +121,7 @@ class History:
             if self._bucket != bucket:  # its last status reaches into a bucket in which it was not published
                 strip.discard(self._watched_ms)
             strip.publish(NO_DATA, None, at, self._watched_ms)
-        if self._expiries and self._expiries[0][0] <= at:
+        if self._expires_at <= at:
             self._expire(at)
 
     def view(self, checks: Iterable[Check]) -> HistoryView:
@@ -146,27 +145,15 @@ class History:
         if strip is None:
             strip = self._strips[row.check] = Strip(Tally(row.check, NO_DATA, self._watched_ms, {}), {})
         strip.publish(CHARACTERS[row.status], row.expires_at, at, self._watched_ms)
-        self._queue(row.check, strip)
-
-    def _queue(self, check: Check, strip: Strip) -> None:
-        """Wait for a row's expiry. One that is renewed stays queued for its earlier expiry, which is cheaper."""
-        expires_at = strip.expires_at
-        if expires_at is not None and (strip.queued_at is None or expires_at < strip.queued_at):
-            strip.queued_at = expires_at
-            heappush(self._expiries, (expires_at, check))
+        if row.expires_at is not None and row.expires_at < self._expires_at:
+            self._expires_at = row.expires_at
 
     def _expire(self, at: int) -> None:
         """Rows that ran out without a new probe count as unknown from this publication on (H17)."""
-        while self._expiries and self._expiries[0][0] <= at:
-            expiry_at, check = heappop(self._expiries)
-            strip = self._strips[check]
-            if strip.queued_at != expiry_at:  # it was queued again for an earlier one, which has passed
-                continue
-            strip.queued_at = None
-            if strip.expires_at is not None and strip.expires_at > at:  # renewed since it was queued
-                self._queue(check, strip)
-            else:
-                strip.count(at, self._watched_ms)
+        for strip in self._strips.values():
+            strip.count(at, self._watched_ms)
+        expiries = (strip.expires_at for strip in self._strips.values())
+        self._expires_at = min((later for later in expiries if later is not None and later > at), default=_NEVER)
 
     def _watch(self, from_at: int, until_at: int) -> None:
         """Let the statuses of a publication last in the filling bucket, until their hold runs out (H8)."""
@@ -179,17 +166,13 @@ class History:
         """Go on to a later bucket. All that began before it are recorded (H16): the one of the last publication, and
         those before which the clock was set back and over which it has jumped now."""
         self._watch(last_at, at)
-        ended, bucket = self._bucket, at // self._span.bucket_ms
+        bucket = at // self._span.bucket_ms
         self._put_aside()
         for later in self._later():
             if later < bucket:
                 self._record(later)
         self._enter(bucket)
         self._watch(last_at, at)
-        if bucket == ended + 1:
-            self._slide(ended)
-        else:
-            self._let_recount()
         if self._has_new_day:
             self._has_new_day = False
             self._forget_old_days()
@@ -205,12 +188,7 @@ class History:
             for later in self._later()[:-MOST_LATER]:
                 self._record(later)
             self._enter(bucket)
-            self._let_recount()
-        self._expiries = []
-        for check, strip in self._strips.items():
-            strip.count(at, self._watched_ms)
-            strip.queued_at = None
-            self._queue(check, strip)
+        self._expire(at)
 
     def _put_aside(self) -> None:
         """Keep the tallies of the filling bucket, until it is recorded or the clock comes back to it."""
@@ -219,7 +197,6 @@ class History:
                 strip.put_aside(self._bucket, self._watched_ms)
 
     def _later(self) -> list[int]:
-        """The buckets whose tallies are kept aside, the earliest first."""
         return sorted({later for strip in self._strips.values() for later in strip.tally.later})
 
     def _enter(self, bucket: int) -> None:
@@ -245,17 +222,6 @@ class History:
         place = divmod(bucket, self._per_day)
         return any(strip.recorded(*place) != NO_DATA for strip in self._strips.values())
 
-    def _slide(self, ended: int) -> None:
-        place = divmod(ended, self._per_day)
-        leaving = [divmod(ended - window, self._per_day) for window in self._windows]
-        for strip in self._strips.values():
-            strip.slide(strip.recorded(*place), leaving)
-
-    def _let_recount(self) -> None:
-        """Count the windows from scratch when the history is looked at again, and not before: that takes long."""
-        for strip in self._strips.values():
-            strip.forget_counts()
-
     def _forget_old_days(self) -> None:
         """Forget days by how much was recorded later, not by date: a clock that stands ten days ahead for a moment, or
         for a moment every hour, must not cost what is shown at the right time."""
@@ -280,19 +246,15 @@ class History:
         for strip in self._strips.values():
             strip.forget(day)
         self._strips = {check: strip for check, strip in self._strips.items() if not strip.is_empty}
-        self._expiries = [expiry for expiry in self._expiries if expiry[1] in self._strips]
-        heapify(self._expiries)
 
     def _view_row(self, check: Check, start: int) -> HistoryRow:
-        strip, to = self._strips[check], self._bucket
-        if not strip.known:
-            strip.count_windows(strip.ended(to - window, to, self._per_day) for window in self._windows)
-        last = self._last_character(strip)
+        strip = self._strips[check]
+        buckets = strip.ended(start, self._bucket, self._per_day) + self._last_character(strip)
+        windows = (buckets[-window - 1 :] for window in self._windows)
         figures = (
-            uptime(current + (last == "c"), known + (last in KNOWN), self._span.min_known_buckets)
-            for current, known in zip(strip.current, strip.known, strict=True)
+            uptime(shown.count("c"), sum(map(shown.count, KNOWN)), self._span.min_known_buckets) for shown in windows
         )
-        return HistoryRow(check, strip.ended(start, to, self._per_day) + last, Uptime(*figures))
+        return HistoryRow(check, buckets, Uptime(*figures))
 
     def _last_character(self, strip: Strip) -> str:
         if self._is_filling:

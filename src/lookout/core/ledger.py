@@ -99,7 +99,6 @@ class Ledger:
         }
 
     def heads(self, chain_id: int) -> Heads:
-        """A followed chain's heads of the last hour; only ``read_head`` changes them."""
         return self._heads[chain_id]
 
     def head_for(self, check: Check, at: int) -> Reading | None:
@@ -149,7 +148,6 @@ class Ledger:
         self._judged[check] = CheckState(replace(judged.memory, gaps=gaps), judged.row)
 
     def publish(self, at: int) -> None:
-        """Make what is known now the documents' content."""
         self._history.publish(at, self._changed.values(), self._gone)
         if self._changed:
             self._rows.update(self._changed)

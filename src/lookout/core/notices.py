@@ -18,7 +18,6 @@ LONGEST_NOTE: Final = 500
 LONGEST_WHY: Final = 200
 _LONGEST_SILENCE_DAYS: Final = 30
 _FARTHEST_DAYS: Final = 366
-_MOST_LISTED: Final = 50
 _MINUTE_LENGTH: Final = len("2026-11-17T14:00Z")
 
 NoticeKind = Literal["note", "silence"]
@@ -108,8 +107,6 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
     valid = notices.list_valid(at, draft.kind)
     if len(valid) >= MOST:
         problems.append(Problem(draft.kind, f"there are {MOST} already; end one first"))
-    if max(len(draft.services), len(draft.chains)) > MOST:
-        problems.append(Problem(draft.kind, f"is about {MOST} services and chains at most; leave them out to mean all"))
     services = tuple(dict.fromkeys(draft.services))
     added = Notice(
         str(notices.next_number),
@@ -134,7 +131,7 @@ def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> t
     found = next((each for each in notices.list_valid(at) if each.id == notice_id), None)
     if found is None or found.kind != kind:
         ids = [each.id for each in notices.list_valid(at, kind)]
-        hint = f"the ids are {_list(ids)}" if ids else "there is none at all"
+        hint = f"the ids are {', '.join(ids)}" if ids else "there is none at all"
         if found is not None:
             hint = f"it is a {found.kind}: lookout {found.kind} end {found.id}"
         raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; {hint}"))
@@ -174,8 +171,6 @@ def _read_instant(key: str, text: str | None, problems: list[Problem]) -> int | 
 
 
 def _check_times(draft: NoticeDraft, at: int, from_at: int, until_at: int | None) -> Iterator[Problem]:
-    if abs(from_at - at) > _FARTHEST_DAYS * DAY_MS:
-        yield Problem("from", f"is more than {_FARTHEST_DAYS} days away")
     key = "until" if draft.for_ is None else "for"
     if until_at is None:
         if draft.is_silent:
@@ -202,21 +197,21 @@ def _check_text(draft: NoticeDraft) -> Iterator[Problem]:
 
 
 def _check_services(named: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
-    for name in dict.fromkeys(named[:MOST]):
+    for name in dict.fromkeys(named):
         if name not in known:
-            yield Problem("service", f"there is no service {shorten(name, 60)!r}; there are {_list(known)}")
+            yield Problem("service", f"there is no service {shorten(name, 60)!r}; there are {', '.join(known)}")
 
 
 def _find_chains(named: Sequence[str | int], known: Mapping[int, str], problems: list[Problem]) -> Iterator[int]:
-    for each in dict.fromkeys(map(str, named[:MOST])):
+    for each in dict.fromkeys(map(str, named)):
         found = [chain_id for chain_id, name in known.items() if each in (str(chain_id), name)]
         found = found or [chain_id for chain_id, name in known.items() if each.casefold() == name.casefold()]
         if len(found) == 1:
             yield found[0]
         elif found:
-            problems.append(Problem("chain", f"several are named {each}; give the id: {_list(map(str, found))}"))
+            problems.append(Problem("chain", f"several are named {each}; give the id: {', '.join(map(str, found))}"))
         else:
-            there = _list(f"{name} ({chain_id})" for chain_id, name in known.items()) or "none"
+            there = ", ".join(f"{name} ({chain_id})" for chain_id, name in known.items()) or "none"
             problems.append(Problem("chain", f"there is no chain {shorten(each, 60)!r}; there are {there}"))
 
 
@@ -226,9 +221,3 @@ def _check_rows(notice: Notice, checks: Iterable[Check]) -> Iterator[Problem]:
     for service in notice.services:
         if service not in covered:
             yield Problem("service", f"{service} has no row on these chains; leave it out, or leave out the chains")
-
-
-def _list(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = [f"and {len(listed) - _MOST_LISTED} more"] if len(listed) > _MOST_LISTED else []
-    return ", ".join((*listed[:_MOST_LISTED], *more))

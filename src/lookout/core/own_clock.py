@@ -30,7 +30,6 @@ class OwnClock:
         return self._error_ms if is_sure else None
 
     def hear(self, witness: str, ahead_ms: int, now_ms: int) -> None:
-        """A witness gave a time that this clock was so far ahead of. ``now_ms`` is of the clock that is never set."""
         self._heard[witness] = now_ms, ahead_ms
         if not self._error_ms and abs(ahead_ms) <= OFF_MS:
             return  # as nearly always

@@ -1,6 +1,6 @@
-"""One row's buckets: the filling one's tally, the ended ones by day, and those counted per window."""
+"""One row's buckets: the filling one's tally and the ended ones by day, and uptime (H5 to H7, H9 to H11)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -61,16 +61,13 @@ class Tally(Struct, frozen=True, omit_defaults=True):
 class Strip:
     """What the history keeps of one row. Tally and days are values: a change makes new ones."""
 
-    __slots__ = ("current", "days", "expires_at", "known", "published", "queued_at", "tally")
+    __slots__ = ("days", "expires_at", "published", "tally")
 
     def __init__(self, tally: Tally, days: Mapping[int, str]) -> None:
         self.tally = tally
         self.days = days
         self.published = tally.counted  # the row's own status as a character; it counts as unknown once expired (H17)
         self.expires_at: int | None = None
-        self.queued_at: int | None = None  # the expiry that is waited for
-        self.known: list[int] = []  # of each window; empty until they are counted
-        self.current: list[int] = []
 
     def publish(self, character: str, expires_at: int | None, at: int, watched_ms: int) -> None:
         """Take the row's new status, and let it count from this instant on."""
@@ -103,7 +100,6 @@ class Strip:
         self.tally = replace(self.tally, since_ms=watched_ms, lasted_ms={}, later=later)
 
     def take_up(self, bucket: int) -> None:
-        """Begin a bucket, or go on with it."""
         lasted_ms = self._take_later(bucket)
         self.tally = replace(self.tally, since_ms=0, lasted_ms=lasted_ms)
 
@@ -139,22 +135,6 @@ class Strip:
         seen_ms = tally.lasted_ms | {tally.counted: tally.lasted_ms.get(tally.counted, 0) + held_ms}
         return bucket_character(seen_ms, counts_from_ms)
 
-    def count_windows(self, windows: Iterable[str]) -> None:
-        for buckets in windows:
-            self.current.append(buckets.count("c"))
-            self.known.append(sum(buckets.count(character) for character in KNOWN))
-
-    def forget_counts(self) -> None:
-        self.current, self.known = [], []
-
-    def slide(self, entering: str, leaving: Sequence[tuple[int, int]]) -> None:
-        """Move the windows' counts on by a bucket that ended; out of each falls the one at that place of that day."""
-        for n, (day, place) in enumerate(leaving if self.known else ()):
-            gone = self.recorded(day, place)
-            if gone != entering:  # seldom
-                self.known[n] += (entering in KNOWN) - (gone in KNOWN)
-                self.current[n] += (entering == "c") - (gone == "c")
-
     def _lasted_ms(self, watched_ms: int) -> dict[str, int]:
         """How long each status has lasted in the filling bucket, the one that counts now included."""
         counted, lasted_ms = self.tally.counted, self.tally.lasted_ms
@@ -164,7 +144,6 @@ class Strip:
         return {**lasted_ms, counted: lasted_ms.get(counted, 0) + held_ms}
 
     def _take_later(self, bucket: int) -> dict[str, int]:
-        """What was put aside of a bucket, which is not kept aside any longer."""
         later = dict(self.tally.later)
         lasted_ms = later.pop(bucket, None)
         if lasted_ms is None:

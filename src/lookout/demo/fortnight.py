@@ -66,7 +66,6 @@ _USUAL: Final = (
 
 
 def draw_incidents(world: World, seed: int, end_at: int) -> list[Incident]:
-    """The incidents of the fortnight that ends at this instant, always the same for the same seed."""
     chance = Random(seed)  # noqa: S311  has to be repeatable
     checks: dict[str | None, list[Check | None]] = defaultdict(list)
     checks[None] = [None]

@@ -116,7 +116,6 @@ def documents_of(ledger: Ledger) -> dict[DocumentName, Document]:
 
 
 def build_schemas() -> dict[str, dict[str, Any]]:
-    """JSON Schemas (2020-12) of both documents, by name. They describe today's documents and accept additions (V1)."""
     return {"liveness": _schema(LiveReport), "history": _schema(HistoryReport)}
 
 

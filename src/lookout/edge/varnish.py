@@ -52,7 +52,6 @@ def origin_of(settings: Settings) -> str:
 
 
 def _reachable(listen: str) -> str:
-    """Where a server that listens there can be asked: one that listens on all addresses, on the loopback address."""
     host, port = host_and_port(listen)
     try:
         address = ip_address(host)
@@ -75,7 +74,9 @@ def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
     live, history = paths(settings.protocol)
     pieces = [_piece("origin", host=host, port=str(port), authority=origin)]
     if server.trusted_proxies:
-        pieces.append(_piece("proxies", networks=_networks(server.trusted_proxies)))
+        networks = (ip_network(proxy, strict=False) for proxy in server.trusted_proxies)
+        lines = (f'    "{network.network_address}"/{network.prefixlen};' for network in networks)
+        pieces.append(_piece("proxies", networks="\n".join(lines)))
     pieces.append(_piece("routes", live=live, history=history, longest=str(max(len(history), _LONGEST_OWN))))
     if server.rate_limit_per_minute:
         pieces.append(_limit(server.rate_limit_per_minute, server.ban_s, minute_s))
@@ -94,11 +95,6 @@ def _headers(answer: str, headers: Headers) -> str:
 
 def _piece(name: str, **values: str) -> str:
     return _Piece(files(__package__).joinpath(f"{name}.vcl").read_text(encoding="utf-8")).substitute(values)
-
-
-def _networks(trusted_proxies: tuple[str, ...]) -> str:
-    networks = (ip_network(proxy, strict=False) for proxy in trusted_proxies)
-    return "\n".join(f'    "{network.network_address}"/{network.prefixlen};' for network in networks)
 
 
 def _limit(limit: int, ban_s: float, minute_s: int) -> str:

@@ -13,19 +13,13 @@ from lookout.public.about import Description
 from lookout.state.codec import decode_notices, encode_notices
 
 STORED_WITHIN_S: Final = 10.0
+_STOPPED: Final = "the monitor ended, or lost its store, before this was stored"
 
 log = get_logger("notices")
 
 
 class NotStoredError(Exception):
     """What was declared is not in the store; the text says what that means."""
-
-
-class StoppedError(NotStoredError):
-    """The monitor ended, or lost its store, before this was stored."""
-
-    def __init__(self) -> None:
-        super().__init__("the monitor ended, or lost its store, before this was stored")
 
 
 class NoticeKeeper:
@@ -78,15 +72,14 @@ class NoticeKeeper:
         self._being_stored = []
 
     def stop(self) -> None:
-        """Nothing is stored any more."""
         self._is_stopped = True
         for waiting in (*self._being_stored, *self._unstored):
             if not waiting.done():
-                waiting.set_exception(StoppedError())
+                waiting.set_exception(NotStoredError(_STOPPED))
 
     async def _change(self, make: Callable[[int], tuple[Notices, Notice]]) -> Notice:
         if self._is_stopped:
-            raise StoppedError
+            raise NotStoredError(_STOPPED)
         self._notices, changed = make(self._journal.now())
         self.pieces = encode_notices(self._notices)
         stored = asyncio.get_running_loop().create_future()

@@ -53,7 +53,8 @@ class Pinger:
         try:
             await session.fetch(Request("GET", self._ping.url))
         except ProbeFailed as failure:
-            if not _is_fine(failure):
+            # What is not 200 may be as good: 202 or 204, say.
+            if not (isinstance(failure, HttpCodeFailed) and 200 <= failure.http_code < 300):
                 self._instruments.count_ping("failed")
                 if not self._failing:
                     log.error("the ping fails; trying again at its interval", error=str(failure))
@@ -71,8 +72,3 @@ class Pinger:
         if self._failing:
             log.info("the ping works again")
         self._failing = False
-
-
-def _is_fine(failure: ProbeFailed) -> bool:
-    """What is not 200 may be as good: 202 or 204, say."""
-    return isinstance(failure, HttpCodeFailed) and 200 <= failure.http_code < 300

@@ -20,8 +20,7 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.public.about import Description, describe_note
-from lookout.state.codec import encode_sightings
-from lookout.state.differ import Differ, all_pieces
+from lookout.state.codec import Differ, all_pieces, encode_sightings
 from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from lookout.base.logger import get_logger
 from lookout.config.tables import MonitorTable
-from lookout.state.log import Event, LineError, Started, format_event, parse_event
+from lookout.state.log import Event, LineError, Started, format_event, parse_line
 
 _MOST_WAITING: Final = 10_000  # events; some minutes' worth for a hundred rows
 _CLOSE_S: Final = 2.0
@@ -80,7 +80,6 @@ class Recorder:
         self._is_whole = True
 
     def end(self) -> None:
-        """End after what was recorded, without waiting for it."""
         self._waiting.put(None)
 
     def close(self) -> None:
@@ -210,7 +209,7 @@ def _may_be_log(file: FileIO) -> bool:
     if not newline:  # a crash cut the first one off
         return _BEGINNING.startswith(line[: len(_BEGINNING)])
     try:
-        parse_event(line)
+        parse_line(line)
     except LineError:
         return False
     return True

@@ -161,7 +161,6 @@ def listed(shape: str, size: int) -> bytes:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path to every value in a document; of a list, to its first."""
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     for key, found in inner:
         yield (*path, key)

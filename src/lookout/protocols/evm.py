@@ -56,7 +56,6 @@ class CheckedChainId:
             raise
 
     async def check(self, session: "Session", now: Now) -> bool:
-        """Whether the node had to be asked."""
         if self._right_at is not None and 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
             return False
         self._right_at = None

@@ -90,7 +90,6 @@ def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
 
 
 def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable) -> Found:
-    """What a plug-in found, if that is what it declares; otherwise ProbeFailed."""
     with _guarding(settings):
         found = protocol.parse(body, settings)
         if isinstance(found, Nothing):

@@ -41,12 +41,10 @@ def configurable_services() -> list[Service]:
 
 
 def kinds_for(service: Service) -> list[Protocol[KindTable]]:
-    """The protocols that a service can be configured with by ``kind``."""
     return [protocol for protocol in all_kinds() if protocol.answer is service.answer]
 
 
 def all_kinds() -> list[Protocol[KindTable]]:
-    """The protocols that a service of the operator's own can be configured with."""
     return [protocol for protocol in PROTOCOLS if isinstance(protocol, Protocol)]
 
 

@@ -12,8 +12,7 @@ from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Observation
 from lookout.core.plan import Plan
-from lookout.core.services import SERVICES
-from lookout.state.log import BadLine, Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_line
+from lookout.state.log import Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_line
 
 # No line of the format comes near it: a longer one is not a log, and reading on would take memory without end.
 LONGEST_LINE: Final = 1_048_576
@@ -49,7 +48,7 @@ class Replay:
         # After as much time without an event every row has expired, and all that was before has left the history.
         self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
 
-    def feed(self, event: Event | BadLine) -> None:
+    def feed(self, event: Event) -> None:
         """Apply one event; LineError if it cannot follow the ones before."""
         at = event.at
         if type(event) is Started:
@@ -77,11 +76,6 @@ class Replay:
                 self._skip(at, *event.check)
                 return
             self.ledger.set_gaps(event.check, event.gaps)
-        elif type(event) is BadLine:
-            if self._concerns(event):
-                raise LineError(event.reason)
-            self._skip(at, event.service or "heads", event.chain_id)
-            return
         elif type(event) is Stopped:
             self.running = False
             return
@@ -122,11 +116,6 @@ class Replay:
                 title = write_message(mine, policy.deployment).title
                 self.messages.append(SentMessage(format_second(at), target, title))
 
-    def _concerns(self, line: BadLine) -> bool:
-        """Whether the plan has its chain and its service."""
-        has_chain = line.chain_id is None or line.chain_id in self._plan.chains
-        return has_chain and (line.service in (None, *SERVICES.names) or line.service in self._own_services)
-
     def _fits(self, seen: Observation) -> bool:
         """Whether a service of the operator's own can have found this; its kind may have been another one then."""
         service = self._own_services.get(seen.check.service)
@@ -147,7 +136,7 @@ class Replay:
             self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"
 
 
-def read_log(log: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | BadLine]]:
+def read_log(log: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event]]:
     """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
     for number, line in enumerate(iter(partial(log.readline, LONGEST_LINE + 2), b""), 1):
         if len(line.rstrip(b"\n")) > LONGEST_LINE:
@@ -162,7 +151,7 @@ def read_log(log: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | 
             yield number, event
 
 
-def run_log(events: Iterable[tuple[int, Event | BadLine]], *replays: Replay, until_at: int | None = None) -> None:
+def run_log(events: Iterable[tuple[int, Event]], *replays: Replay, until_at: int | None = None) -> None:
     """Feed a log's events up to ``until_at``, or all of them, to one replay or to several at the same time; LogError
     if there is nothing to tell."""
     is_empty = True

@@ -217,7 +217,6 @@ class Connection(asyncio.Protocol):
     # ---- What the application calls
 
     def reply(self, wire: Wire) -> None:
-        """Send the answer that was waited for, and nothing after it."""
         self._is_busy = False
         self._heard_at = self._server.now
         if not self._is_last:
@@ -225,7 +224,6 @@ class Connection(asyncio.Protocol):
             self._end()
 
     async def read_body(self, length: int) -> bytes:
-        """So many bytes that follow the head, or fewer if no more come."""
         self._body = (length, asyncio.get_running_loop().create_future())
         self._transport.resume_reading()
         self._offer_body()

@@ -1,4 +1,8 @@
-"""Follows the store, and keeps ready-made replies of what is in it."""
+"""Follows the store, and keeps ready-made replies of what is in it.
+
+What is served is a pure function of what happened (``step``): a live report that was loaded once is served for ever
+after, whatever fails (A11), and a history until it has been unreadable for some minutes (A12).
+"""
 
 import threading
 from collections.abc import Callable, Mapping

@@ -1,4 +1,5 @@
-"""Every reply there is, ready to be sent: made once per publication, never per request."""
+"""Every reply there is, ready to be sent, made once per publication and never per request: of the two documents, and of
+the operator's own routes (E1, V3)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -66,7 +66,6 @@ class Request:
     may_be_kept: bool
 
     def join(self, name: str) -> str | None:
-        """A header that may stand on several lines."""
         return _join(self.headers, name)
 
 

@@ -58,7 +58,6 @@ class SharedNumbers:
 
 
 def _nameless_file() -> int:
-    """Memory, where the system can make a file of it."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("lookout")
     with tempfile.TemporaryFile() as file:
@@ -134,7 +133,6 @@ class Limiter:
         return self._ban_ms
 
     def _find(self, caller: CallerOnPath) -> memoryview:
-        """This caller's entry, which may have to be taken from another."""
         first, after = caller.first, caller.first + _SET
         names = self.table.numbers[first + _NAME : after : _ENTRY].tolist()
         if caller.name in names:

@@ -65,16 +65,6 @@ class Stopped(Struct, frozen=True, gc=False):
     at: int
 
 
-class BadLine(Struct, frozen=True, gc=False):
-    """A line about a chain or a service that is not as the format has it: an error where both are configured, and of no
-    matter elsewhere. The service is None for a head."""
-
-    at: int
-    service: str | None
-    chain_id: int | None
-    reason: str
-
-
 Event = Started | HeadRead | Observation | Compared | Stopped
 Outcome = Literal["answered", "failed", "nothing", "missing-list"]
 
@@ -107,8 +97,8 @@ class _Line(Struct, gc=False, rename="camel"):
 _DECODER: Final = msgspec.json.Decoder(_Line)
 
 
-def parse_line(line: bytes) -> Event | BadLine:
-    """Read one line; LineError if it is not exactly as the format has it, and cannot be left to its chain either."""
+def parse_line(line: bytes) -> Event:
+    """Read one line; LineError if it is not exactly as the format has it."""
     try:
         fields = _DECODER.decode(line)
     except msgspec.ValidationError as error:
@@ -124,42 +114,20 @@ def parse_line(line: bytes) -> Event | BadLine:
     match fields.kind:
         case "probe":
             check, service = _check(fields)
-            try:
-                return Observation(check, at, _found(service, fields))
-            except LineError as error:
-                return BadLine(at, *check, str(error))
+            return Observation(check, at, _found(service, fields))
         case "head":
-            chain_id = _chain_id(fields.chain_id)
-            try:
-                return HeadRead(at, chain_id, _reading(at, fields))
-            except LineError as error:
-                return BadLine(at, None, chain_id, str(error))
+            return HeadRead(at, _chain_id(fields.chain_id), _reading(at, fields))
         case "coverage":
             check, service = _check(fields)
-            try:
-                return Compared(at, check, _gaps(service, fields))
-            except LineError as error:
-                return BadLine(at, *check, str(error))
+            return Compared(at, check, _gaps(service, fields))
         case "agreement":
-            chain_id = _chain_id(fields.chain_id)
-            try:
-                return Compared(at, Check(PPOI, chain_id), Gaps(gap=_count("gap", fields.gap)))
-            except LineError as error:
-                return BadLine(at, PPOI, chain_id, str(error))
+            return Compared(at, Check(PPOI, _chain_id(fields.chain_id)), Gaps(gap=_count("gap", fields.gap)))
         case "start":
             return Started(at, 0 if fields.step_ms is UNSET else _count("stepMs", fields.step_ms))
         case "stop":
             return Stopped(at)
         case _:
             raise _wrong("kind", fields.kind, "start, head, probe, coverage, agreement or stop")
-
-
-def parse_event(line: bytes) -> Event:
-    """Read one line; LineError if it is not exactly as the format has it."""
-    event = parse_line(line)
-    if isinstance(event, BadLine):
-        raise LineError(event.reason)
-    return event
 
 
 def format_event(event: Event) -> bytes:
@@ -215,7 +183,6 @@ def outcome_of(found: Found) -> Outcome:
 
 
 def _found(service: Service | None, fields: _Line) -> Found:
-    """What a line has of a service; of one of the operator's own, which is None here, what its fields are of."""
     outcome = fields.outcome
     if outcome == "answered":
         return _answered(_answer_of(fields) if service is None else service.answer, fields)

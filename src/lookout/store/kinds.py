@@ -83,13 +83,11 @@ ADDRESS_FORM: Final = ", or ".join(kind.form for kind in KINDS)
 
 
 def find_kind(url: str) -> StoreKind | None:
-    """The kind of store that an address names; None if there is none of that form."""
     text = str(url)  # where the configuration could not be read, a value that cannot be used stands in for it
     return next((kind for kind in KINDS if re.match(kind.pattern, text)), None)
 
 
 def kind_of(url: str) -> StoreKind:
-    """The same, of an address that the configuration accepted."""
     kind = find_kind(url)
     if kind is None:
         raise ValueError(f"{url.partition(':')[0]}: is no kind of store")

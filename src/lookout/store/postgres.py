@@ -104,8 +104,7 @@ _WRITE: Final = """
     SELECT epoch FROM lease
 """
 _ANSWER_S: Final = 10.0
-_FIRST_WAIT_S: Final = 0.25
-_LONGEST_WAIT_S: Final = 4.0
+_CONNECT_EVERY_S: Final = 1.0
 # So that a process that is stopped inside a transaction holds nobody up.
 _BEGIN: Final = """
     BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -187,13 +186,12 @@ class DatabaseAddress(NamedTuple):
 
 
 class _KeptSession:
-    """A session that is begun again once it is lost; after a failure to connect, attempts are ever further apart."""
+    """A session that is begun again once it is lost."""
 
     def __init__(self, address: DatabaseAddress, name: str) -> None:
         self._address = address
         self._name = name
         self.session: DatabaseSession | None = None
-        self._wait_s = _FIRST_WAIT_S
         self._until_s = 0.0
         self._why: str | None = None
 
@@ -207,10 +205,9 @@ class _KeptSession:
                     self.session = self._address.connect(self._name)
             except StoreError as error:
                 self._why = str(error)
-                self._until_s = time.monotonic() + self._wait_s
-                self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+                self._until_s = time.monotonic() + _CONNECT_EVERY_S
                 raise
-            self._why, self._wait_s = None, _FIRST_WAIT_S
+            self._why = None
         return self.session
 
     def close(self) -> None:
@@ -252,7 +249,6 @@ def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[
 
 
 def _version_in(rows: list[TupleRow], address: DatabaseAddress) -> int:
-    """The version that stands first in each row of an answer."""
     if not rows:
         raise StoreError(f"{address}: is damaged: lookout.schema_version is empty; restore it from a backup")
     version = int(rows[0][0])
@@ -278,7 +274,6 @@ class PostgresWriter:
         self._renewing = threading.Thread(target=self._renew, name="renew the lease", daemon=True)
 
     def open(self) -> None:
-        """Take the lease; StoreBusyError if another monitor has it."""
         try:
             with self._used() as session:
                 self._take(session)
@@ -400,7 +395,11 @@ class PostgresReader:
 
     def changed(self) -> bool:
         with self._address.store_errors():
-            before, self._etags = self._etags, self._ask_for_etags()
+            rows = self._ask(
+                "SELECT v.version, d.name, d.etag FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true",
+            )
+            before = self._etags
+            self._etags = None if rows is None else {name: etag for _, name, etag in rows if name is not None}
             return self._etags is not None and self._etags != before
 
     def read(self, name: DocumentName) -> Document | None:
@@ -428,12 +427,6 @@ class PostgresReader:
 
     def close(self) -> None:
         self._kept.close()
-
-    def _ask_for_etags(self) -> dict[str, str] | None:
-        rows = self._ask(
-            "SELECT v.version, d.name, d.etag FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true",
-        )
-        return None if rows is None else {name: etag for _, name, etag in rows if name is not None}
 
     def _ask(self, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
         """The rows, each with the store's version first; None if there is no store."""

@@ -72,7 +72,6 @@ class SqliteWriter:
         self._at = NOBODY
 
     def open(self) -> None:
-        """Become the writer; StoreBusyError if another one is."""
         self._lock = _take_lock(self._path)
         try:
             with store_errors(self._path), self._used() as connection, _transaction(connection):
@@ -306,7 +305,6 @@ def _require_folder(store: Path) -> None:
 
 
 def _prepare(path: Path) -> sqlite3.Connection:
-    """A connection for writing to a store that is up to date. If the file is not there it is made."""
     if _identity(path) is None:
         # What is beside it is of a file that is gone, and would be taken for this one's. The new one is for its owner
         # alone: SQLite would make it readable for all, and gives what it keeps beside it the same mode.
@@ -414,7 +412,6 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
                 os.fsync(file)
             _refuse_existing(path)
             beside.rename(path)
-            _keep_the_name(path.absolute().parent)
         finally:
             beside.unlink(missing_ok=True)
     return len(body)
@@ -433,12 +430,3 @@ def _refuse_existing(path: Path) -> None:
         raise StoreError(f"{path}: is a folder; name a file in it")
     if path.is_symlink() or path.exists():
         raise StoreError(f"{path}: already exists; choose another name, or remove it")
-
-
-def _keep_the_name(folder: Path) -> None:
-    """A power cut takes a new name away again unless its folder was written, too."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

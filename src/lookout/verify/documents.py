@@ -94,7 +94,6 @@ class History(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def length(self) -> int | None:
-        """How many buckets there are, if the borders allow for a whole number."""
         if self.from_at is None or self.to_at is None or self.to_at < self.from_at:
             return None
         buckets, rest = divmod(self.to_at - self.from_at, self.bucket_ms)
@@ -114,7 +113,6 @@ _Shape = TypeVar("_Shape")
 
 
 def read_document(body: bytes, shape: type[_Shape]) -> _Shape | Remark:
-    """The document in a body, or all there is to say of one that cannot be read, or not by what is known here."""
     try:
         version = msgspec.json.decode(body, type=_Head).schema_version
         if is_integer(version) and version != _SCHEMA_VERSION:

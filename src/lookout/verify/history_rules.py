@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 from operator import ne
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from lookout.verify import documents
 from lookout.verify.documents import FINE, History, HistoryRow, LiveReport, Remark, describe_row, unsure, wrong
@@ -25,7 +25,6 @@ _PUBLICATION_MS: Final = 500  # at the least (M5)
 
 
 def of_history(question: Callable[[History], Iterator[Remark]]) -> Rule:
-    """The rule of the first history, if it can be read."""
     return lambda visit: (
         remark for history in visit.histories[:1] if isinstance(history, History) for remark in question(history)
     )
@@ -89,49 +88,16 @@ def has_known_characters(history: History) -> Iterator[Remark]:
     yield unsure(f"{documents.quote(strange)} are not known here; new ones may appear") if strange else FINE
 
 
-class _Window(NamedTuple):
-    """The uptime of a row over one window: what the history says, and the last ``shown`` buckets that it is made of."""
-
-    said: Any
-    buckets: str
-    shown: int
-
-    @property
-    def right(self) -> float | None:
-        return calculate_uptime(self.buckets[-self.shown :])
-
-
-def of_windows(question: Callable[[_Window], bool | None]) -> Rule:
-    """The rule of every uptime whose row is of the right length, and has known characters alone."""
-
-    def judge(history: History) -> Iterator[Remark]:
-        for row in history.rows:
-            if len(row.buckets) != history.length or {*row.buckets} - _CHARACTERS:
-                continue
-            for name in WINDOWS.keys() & row.uptime.keys():
-                shown = min(len(row.buckets), WINDOWS[name] // history.bucket_seconds + 1)
-                window = _Window(row.uptime[name], row.buckets, shown)
-                answer = question(window)
-                text = f"{describe_row(row)}: {name} is {window.said} instead of {window.right}"
-                if answer is not None:
-                    yield FINE if answer else wrong(text)
-
-    return of_history(judge)
-
-
-@of_windows
-def has_uptime(window: _Window) -> bool | None:
-    return None if None in (window.said, window.right) else window.said == window.right
-
-
-@of_windows
-def is_null_if_little_is_known(window: _Window) -> bool | None:
-    return (window.said is None) == (window.right is None)
-
-
-@of_windows
-def is_1_only_if_all_are_current(window: _Window) -> bool | None:
-    return None if window.right is None else window.said != 1 or window.right == 1
+@of_history
+def has_uptime(history: History) -> Iterator[Remark]:
+    """Of every row of the right length that has known characters alone."""
+    for row in history.rows:
+        if len(row.buckets) != history.length or {*row.buckets} - _CHARACTERS:
+            continue
+        for name in WINDOWS.keys() & row.uptime.keys():
+            right = calculate_uptime(row.buckets[-(WINDOWS[name] // history.bucket_seconds) - 1 :])
+            text = f"{describe_row(row)}: {name} is {row.uptime[name]} instead of {right}"
+            yield FINE if row.uptime[name] == right else wrong(text)
 
 
 def calculate_uptime(buckets: str) -> float | None:
@@ -151,7 +117,6 @@ def keeps_ended_buckets(visit: Visit) -> Iterator[Remark]:
 
 
 def find_change(before: History, after: History) -> str | None:
-    """A row in which a bucket differs that had ended in both histories."""
     if before.from_at is None or after.from_at is None or before.bucket_ms != after.bucket_ms:
         return None
     moved, rest = divmod(after.from_at - before.from_at, after.bucket_ms)

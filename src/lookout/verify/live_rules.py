@@ -52,7 +52,6 @@ _REASONS: Final = {
 
 
 def of_report(question: Callable[[LiveReport], Iterator[Remark]]) -> Rule:
-    """The rule of the first live report, if it can be read."""
     return lambda visit: (
         remark for report in visit.reports[:1] if isinstance(report, LiveReport) for remark in question(report)
     )

@@ -1,4 +1,5 @@
-"""The requests of one visit, always the same ones, and what came back."""
+"""The requests of one visit, always the same ones, each on a connection of its own, and what came back, as it came:
+headers that are there twice, and bodies where none belongs."""
 
 import re
 import socket
@@ -214,7 +215,6 @@ class EndpointVisit(NamedTuple):
 
     @property
     def is_served(self) -> bool:
-        """Whether the first GET got a document."""
         first = self.find(_GET.name)
         return first is not None and first.answer.http_code == 200
 
@@ -227,7 +227,6 @@ class EndpointVisit(NamedTuple):
                 yield exchange, exchange.answer
 
     def documents(self) -> list[bytes]:
-        """The different bodies that came whole and plain to an ordinary GET, in their order."""
         ordinary = [answer for exchange, answer in self.answers(200) if exchange.name in _ORDINARY]
         bodies = [answer.body for answer in ordinary if answer.coding == "identity" and not answer.problem]
         return list(dict.fromkeys(bodies))
@@ -263,7 +262,6 @@ class Visit:
 
     @cached_property
     def reports(self) -> list[LiveReport | Remark]:
-        """The different live reports in their order, or what there is to say of those that cannot be read."""
         return [read_document(body, LiveReport) for body in self.live.documents()]
 
     @cached_property

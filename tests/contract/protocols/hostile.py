@@ -13,9 +13,8 @@ from lookout.core.causes import OWN_CAUSES
 from lookout.core.heads import Reading
 from lookout.core.looks import Listed
 from lookout.core.model import LARGEST_METRIC, Failed, Nothing
-from lookout.protocols.broadcasters.seen import SeenBroadcasters, Sightings
+from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
-from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.conformance import AWKWARD, encode, replaced, without
 from tests.builders import NOON

@@ -6,9 +6,8 @@ from typing import Any
 
 from lookout.core.model import Check, Found
 from lookout.monitor.sources import seen_by
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable, SeenBroadcasters
 from lookout.protocols.broadcasters.source import BROADCASTERS
-from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.source import observe
 from tests.contract.protocols.upstreams import Answer, Asked, answering

@@ -8,7 +8,7 @@ import pytest
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.monitor.sources import sources_of
-from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters
 from lookout.protocols.broadcasters.source import StoreBroadcasters
-from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.source import observe
 from tests.builders import DAY, HOUR, LAUNCH, MINUTE, NOON, SECOND, a_plan

@@ -12,9 +12,8 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from lookout.core.model import Check, Failed
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
-from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session, open_session

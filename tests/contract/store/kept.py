@@ -13,7 +13,7 @@ from typing import Final
 
 from lookout.core.ledger import Ledger
 from lookout.documents.reports import documents_of
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store import postgres, sqlite
 from lookout.store.protocol import Writer
 from tests.builders import NOON

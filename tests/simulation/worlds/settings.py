@@ -8,7 +8,7 @@ from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
 from lookout.demo.sim.chain import Layout
-from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable

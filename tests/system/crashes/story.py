@@ -14,8 +14,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Observation, Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.state.codec import decode_state
-from lookout.state.differ import Differ
+from lookout.state.codec import Differ, decode_state
 from tests.builders import DAY, MINUTE, NOON, SECOND, a_plan
 
 PLAN: Final = a_plan(chains=(1, 137), span=HistoryTable(retention_days=1).span())

@@ -26,7 +26,7 @@ from lookout.core.ledger import Ledger
 from lookout.demo.sim.server import wall_clock
 from lookout.demo.sim.world import World, launch_world
 from lookout.documents.reports import documents_of
-from lookout.state.differ import all_pieces
+from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer
 from tests.campaign.part import Outcome
 from tests.integration.fast import a_config as a_launch_config

@@ -20,7 +20,7 @@ from lookout.demo.sim.world import World
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
-from lookout.state.differ import Differ
+from lookout.state.codec import Differ
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
 from tests.campaign.part import Outcome

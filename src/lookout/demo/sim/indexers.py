@@ -36,7 +36,6 @@ class _Query(NamedTuple):
 
     @property
     def chain_id(self) -> int | None:
-        """The chain that a query names, of a node that has many."""
         named = _ONE_CHAIN.search(self.text)
         return None if named is None else int(named[1])
 
@@ -49,7 +48,6 @@ class _Known(NamedTuple):
 
 
 def deployment(chain_id: int) -> str:
-    """The name under which the index node knows a chain's subgraph."""
     number = int.from_bytes(b"\x12\x20" + hashlib.sha256(f"subgraph/{chain_id}".encode()).digest())
     characters = ""
     while number:
@@ -188,7 +186,6 @@ def _ponder_status(indexed: Indexed) -> dict[str, object]:
 
 
 def _envio_reply(asked: Asked) -> UpstreamReply:
-    """The chain that is named, if the node has it; all chains if none is named."""
     query = _parse_query(asked.body)
     entries = [
         {

@@ -22,7 +22,6 @@ class CallError(Exception):
 
 
 def _answer_calls(body: bytes, call: Call) -> UpstreamReply:
-    """Answer one request or a batch; ``call`` gives the result of a method with its params."""
     try:
         request = json.loads(body)
     except ValueError:

@@ -1,13 +1,18 @@
-"""The simulated upstreams on one port, speaking their own protocols, with a control route for faults."""
+"""The simulated upstreams on one port, speaking their own protocols, with a control route for faults; and how a faulty
+one behaves on the wire."""
 
 import asyncio
 import json
+import random
+import socket
 import ssl
+import struct
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import formatdate
+from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -19,14 +24,110 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lookout.demo.sim.faults import FAULTS, FaultKind, OrderError
+from lookout.demo.sim.faults import FAULTS, Fault, FaultKind, OrderError
 from lookout.demo.sim.indexers import DOCUMENT, ENVIO, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
 from lookout.demo.sim.ppoi import NODE
 from lookout.demo.sim.rpc import BUNDLER, ENDPOINT, PROVIDER, RELAYER
-from lookout.demo.sim.trouble import drip, hang, misbehave, respond
-from lookout.demo.sim.upstream import Asked, Upstream, json_reply, text_reply
+from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, html_reply, json_reply, rpc_error, text_reply
 from lookout.demo.sim.waku import MESSAGES, PEERS, broadcasters
 from lookout.demo.sim.world import World, launch_world
+
+_LONGEST_S: Final = 600.0  # that a connection is kept open on purpose
+_DRIP_S: Final = 1.0
+_PAUSE_S: Final = 0.002  # between two pieces of a flood
+_FLOOD_HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+# How each flood begins, and the piece that it repeats.
+_FLOODS: Final = {
+    "endless": (_FLOOD_HEAD + b'\r\n{"jsonrpc":"2.0","id":1,"result":"0x', b"0" * 65_536),
+    "interim": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 2_000),
+    "chunks": (_FLOOD_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n" * 10_000),
+}
+_NUMBERS: Final = b"[" + b"1e308," * 170_000 + b"1e308]"
+_GARBAGE_BYTES: Final = 512
+_SPEAK_JSON_RPC: Final = ("rpc", "provider", "bundler", "ppoi")
+
+
+async def misbehave(request: web.Request, family: str, fault: Fault) -> web.StreamResponse:
+    match fault.kind:
+        case "hang":
+            return await hang(request)
+        case "endless" | "interim" | "chunks":
+            return await _flood(request, *_FLOODS[fault.kind])
+        case "numbers":
+            return respond(UpstreamReply(_NUMBERS))
+        case "garbage":  # never JSON, however drawn
+            return respond(UpstreamReply(b"\xff" + random.Random(request.path).randbytes(_GARBAGE_BYTES)))
+        case "html":
+            return respond(html_reply("Attention Required! Please verify that you are human.", 200))
+        case "status":
+            return await _fail(request, family, fault.size)
+        case "rate-limit" if family in _SPEAK_JSON_RPC:
+            error = rpc_error(await _read_json(request), -32005, "limit exceeded")
+            return respond(json_reply(error, fault.size))
+        case "rate-limit":
+            return respond(text_reply("Too Many Requests", fault.size))
+        case _:
+            return reset(request)
+
+
+async def hang(request: web.Request) -> web.StreamResponse:
+    await asyncio.sleep(_LONGEST_S)
+    return reset(request)
+
+
+async def drip(request: web.Request, reply: UpstreamReply) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.http_code, headers={"Content-Type": reply.content_type})
+    response.content_length = len(reply.body)
+    await response.prepare(request)
+    for byte in reply.body[: round(_LONGEST_S / _DRIP_S)]:
+        await response.write(bytes([byte]))
+        await asyncio.sleep(_DRIP_S)
+    return response
+
+
+async def _flood(request: web.Request, start: bytes, piece: bytes) -> web.StreamResponse:
+    """Send bytes without an end, as they are."""
+    transport = request.transport
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_S):
+            while transport is not None and not transport.is_closing():
+                if not transport.get_write_buffer_size():
+                    transport.write(start + piece)
+                    start = b""
+                await asyncio.sleep(_PAUSE_S)
+    return reset(request)
+
+
+async def _fail(request: web.Request, family: str, http_code: int) -> web.Response:
+    message = HTTPStatus(http_code).phrase if http_code in set(HTTPStatus) else "Error"
+    if family == "ppoi" and http_code >= 400:
+        return respond(json_reply(rpc_error(await _read_json(request), -32603, message), http_code))
+    response = respond(text_reply(message, http_code))
+    if http_code < 400:
+        response.headers["Location"] = "/elsewhere"
+    return response
+
+
+def respond(reply: UpstreamReply) -> web.Response:
+    return web.Response(body=reply.body, status=reply.http_code, headers={"Content-Type": reply.content_type})
+
+
+def reset(request: web.Request) -> web.Response:
+    transport = request.transport
+    if transport is not None:
+        connection: socket.socket = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.abort()
+    return web.Response()
+
+
+async def _read_json(request: web.Request) -> object:
+    try:
+        document: object = json.loads(await request.read())
+    except ValueError:
+        return None
+    return document
+
 
 UPSTREAMS: Final = (
     *(ENDPOINT, PROVIDER, BUNDLER, RELAYER, NODE, MESSAGES, PEERS),
@@ -60,7 +161,6 @@ BARE: Final = UpstreamFront()
 
 @web.middleware
 async def _compress(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Compress a whole answer for a client that accepts it."""
     response = await handler(request)
     accepted = request.headers.get("Accept-Encoding", "")
     if isinstance(response, web.Response) and response.status == 200 and "gzip" in accepted:
@@ -229,7 +329,6 @@ async def serving(
 async def serve_forever(
     host: str, port: int, seed: int | None, front: UpstreamFront, ready: Callable[[str, int], None]
 ) -> None:
-    """Serve the launch world by the wall clock until cancelled; ``ready`` is called with the bound address."""
     async with serving(host, port, launch_world(seed, wall_clock()), wall_clock, front) as (bound_host, bound_port):
         ready(bound_host, bound_port)
         await asyncio.Event().wait()

@@ -128,7 +128,6 @@ class World:
         return Indexed(chain_id, height, max(0, head.block_at - (head.height - height) * chain.block_ms))
 
     def indexed_by(self, node: str, at: int) -> Iterator[Indexed]:
-        """What a node that indexes many chains has of each, without those that it leaves out."""
         for address in self.addresses:
             if address.startswith(f"{node}/") and not self.has(address, "missing-network", at):
                 yield self.indexed(address, at)
@@ -189,7 +188,6 @@ class World:
         return chain.first_height + (number // 2 * 2 + 1 - _FIRST_INDEX) * _entry_ms(chain_id) // chain.block_ms
 
     def logs(self, address: str, first: int, last: int, at: int) -> list[ContractEvent] | None:
-        """What an endpoint has from the first to the last of these blocks; None if it refuses so many."""
         chain_id, newest, _ = self.endpoint_head(address, at)
         fault = self.faults.find(address, at)
         if fault is not None and fault.kind == "narrow" and last - first + 1 > fault.size:
@@ -200,7 +198,6 @@ class World:
         return events if len(events) <= MOST_LOGS else None
 
     def tree_index(self, chain_id: int, at: int) -> int:
-        """The newest entry of a network's tree, which grows at a pace of its own."""
         return _FIRST_INDEX + (at - self._origin_at) // _entry_ms(chain_id)
 
     def network(self, chain_id: int, at: int) -> Network | None:

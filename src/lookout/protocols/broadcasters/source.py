@@ -14,8 +14,7 @@ from lookout.base.instants import END_AT
 from lookout.core.model import Check, Found, Members, Nothing
 from lookout.protocols.answers import decode, entries, open_value, table
 from lookout.protocols.broadcasters.announcements import FUTURE_TOLERANCE_MS, Claim, is_signed, read_claim
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters, Sightings
-from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable, SeenBroadcasters, Sightings
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.protocols.client.request import MIB, Request, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol, Source
@@ -176,7 +175,6 @@ class RelayBroadcasters(BroadcastersSource):
         }
 
     async def _read(self, session: "Session") -> tuple[StoredMessage, ...]:
-        """What came since the last time; if the node did not listen yet, it does from now on."""
         topic = self._settings.pubsub_topic
         read = self._request(f"/relay/v1/messages/{quote(topic, safe='')}")
         try:

@@ -158,7 +158,6 @@ def _lacking(error: BaseException, can_open: Holds, has_port: Holds) -> Lacking 
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error itself and what it came of: a client's library wraps the system's errors."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
