@@ -1,10 +1,11 @@
-"""One chain with three endpoints, an indexer whose list has a running hash, and a ppoi node beside it: upstreams for the
-real monitor on a clock that does not wait."""
+"""One chain with three endpoints, an indexer whose list has a running hash, and a ppoi node beside it: upstreams for
+the real monitor on a clock that does not wait."""
 
 import asyncio
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -14,17 +15,30 @@ from yarl import URL
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from tests.builders import NOON
+from tests.simulation.lists import Outcome
 from tests.unit.running_monitor import FastClock
-from tests.unit.simulated_upstreams import BASE
+from tests.unit.simulated_upstreams import BASE, Life, Stored, live
 
 CHAIN: Final = 42161
 CONTRACT: Final = "0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9"
 NULLIFIED: Final = "0x781745c57906dc2f175fec80a9c691744c91c48a34a83672c41c2604774eb11f"
+_QUERY: Final = (
+    "query($from: BigInt!, $to: BigInt!) { transactions(where: {blockNumber_gte: $from, blockNumber_lte: $to},"
+    " limit: 1000) { transactionHash } }"
+)
 _COMPLETE: Final = f"""
-complete = {{contracts = ["{CONTRACT}"], events = ["{NULLIFIED}"], first_block = FIRST, each = true, limit = 1000, query = \
-"query($from: BigInt!, $to: BigInt!) {{ transactions(where: {{blockNumber_gte: $from, blockNumber_lte: $to}}, limit: 1000) \
-{{ transactionHash }} }}", pointer = "/transactions/*/transactionHash"}}
+[indexer.complete]
+contracts = ["{CONTRACT}"]
+events = ["{NULLIFIED}"]
+first_block = FIRST
+each = true
+query = "{_QUERY}"
+pointer = "/transactions/*/transactionHash"
 """
+_FIRST: Final = 400_000
+_BLOCK_MS: Final = 250
+_MINUTES: Final = 90
+_ENDS: Final = 12  # minutes in which a report ends, also beside a balancer
 _ENTRIES_BEFORE: Final = 61_000  # that the list does not give here
 
 
@@ -174,3 +188,57 @@ required_list = "a list"
 chains = [{CHAIN}]
 agrees_with = "indexer"
 """
+
+
+def live_monitor(folder: Path, seed: int) -> Outcome:
+    """Let the real monitor live for an hour and a half where chain, indexer and node misbehave, and entries may be lost or a
+    node keep an old tree; what is published has to be so."""
+    chance, world = Random(seed), Listed(_FIRST, _BLOCK_MS, seed)
+    for number in range(chance.randrange(5, 80)):
+        world.add(_FIRST - 40_000 + 400 * number, chance.choice((1, 1, 2, 3)))
+    store, problems, told = Stored(), list[str](), 0
+    world.replica_lag = chance.choice((None, None, 30, 4_000))
+    world.short_fields = chance.random() < 0.2
+    last_lost = last_split = -_MINUTES  # minutes; it ends within five, or with both replicas
+    split_at = chance.choice((1, 5, 20, _MINUTES))
+
+    async def story(_: Life) -> None:
+        nonlocal told, last_lost, last_split
+        for minute in range(_MINUTES):
+            happen(minute)
+            last_lost = minute if world.lost else last_lost
+            last_split = minute if world.node_lacks else last_split
+            await asyncio.sleep(60)
+            for service in ("indexer", "ppoi"):
+                row = store.row(service, CHAIN)
+                found = {
+                    key: row["metrics"][key] for key in ("missing", "extra", "breaks", "gap") if key in row["metrics"]
+                }
+                told += bool(found)
+                is_so = minute - last_lost <= _ENDS if service == "indexer" else minute - last_split <= _ENDS
+                if "extra" in found or (found and not is_so):
+                    problems.append(f"seed {seed}: minute {minute}: {service} {found}")
+
+    def happen(minute: int) -> None:
+        if chance.random() < 0.2:
+            world.add(max(world.head(), world.rows[-1].block + 1), chance.choice((1, 1, 2, 3)))
+        world.node_late = chance.choice((0, 0, 0, 1, 3)) if chance.random() < 0.3 else world.node_late
+        if minute % 20 == 0:
+            world.node_late = 0
+            world.lag = chance.choice((0, 0, 0, 200, 20_000))
+            world.drops_logs = chance.random() < 0.3
+        if chance.random() < 0.05:  # a reorganisation
+            depth = chance.randrange(1, 100)
+            while world.rows[-1].block > world.head() - depth:
+                world.rows.pop()
+        if chance.random() < 0.015:
+            world.lost = {chance.choice(world.rows).id}
+        elif world.lost and chance.random() < 0.03:
+            world.lost = set()
+        if minute == split_at:
+            world.node_lacks = 4
+        elif world.node_lacks and chance.random() < 0.004:
+            world.node_lacks = 0
+
+    live(folder, a_listed_config(_BLOCK_MS, _FIRST - 5_000), story, store, make_place=world.follow)
+    return Outcome(problems[0] if problems else "", told, _MINUTES / 60)

@@ -1,5 +1,5 @@
-"""The incident of August 2026, rehearsed on the real monitor: an indexer at its head whose list lacked four entries for
-days, and a ppoi node that kept the shorter list after the repair. Its days last a tenth here, as the chain's blocks do."""
+"""The outage of August 2026, rehearsed on the real monitor: an indexer at its head whose list lacked four entries for
+days, and a ppoi node that kept the shorter list after the repair. Days last a tenth here, as the chain's blocks do."""
 
 import asyncio
 from collections.abc import Callable

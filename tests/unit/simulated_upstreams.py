@@ -85,7 +85,7 @@ class SimulatedSession(Session):
     place: Any = field(kw_only=True)
 
     async def fetch(self, request: Request) -> bytes:
-        return await self.place.answer(request)
+        return bytes(await self.place.answer(request))
 
     async def parse(self, _body: bytes, parse: Callable[[], _Parsed]) -> _Parsed:
         """Here: the loop would not wait for a thread."""
