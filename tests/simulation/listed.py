@@ -191,8 +191,8 @@ agrees_with = "indexer"
 
 
 def live_monitor(folder: Path, seed: int) -> Outcome:
-    """Let the real monitor live for an hour and a half where chain, indexer and node misbehave, and entries may be lost or a
-    node keep an old tree; what is published has to be so."""
+    """Let the real monitor live for an hour and a half where chain, indexer and node misbehave, and entries may be lost
+    or a node keep an old tree; what is published has to be so."""
     chance, world = Random(seed), Listed(_FIRST, _BLOCK_MS, seed)
     for number in range(chance.randrange(5, 80)):
         world.add(_FIRST - 40_000 + 400 * number, chance.choice((1, 1, 2, 3)))
