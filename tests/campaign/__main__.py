@@ -13,13 +13,14 @@ from rich.table import Table
 from tests import fuzz
 from tests.campaign import suite
 from tests.campaign.part import Outcome, Part, show_progress
-from tests.simulation import worlds
+from tests.simulation import lists_by_the_thousand, worlds
 from tests.system import soak, waits
 from tests.system.crashes import points
 
 PARTS: dict[str, Part] = {
     "tests": suite.PART,
     "worlds": worlds.PART,
+    "lists": lists_by_the_thousand.PART,
     "hostile": fuzz.PART,
     "crashes": points.PART,
     "year": soak.YEAR,

@@ -80,10 +80,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSession(Session):
-    place: Place = field(kw_only=True)
+    place: Any = field(kw_only=True)
 
     async def fetch(self, request: Request) -> bytes:
-        return await self.place.answer(request)
+        return bytes(await self.place.answer(request))
 
     async def parse(self, _body: bytes, parse: Callable[[], _Parsed]) -> _Parsed:
         """Here: the loop would not wait for a thread."""
@@ -150,6 +150,7 @@ def live(
     store: Stored | None = None,
     record: Record | None = None,
     begin_at_s: float = 0,
+    make_place: Callable[[FastClock], Any] = Place,
 ) -> Life:
     """Let a monitor live for as long as the story takes, which is a coroutine function."""
     store = store or Stored()
@@ -157,7 +158,7 @@ def live(
     clock.ahead_ms = round(begin_at_s * 1000)
     registry = CollectorRegistry()
     instruments = Instruments(registry, clock)
-    place = Place(clock)
+    place = make_place(clock)
     session = SimulatedSession(cast("Any", None), 10, place=place)
 
     async def run() -> Life:
