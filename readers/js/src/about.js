@@ -21,7 +21,9 @@ export function parseAbout(text) {
   const chains = [...byId.values()];
   const services = objectsOf(fields.services)
     .filter(({ name }) => textOf(name) !== "")
-    .map(({ name, title, runByOthers }) => Object.freeze({ name, title: textOf(title) || name, runByOthers: runByOthers === true }));
+    .map(({ name, title, runByOthers, effect }) =>
+      Object.freeze({ name, title: textOf(title) || name, runByOthers: runByOthers === true, effect: textOf(effect) }),
+    );
   const testNetworks = new Set([TEST_NETWORK, ...chains.filter((chain) => chain.testNetwork).map(({ id }) => id)]);
   return Object.freeze({
     readable: true,
@@ -30,6 +32,7 @@ export function parseAbout(text) {
     title: textOf(fields.title),
     operator: textOf(fields.operator),
     contact: textOf(fields.contact),
+    showUnmonitored: fields.showUnmonitored !== false,
     notes: Object.freeze(objectsOf(fields.notes).map(readNote).filter((note) => note !== null)),
     testNetworks: Object.freeze([...testNetworks]),
   });

@@ -308,10 +308,13 @@ export interface AboutNote {
 export interface About {
   readonly readable: true;
   readonly chains: readonly { readonly id: number; readonly name: string; readonly testNetwork: boolean }[];
-  readonly services: readonly { readonly name: string; readonly title: string; readonly runByOthers: boolean }[];
+  /** `effect` is what a service's failure means for users; empty claims nothing. */
+  readonly services: readonly { readonly name: string; readonly title: string; readonly runByOthers: boolean; readonly effect: string }[];
   readonly title: string;
   readonly operator: string;
   readonly contact: string;
+  /** Whether summaries have the checks that nobody watches. */
+  readonly showUnmonitored: boolean;
   /** The newest first; leave out those whose `until` has passed. They change nothing of what is measured. */
   readonly notes: readonly AboutNote[];
   /** The chains that no summary counts (C11). */

@@ -208,7 +208,7 @@ each("about", "C5, C11", ({ document, reported, problem, expect }) => {
   assert.deepEqual(
     {
       chains: found.chains.map(({ id, name, testNetwork }) => [id, name, testNetwork]),
-      services: found.services.map(({ name, title, runByOthers }) => [name, title, runByOthers]),
+      services: found.services.map(({ name, title, runByOthers, effect }) => [name, title, runByOthers, effect]),
       texts: [found.title, found.operator, found.contact],
       notes: found.notes.map(({ id, text, services, chains, from, until, addedAt }) => [id, text, services, chains, from, until, addedAt]),
       testNetworks: [...found.testNetworks].sort((a, b) => a - b),

@@ -102,6 +102,7 @@ class OwnService(Table, frozen=True, kw_only=True):
 
     name: Annotated[OwnName, FOR_SERVER]
     title: Annotated[NameOrNone, FOR_SERVER] = ""
+    effect: Annotated[NameOrNone, FOR_SERVER] = ""
     checks: Annotated[tuple[KindTable, ...], Meta(min_length=1)]
 
     @property

@@ -106,11 +106,14 @@ class Settings(Table, frozen=True):
 
     def description(self) -> Description:
         """What the public is to know about this deployment."""
-        page = self.page
+        page, effects = self.page, {own.name: own.effect for own in self.services}
         return Description(
             self.protocol,
             tuple(ChainDescription(chain.id, chain.name, chain.test_network) for chain in self.chains),
-            tuple(ServiceDescription(name, title, name in page.run_by_others) for name, title in self._titles()),
+            tuple(
+                ServiceDescription(name, title, name in page.run_by_others, effects.get(name, ""))
+                for name, title in self._titles()
+            ),
             page.title or self.protocol,
             page.operator,
             page.contact,

@@ -26,6 +26,7 @@ class ServiceDescription(Struct, frozen=True, rename="camel"):
     name: Annotated[str, Meta(description="as in the documents")]
     title: Annotated[str, Meta(description="for people")]
     run_by_others: Annotated[bool, Meta(description="and not by the operator of the monitor")] = False
+    effect: Annotated[str, Meta(description="what its failure means for users; empty claims nothing")] = ""
 
 
 class NoteDescription(Struct, frozen=True, rename="camel"):

@@ -24,6 +24,7 @@ class AboutService:
     name: str
     title: str
     run_by_others: bool
+    effect: str = ""  # what its failure means for users; empty claims nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class About:
     operator: str
     contact: str
     notes: tuple[AboutNote, ...]
+    show_unmonitored: bool = True
 
     def notes_at(self, now: float) -> tuple[AboutNote, ...]:
         """Those that are not over at ``now``, also those yet to begin; the newest first."""
@@ -96,6 +98,7 @@ def parse_about(text: str | bytes) -> About | Unreadable:
         _text(found, "operator"),
         _text(found, "contact"),
         tuple(filter(None, map(_read_note, _objects(found, "notes")))),
+        found.get("showUnmonitored") is not False,
     )
 
 
@@ -108,7 +111,8 @@ def _read_chain(raw: Fields) -> AboutChain | None:
 
 def _read_service(raw: Fields) -> AboutService | None:
     name = _text(raw, "name")
-    return AboutService(name, _text(raw, "title") or name, raw.get("runByOthers") is True) if name else None
+    title, run_by_others = _text(raw, "title") or name, raw.get("runByOthers") is True
+    return AboutService(name, title, run_by_others, _text(raw, "effect")) if name else None
 
 
 def _read_note(raw: Fields) -> AboutNote | None:
