@@ -29,6 +29,7 @@ DEGRADED = '    StatusEntry(\n        "degraded",'
 MADE_UP = """\
     StatusEntry(
         "half-awake",
+        "half awake",
         "h",
         45,
         "trouble",
@@ -132,7 +133,7 @@ def test_a_made_up_status_is_in_the_feeds(shown: Any) -> None:
     assert "#123456" in shown["badge"]
     summary = json.loads(shown["feeds"]["/summary.json"])
     assert summary["components"][-1]["status"] == "partial_outage"
-    assert summary["components"][-1]["description"].startswith("half-awake: It answers, but in its sleep.")
+    assert summary["components"][-1]["description"].startswith("half awake: It answers, but in its sleep.")
 
 
 def test_a_made_up_status_is_on_the_page_and_in_the_terminal(shown: Any) -> None:
@@ -140,8 +141,8 @@ def test_a_made_up_status_is_on_the_page_and_in_the_terminal(shown: Any) -> None
     assert "<td>half awake</td>" in shown["page"]
     assert "--half-awake: #123456; --half-awake-bar: #234567; --tint-half-awake: #345678;" in shown["style"]
     assert "--half-awake: #456789; --half-awake-bar: #56789a; --tint-half-awake: #6789ab;" in shown["style"]
-    assert ".bar.half-awake { fill: var(--half-awake-bar); }" in shown["style"]
-    assert "☾ half-awake" in shown["terminal"]
+    assert "--bar: var(--half-awake-bar);" in shown["style"]
+    assert "☾ half awake" in shown["terminal"]
 
 
 def test_a_made_up_status_is_in_the_javascript_reader(shown: Any, reader: Path) -> None:
@@ -153,7 +154,7 @@ def test_a_made_up_status_is_in_the_javascript_reader(shown: Any, reader: Path) 
         "effective": "half-awake",
         "severity": shown["severity"],
         "text": "It answers, but in its sleep.",
-        "headline": "1 of 5 checks is half awake",
+        "headline": "1 of 5 checks: half awake",
         "buckets": ["catching-up", "half-awake", "current"],
         "worst": ["half-awake"],
         "known": 3,
