@@ -39,15 +39,12 @@ def take(browser: Browser, base: str, scene: Scene, path: Path) -> None:
 
 
 def a_view(browser: Browser, base: str, scene: Scene) -> Iterator[Page]:
-    """The page as the scene has it, whole: every strip is drawn."""
+    """The page as the scene has it."""
     context = browser.new_context(timezone_id=BERLIN, reduced_motion="reduce", **scene.options)
     page = context.new_page()
+    page.emulate_media(media=scene.media, forced_colors="active" if scene.forced_colors else "none")
     page.goto(f"{base}/{scene.address}")
-    page.wait_for_selector(".card, tbody tr")
-    if scene.options.get("java_script_enabled", True):
-        page.wait_for_selector(".uptimes b:not(:empty)", state="attached")
-        page.emulate_media(media="print" if scene.media == "print" else "screen")
-        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_selector(".past-rows b, .past > p:not(:empty), tbody tr", state="attached")
     yield page
     context.close()
 

@@ -70,8 +70,7 @@ def open_page(page: Page, base: str) -> None:
     page.route(f"**{LIVE}", _undated)
     page.route(f"**{HISTORY}", _undated)
     page.goto(base)
-    page.wait_for_selector(".card")
-    page.wait_for_selector(".uptimes b:not(:empty)", state="attached")
+    page.wait_for_selector(".past-rows b:not(:empty)")
 
 
 def _undated(route: Route) -> None:

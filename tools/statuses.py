@@ -61,9 +61,15 @@ export const UNKNOWN_CHARACTER = /[^{_escape("".join(CHARACTERS.values()))}]/gu;
 
 
 def _sentences() -> str:
+    names = {word: BY_WORD[word].name for word in EFFECTIVE_STATUSES}
     texts = {word: BY_WORD[word].sentence for word in EFFECTIVE_STATUSES}
     return f"""\
 {BEGIN}
+/** What people read everywhere. */
+export const STATUS_NAMES = {{
+{_lines(f"{_js(status)}: {_js(name)}" for status, name in names.items())}
+}};
+
 export const STATUS_TEXTS = {{
 {_lines(f"{_js(status)}: {_js(text)}" for status, text in texts.items())}
 }};

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ LAUNCH: Final = "".join(
 )
 
 BERLIN: Final = "Europe/Berlin"
-GREEN: Final = '[data-status="current"]'
+GREEN: Final = '.band[data-status="current"], .networks [data-status="current"]'
 
 expect.set_options(timeout=30_000)  # as long as a busy machine may take; a page that is right does not wait
 
@@ -168,9 +169,28 @@ def launch(playwright: Playwright, *, keeps_pages: bool = False) -> Iterator[Bro
     started.close()
 
 
-def card(page: Page, service: str, chain_id: int | None) -> Locator:
-    chain = "null" if chain_id is None else chain_id
-    return page.locator(f""".card[data-check='["{service}",{chain}]']""")
+def line(page: Page, chain_id: int | None) -> Locator:
+    """The line of a network, or of what is of none."""
+    return page.locator(f'.networks > li[data-chain="{"null" if chain_id is None else chain_id}"]')
+
+
+def answer(page: Page, chain_id: int, label: str) -> Locator:
+    return line(page, chain_id).locator(".answer", has_text=label)
+
+
+def row(page: Page, service: str, chain_id: int | None, network: int = 1) -> Locator:
+    """What a network's line opens to; messaging is in every network's."""
+    of = line(page, chain_id or network)
+    if of.locator("details").get_attribute("open") is None:
+        of.locator("summary").click()
+    return of.locator(f""".rows > li[data-check='["{service}",{"null" if chain_id is None else chain_id}]']""")
+
+
+def find_violations(page: Page) -> list[Any]:
+    """What axe complains of."""
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("async () => (await axe.run()).violations")
+    return [(v["id"], [(n["html"][:160], n["failureSummary"][:300]) for n in v["nodes"]]) for v in found]
 
 
 class Watched:

@@ -8,10 +8,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
-from lookout.base.instants import format_instant, parse_instant
+from msgspec.structs import replace
+
+from lookout.base.instants import format_instant, format_second, parse_instant
 from lookout.base.known_chains import KNOWN_CHAINS
+from lookout.public.about import NoteDescription
 from tests.browser.pages import BUCKET, LAUNCH, Json, Site, a_check, a_history, a_live_report, now_ms, store
-from tests.builders import MINUTE, SECOND
+from tests.builders import HOUR, MINUTE, SECOND
+from tests.descriptions import a_description
 from tests.integration.served import a_server
 
 LAUNCH_CHAINS: Final = (1, 42161, 137, 56, 11155111)
@@ -22,11 +26,13 @@ PER_CHAIN: Final = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
 
 
 class Deployment(NamedTuple):
-    """What its monitor published, and the tables of its configuration."""
+    """What its monitor published, the tables of its configuration, and what its operator notes."""
 
     checks: list[Json]
-    tables: str
+    tables: str = LAUNCH
     generated_at: int | None = None
+    notes: tuple[NoteDescription, ...] = ()
+    is_new: bool = False
 
 
 class Scene(NamedTuple):
@@ -37,6 +43,7 @@ class Scene(NamedTuple):
     options: dict[str, Any] = DESKTOP
     media: Literal["screen", "print"] = "screen"
     address: str = ""
+    forced_colors: bool = False
 
 
 def rows(
@@ -91,17 +98,52 @@ def chain_tables(chains: Iterable[int]) -> str:
     return "".join(named)
 
 
-def mixed() -> list[Json]:
+def five_problems() -> list[Json]:
     """Some of each trouble at once."""
     return rows(
         changes={
             ("indexer", 137): bad("unavailable", "unreachable", answered_ago_ms=17 * MINUTE),
             ("indexer", 42161): bad("catching-up", "behind", position=484_835_070, head=484_836_136),
             ("broadcasters", 56): bad("degraded", "partial-coverage", responding=4, monitored=5),
+            ("ppoi", 1): bad("catching-up", "behind", position=203_700, head=203_718),
             ("ppoi", 11155111): bad("unknown", "no-observation", answered_ago_ms=95 * MINUTE),
             ("hosted-indexer", 11155111): UNWATCHED,
         }
     )
+
+
+def a_note(text: str, begins_in_ms: int, chains: tuple[int, ...] = ()) -> NoteDescription:
+    begins_at = now_ms() + begins_in_ms
+    return NoteDescription(
+        id=text,
+        text=text,
+        services=(),
+        chains=chains,
+        from_=format_second(begins_at),
+        until=format_second(begins_at + 2 * HOUR),
+        added_at=format_second(now_ms() - HOUR),
+    )
+
+
+OWN_SERVICES: Final = """
+[page]
+title = "Acorn Wallet"
+show_unmonitored = false
+[[services]]
+name = "bundler"
+title = "Bundlers"
+effect = "sending may fail"
+[[services.checks]]
+chain = 1
+kind = "http"
+url = "http://127.0.0.1:1"
+[[services]]
+name = "relayer"
+title = "Relayer"
+[[services.checks]]
+kind = "http"
+url = "http://127.0.0.1:1"
+"""
 
 
 def deployments() -> dict[str, Deployment]:
@@ -111,32 +153,35 @@ def deployments() -> dict[str, Deployment]:
     down = bad("unavailable", "unreachable", answered_ago_ms=26 * MINUTE)
     first = bad("unknown", "unreachable", answered_ago_ms=48 * SECOND)
     forty = [*range(1001, 1036), 1, 10, 56, 137, 8453]
-    indexer_only = '[page]\ntitle = "Acorn Wallet"\nshow_unmonitored = false\n'
+    answering: Json = {"reason": "responding", "metrics": {}}
+    own = [
+        *(row | UNWATCHED for row in rows((1,))),
+        a_check("current", "bundler", 1, **answering),
+        a_check("current", "relayer", None) | bad("unavailable", "unreachable", answered_ago_ms=5 * MINUTE),
+    ]
     named = '[page]\ntitle = "Acorn Wallet"\noperator = "Acorn Foundation"\ncontact = "status@acorn.example"\n'
+    slow = bad("degraded", "partial-coverage", responding=4, monitored=7)
     return {
-        "launch": Deployment(rows(changes=no_hosted), LAUNCH),
-        "base": Deployment(
-            rows((8453,), {("ppoi", 8453): UNWATCHED, ("hosted-indexer", 8453): UNWATCHED}),
-            chain_tables((8453,)) + named,
-        ),
-        "one-red": Deployment(
-            rows(
-                changes=no_hosted
-                | {("broadcasters", 137): bad("unavailable", "unreachable", answered_ago_ms=5 * MINUTE)}
+        "fine": Deployment(rows(changes=no_hosted)),
+        "slow": Deployment(rows(changes=no_hosted | {("broadcasters", 137): slow})),
+        "five": Deployment(five_problems(), LAUNCH + named),
+        "dead": Deployment([row | old for row in rows()], generated_at=long_ago),
+        "planned": Deployment(
+            rows(changes=no_hosted),
+            notes=(
+                a_note("The hosted indexer moves to another machine", 26 * HOUR),
+                a_note("ننتقل إلى خادم آخر", -HOUR, (137,)),
             ),
-            LAUNCH,
         ),
-        "indexer-only": Deployment(
-            [row if row["service"] == "indexer" else row | UNWATCHED for row in rows((1,))],
-            chain_tables((1,)) + indexer_only,
+        "own": Deployment(own, chain_tables((1,)) + OWN_SERVICES),
+        "new": Deployment(rows(changes=no_hosted), is_new=True),
+        "base": Deployment(
+            rows((8453,), {("ppoi", 8453): UNWATCHED, ("hosted-indexer", 8453): UNWATCHED}), chain_tables((8453,))
         ),
-        "all-down": Deployment(
-            [row | (UNWATCHED if no_hosted.get((row["service"], row["chainId"])) else down) for row in rows()], LAUNCH
-        ),
+        "silent": Deployment([row | down for row in rows()]),
         "first-minute": Deployment(
             rows(changes=no_hosted | {("broadcasters", 137): first, ("indexer", 137): first}), LAUNCH
         ),
-        "dead": Deployment([row | old for row in rows()], LAUNCH, generated_at=long_ago),
         "forty": Deployment(
             rows(
                 forty,
@@ -147,35 +192,55 @@ def deployments() -> dict[str, Deployment]:
             ),
             chain_tables(forty),
         ),
-        "mixed": Deployment(mixed(), LAUNCH),
-        "named": Deployment(mixed(), LAUNCH + named),
     }
 
 
+FINE: Final = "No problem seen with sending, balances and proofs on all 4 networks"
+SLOW: Final = "Polygon: sending may be slow. No problem seen on the other networks."
+FIVE: Final = (
+    "BNB Smart Chain: sending may be slow. Arbitrum One and Polygon: new transactions may show up late."
+    " Ethereum: new proofs may be delayed."
+)
+DEAD: Final = re.compile("^Nothing is known now: the last reading is from ")
+OWN: Final = "Relayer: not answering. No problem seen on Ethereum."
 # With marks around what is Latin, so that it does not turn the sentence around itself.
-AR_HEADLINE: Final = re.compile("^رُصدت مشكلات: .*Polygon.*BNB Smart Chain.*Arbitrum One")
-MIXED_HEADLINE: Final = "Problems seen: Indexer on Polygon, Broadcasters on BNB Smart Chain, Indexer on Arbitrum One"
+FIVE_AR: Final = re.compile("BNB Smart Chain.*Arbitrum One.*Polygon.*Ethereum")
+ZOOMED: Final = {"viewport": {"width": 320, "height": 256}, "device_scale_factor": 4}  # 400 % of 1280 by 1024
 SCENES: Final = {
-    "launch": Scene("launch", "No problem seen"),
-    "base-alone": Scene("base", "No problem seen; 3 of 5 are watched"),
-    "five-chains-one-red": Scene("one-red", "Problem seen: Broadcasters on Polygon"),
-    "indexer-only": Scene("indexer-only", "No problem seen; 1 of 5 is watched"),
-    "everything-down": Scene("all-down", "No watched service gives a usable answer"),
-    "first-minute": Scene("first-minute", "Not known, trying again: Broadcasters on Polygon, Indexer on Polygon"),
-    "monitor-dead": Scene("dead", re.compile("^Nothing is known now: these figures are old, from ")),
-    "forty-chains": Scene("forty", "Problems seen: Broadcasters on Base, Indexer on Network 1007"),
-    "by-service": Scene("mixed", MIXED_HEADLINE, address="#by=service"),
-    "phone": Scene("mixed", MIXED_HEADLINE, PHONE),
-    "dark": Scene("mixed", MIXED_HEADLINE, DESKTOP | {"color_scheme": "dark"}),
-    "phone-dark": Scene("mixed", MIXED_HEADLINE, PHONE | {"color_scheme": "dark"}),
-    "arabic": Scene("mixed", AR_HEADLINE, DESKTOP | {"locale": "ar-EG"}),
-    "arabic-phone": Scene("mixed", AR_HEADLINE, PHONE | {"locale": "ar"}),
-    "german": Scene("mixed", re.compile("^Probleme festgestellt: Indexer auf Polygon"), DESKTOP | {"locale": "de-AT"}),
-    "chinese": Scene("mixed", re.compile("^发现问题"), DESKTOP | {"locale": "zh-CN"}),
-    "spanish-phone": Scene("mixed", re.compile("^Problemas detectados: Indexador en"), PHONE | {"locale": "es-MX"}),
-    "no-javascript": Scene("mixed", "", DESKTOP | {"java_script_enabled": False}),
-    "no-javascript-phone": Scene("mixed", "", PHONE | {"java_script_enabled": False}),
-    "print": Scene("named", MIXED_HEADLINE, {"viewport": {"width": 760, "height": 1075}}, media="print"),
+    **{f"{each}": Scene(each, headline) for each, headline in (("fine", FINE), ("slow", SLOW), ("five", FIVE))},
+    **{f"{each}-phone": Scene(each, text, PHONE) for each, text in (("fine", FINE), ("slow", SLOW), ("five", FIVE))},
+    "dead": Scene("dead", DEAD),
+    "dead-phone": Scene("dead", DEAD, PHONE),
+    "planned": Scene("planned", FINE),
+    "planned-phone": Scene("planned", FINE, PHONE),
+    "own": Scene("own", OWN),
+    "own-phone": Scene("own", OWN, PHONE),
+    "new": Scene("new", FINE),
+    "new-phone": Scene("new", FINE, PHONE),
+    "part": Scene("base", "No problem seen with sending and balances on Base"),
+    "silent": Scene("silent", "None of the watched services answers"),
+    "first-minute": Scene(
+        "first-minute",
+        "Polygon: nothing is known about sending and balances. No problem seen on the other networks.",
+    ),
+    "forty": Scene(
+        "forty", re.compile("^Base: sending may fail. Network 1007: new transactions may show up late. No problem seen")
+    ),
+    "chosen": Scene("five", FIVE, address="#chain=137"),
+    "dark": Scene("five", FIVE, DESKTOP | {"color_scheme": "dark"}),
+    "dark-phone": Scene("five", FIVE, PHONE | {"color_scheme": "dark"}),
+    "arabic": Scene("five", FIVE_AR, DESKTOP | {"locale": "ar-EG"}),
+    "arabic-phone": Scene("five", FIVE_AR, PHONE | {"locale": "ar"}),
+    "german": Scene(
+        "five",
+        re.compile("^BNB Smart Chain: Senden kann"),
+        {"viewport": {"width": 640, "height": 480}} | {"locale": "de-AT"},
+    ),
+    "print": Scene("five", FIVE, {"viewport": {"width": 760, "height": 1075}}, media="print"),
+    "zoomed": Scene("five", FIVE, ZOOMED),
+    "forced-colors": Scene("five", FIVE, forced_colors=True),
+    "no-scripts": Scene("five", "", DESKTOP | {"java_script_enabled": False}),
+    "no-scripts-phone": Scene("five", "", PHONE | {"java_script_enabled": False}),
 }
 
 
@@ -201,6 +266,13 @@ def a_past(checks: list[Json], generated_at: int | None) -> bytes:
     return json.dumps(history).encode()
 
 
+def a_young_history(checks: list[Json]) -> bytes:
+    """Of the first minutes."""
+    history = json.loads(a_history(checks, generated_at=None))
+    rows = [row | {"buckets": "c", "uptime": dict.fromkeys(WINDOWS)} for row in history["rows"]]
+    return json.dumps(history | {"from": history["to"], "rows": rows}).encode()
+
+
 def _buckets_since(instant: str) -> int:
     """With the one that fills."""
     return now_ms() // BUCKET - parse_instant(instant) // BUCKET + 1
@@ -219,6 +291,10 @@ def a_site(folder: Path, name: str) -> Iterator[Site]:
     """A server with this deployment's documents."""
     deployment = deployments()[name]
     live = a_live_report(deployment.checks, generated_at=deployment.generated_at)
-    store(folder, live, a_past(deployment.checks, deployment.generated_at))
+    history = a_past(deployment.checks, deployment.generated_at)
+    if deployment.is_new:
+        history = a_young_history(deployment.checks)
+    about = replace(a_description(), notes=list(deployment.notes)).encode() if deployment.notes else None
+    store(folder, live, history, about)
     with a_server(folder, more=deployment.tables) as server:
         yield Site(server, folder)

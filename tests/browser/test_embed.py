@@ -175,7 +175,7 @@ def test_several_badges_on_a_page_share_one_poller(page: Page, foreign: Foreign,
         "Ethereum: no problem seen",
         "Polygon: no problem seen",
         "protocol: no problem seen",
-        "Sepolia: no usable answer",
+        "Sepolia: not answering",
     ]
     for text in texts:  # Sepolia is a test network, and counts only where it is asked for
         expect(named(page, text)).to_be_visible()
@@ -202,15 +202,15 @@ def test_no_style_of_the_site_reaches_it_and_no_style_of_its_own_needs_permissio
 
 CASES: Final = {
     "the worst row of the chain counts": (1, {("indexer", 1): "degraded"}, "Ethereum: limited"),
-    "a shared row counts on every chain": (137, {("messaging", None): "unavailable"}, "Polygon: no usable answer"),
+    "a shared row counts on every chain": (137, {("messaging", None): "unavailable"}, "Polygon: not answering"),
     "another chain's row does not": (137, {("indexer", 1): "unavailable"}, "Polygon: no problem seen"),
-    "one unknown row is enough for no green": (56, {("ppoi", 56): "unknown"}, "BNB Smart Chain: not known"),
-    "a missing row is unknown": (1, {("ppoi", 1): None}, "Ethereum: not known"),
-    "a chain that nobody knows is unknown": (424242, {}, "Chain 424242: not known"),
-    "what is no number of a chain is unknown": ("x$&", {}, "Chain x$&: not known"),
-    "another way to write its number is none": ("1e0", {}, "Chain 1e0: not known"),
-    "what every object has is no chain": ("constructor", {}, "Chain constructor: not known"),
-    "no chain at all is unknown": ("", {}, "Chain : not known"),
+    "one unknown row is enough for no green": (56, {("ppoi", 56): "unknown"}, "BNB Smart Chain: unknown"),
+    "a missing row is unknown": (1, {("ppoi", 1): None}, "Ethereum: unknown"),
+    "a chain that nobody knows is unknown": (424242, {}, "Chain 424242: unknown"),
+    "what is no number of a chain is unknown": ("x$&", {}, "Chain x$&: unknown"),
+    "another way to write its number is none": ("1e0", {}, "Chain 1e0: unknown"),
+    "what every object has is no chain": ("constructor", {}, "Chain constructor: unknown"),
+    "no chain at all is unknown": ("", {}, "Chain : unknown"),
     "what nobody watches does not count": (
         1,
         {("hosted-indexer", 1): "unmonitored"},
@@ -291,7 +291,7 @@ def test_without_any_answer_it_is_grey_from_the_start(page: Page, foreign: Forei
     base = serve(site, all_current())
     page.route(f"**{LIVE}", lambda route: route.abort())
     page.goto(foreign.embed(base, 'data-chain="1"'))
-    expect(named(page, "Ethereum: not known")).to_be_visible()
+    expect(named(page, "Ethereum: unknown")).to_be_visible()
     assert colour(badges(page)) == GREY
 
 

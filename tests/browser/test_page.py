@@ -1,14 +1,17 @@
 """The status page for everybody, in a real browser: without its scripts, read out, small, and large."""
 
+import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Error, Route, expect
 
+from lookout.base.instants import format_second, parse_instant
+from lookout.public.about import PATH
 from lookout.public.page.assets import encode_texts, load_assets, read_catalogue
 from lookout_reader.words import NOTES
 from tests.browser.pages import (
@@ -21,8 +24,11 @@ from tests.browser.pages import (
     a_history,
     a_live_report,
     all_current,
-    card,
+    find_violations,
+    line,
+    now_ms,
     of_seven_statuses,
+    row,
     store,
 )
 from tests.builders import HOUR, MINUTE, SECOND
@@ -39,11 +45,10 @@ def test_nothing_that_is_read_out_changes_with_every_second(tmp_path: Path, open
     store(tmp_path, a_live_report(checks), a_history(checks))
     with a_server(tmp_path) as server:
         page = open_page(server.base, clock_ahead_ms=0)
-        expect(page.locator(".row .uptimes b").first).to_have_text("99.31 %")
-    page.locator("#filter").fill("no such thing")
+        expect(page.locator(".past-rows b").first).to_have_text("100 %")
     page.clock.fast_forward(10 * MINUTE)
     expect(page.locator(".troubles")).not_to_be_empty()
-    expect(page.locator(".past .problem")).to_contain_text("No newer history")
+    expect(page.locator(".past > p")).to_contain_text("No newer history")
     page.evaluate(
         "() => { window.changes = 0; const observer = new MutationObserver((all) => { window.changes += all.length; });"
         " for (const region of document.querySelectorAll('[role=alert], [role=status], [aria-live]'))"
@@ -56,20 +61,13 @@ def test_nothing_that_is_read_out_changes_with_every_second(tmp_path: Path, open
 
 
 @pytest.mark.clause("C12")
-def test_what_people_are_to_be_told_is_in_view_with_and_without_javascript(site: Site, open_page: Open) -> None:
+@pytest.mark.parametrize("scripted", [True, False])
+def test_what_none_of_it_says_is_in_plain_sight_once(site: Site, open_page: Open, *, scripted: bool) -> None:
     site.has(a_live_report(all_current()), a_history(all_current()))
-    page = open_page()
-    expect(page.locator(".card").first).to_be_visible()
-    warnings = [read_catalogue("en").texts[f"warning.{note.id}"] for note in NOTES]
-    assert len(warnings) >= 7
-    for by in ("chain", "service"):
-        page.get_by_role("radio", name=by).check()
-        for warning in warnings:
-            expect(page.get_by_text(str(warning)).first).to_be_visible()
-    expect(page.locator(".head")).to_contain_text("It is not a signal that it is safe to transact.")
-    without = open_page(java_script_enabled=False)
-    for warning in warnings:
-        expect(without.get_by_text(str(warning))).to_be_visible()
+    page = open_page(java_script_enabled=scripted, viewport={"width": 1280, "height": 900})
+    expect(page.locator(".limits")).to_be_in_viewport(ratio=1)
+    said = page.locator("#page").inner_text()
+    assert [said.count(str(read_catalogue("en").texts[f"warning.{note.id}"])) for note in NOTES] == [1] * len(NOTES)
 
 
 @pytest.mark.clause("C4", "C12")
@@ -110,7 +108,7 @@ def test_a_page_that_has_failed_loads_itself_again(site: Site, browser: Browser)
     site.has(a_live_report(all_current()), a_history(all_current()))
     page = browser.new_context().new_page()
     page.clock.install()
-    old = encode_texts("en").replace('"headline.current":', '"headline.well":')
+    old = encode_texts("en").replace('"band.well":', '"band.other":')
     page.route("**/texts-en.js", lambda route: route.fulfill(content_type="text/javascript", body=old))
     page.goto(site.server.base)
     expect(page.locator("h1")).to_have_text("This page has failed, and shows nothing rather than something old")
@@ -119,18 +117,8 @@ def test_a_page_that_has_failed_loads_itself_again(site: Site, browser: Browser)
         for _ in range(31):
             with suppress(Error):  # it fails again with every second, which ends the run
                 page.clock.run_for(SECOND)
-    expect(page.locator("h1")).to_have_text("No problem seen")
+    expect(page.locator("h1")).to_contain_text("No problem seen with sending")
     page.context.close()
-
-
-def test_where_its_script_runs_the_page_is_not_loaded_anew(site: Site, open_page: Open) -> None:
-    site.has(a_live_report(all_current()), a_history(all_current()))
-    page = open_page(clock_ahead_ms=0)
-    expect(page.locator(".card").first).to_be_visible()
-    page.evaluate("window.same = true")
-    page.clock.run_for(65 * SECOND)
-    page.wait_for_timeout(300)
-    assert page.evaluate("window.same")
 
 
 @pytest.mark.clause("C11")
@@ -138,11 +126,11 @@ def test_a_chain_that_the_monitor_renames_has_its_new_name_in_an_open_page(site:
     live, history = a_live_report(all_current()), a_history(all_current())
     site.has(live, history, a_description().encode())
     page = open_page(clock_ahead_ms=0)
-    expect(page.locator(".group h3").nth(1)).to_have_text("Ethereum")
+    expect(page.locator(".networks h3").first).to_have_text("Ethereum")
     site.has(live, history, a_description(CHAINS | {1: "Renamed"}).encode())
     with page.expect_navigation():
         page.clock.run_for(61 * SECOND)
-    expect(page.locator(".group h3").nth(1)).to_have_text("Renamed")
+    expect(page.locator(".networks h3").first).to_have_text("Renamed")
 
 
 @pytest.mark.parametrize(
@@ -167,60 +155,103 @@ def test_without_a_description_that_can_be_read_an_open_page_stays(
 
     site.has(a_live_report(all_current()), a_history(all_current()))
     page = open_page(clock_ahead_ms=0, routes={"/about.json": reply})
-    expect(card(page, "indexer", 1)).to_be_visible()
+    expect(line(page, 1)).to_be_visible()
     page.evaluate("window.same = true")
     page.clock.run_for(185 * SECOND)
     page.wait_for_timeout(300)
     assert (len(asked), page.evaluate("window.same")) == (3, True)
 
 
-def test_a_description_that_is_always_another_one_loads_the_page_once_a_minute(site: Site, open_page: Open) -> None:
+@pytest.mark.clause("C11", "C12")
+def test_a_note_stands_in_the_band_and_changes_no_row(site: Site, open_page: Open) -> None:
     site.has(a_live_report(all_current()), a_history(all_current()))
-    another: dict[str, Callable[[Route], None]] = {"/about.json": lambda route: route.fulfill(body='{"title": "x"}')}
-    page = open_page(clock_ahead_ms=0, routes=another)
-    for _ in range(2):
-        expect(card(page, "indexer", 1)).to_be_visible()
-        page.evaluate("window.same = true")
-        page.clock.run_for(45 * SECOND)  # and what it took to open the page, which may be seconds
-        page.wait_for_timeout(300)
-        assert page.evaluate("window.same")
-        with page.expect_navigation():
-            page.clock.run_for(16 * SECOND)
+
+    def a_note(text: str, from_at: int, until_at: int | None = None, **scope: object) -> dict[str, object]:
+        until = None if until_at is None else format_second(until_at)
+        return {"id": text, "text": text, "from": format_second(from_at), "until": until} | scope
+
+    begun = now_ms() - HOUR
+    notes = [
+        a_note("It moves.", now_ms() + HOUR, services=["indexer"]),
+        a_note("<b>Polygon</b> forks.", begun, chains=[137]),
+        a_note("It is over.", begun, now_ms() - SECOND),
+        a_note("Long ago.", parse_instant("2026-11-09T23:30:00.000Z")),
+        "words of an older monitor",
+    ]
+    described = json.loads(site.server.ask("GET", PATH).body) | {"notes": notes}
+    described["notes"][:4] = [{"services": [], "chains": []} | note for note in notes[:4]]  # type: ignore[operator]
+    page = open_page(clock_ahead_ms=0, routes={PATH: lambda route: route.fulfill(body=json.dumps(described))})
+    expect(page.locator(".networks > li")).to_have_count(5)
+    page.evaluate("window.same = true")
+    page.clock.run_for(61 * SECOND)
+    shown = page.locator(".band .operator-notes li")
+    expect(shown.locator("p")).to_have_text(["<b>Polygon</b> forks.", "Long ago.", "It moves."])
+    expect(shown.locator("p").first).to_have_attribute("dir", "auto")
+    expect(shown.nth(0).locator("small")).to_contain_text("From the operator, about Polygon, since ")
+    expect(shown.nth(1).locator("small")).to_contain_text("since Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC), no end given")
+    expect(shown.nth(2).locator("small")).to_contain_text("Planned From the operator, about Indexer, from ")
+    expect(page.locator(".band")).to_have_attribute("data-status", "current")
+    assert page.evaluate("window.same"), "and the page was not loaded again for it"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_to_complain_of(site: Site, open_page: Open, scheme: str) -> None:
-    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    checks = of_seven_statuses()
-    site.has(a_live_report([*checks, 7]), a_history(checks, {-1: "d", -9: "u"}))
-    page = open_page(color_scheme=scheme, reduced_motion="reduce", viewport={"width": 1280, "height": 2400})
-    expect(page.locator(".incidents li").first).to_be_visible()
-    page.locator(".strip").first.focus()
-    for what in ("everything", "a day"):
-        page.evaluate(axe)
-        violations = page.evaluate("async () => (await axe.run()).violations")
-        told = [(v["id"], [(n["html"][:160], n["failureSummary"][:300]) for n in v["nodes"]]) for v in violations]
-        assert told == [], what
-        page.keyboard.press("Enter")
+def test_the_operator_and_where_else_the_data_is_stand_at_the_end(tmp_path: Path, open_page: Open) -> None:
+    store(tmp_path, a_live_report(all_current()), a_history(all_current()))
+    table = '[page]\ntitle = "Acorn"\noperator = "Acorn Ltd"\ncontact = "status@acorn.example"\n'
+    with a_server(tmp_path, more=table) as server:
+        page = open_page(server.base)
+        expect(page.locator(".about-page")).to_contain_text("Status of what Acorn depends on")
+        expect(page).to_have_title(re.compile("^No problem seen .* · Acorn$"))
+        foot = page.locator("footer")
+        expect(foot).to_contain_text("This monitor is run by Acorn Ltd. Contact: status@acorn.example")
+        expect(foot.get_by_role("link", name="status@")).to_have_attribute("href", "mailto:status@acorn.example")
+        for link in foot.locator("p.links a").all():
+            assert server.ask("GET", link.get_attribute("href") or "").http_code == 200
 
 
-def test_on_a_phone_nothing_is_wider_than_the_screen(site: Site, open_page: Open) -> None:
+def test_two_thousand_rows_are_bearable_and_can_be_searched(site: Site, open_page: Open) -> None:
+    services = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
+    checks = [a_check("current", service, chain_id) for service in services for chain_id in range(1, 526)]
+    checks.insert(0, a_check("current", "messaging", None))
+    checks[-1] = a_check("unavailable", "hosted-indexer", 525)
+    site.has(a_live_report(checks), a_history(checks, {-9: "u", -400: "k"}))
+    page = open_page()
+    expect(page.locator(".past-rows b").first).to_have_text(re.compile("99.9"))
+    assert page.evaluate("document.querySelectorAll('*').length") < 8_000
+    expect(page.locator(".networks > li").first).to_have_attribute("data-chain", "525")  # first what is wrong
+    page.get_by_role("searchbox").fill("chain 333")
+    expect(page.locator(".networks > li")).to_have_count(1)
+    page.get_by_role("searchbox").fill("no such thing")
+    expect(page.get_by_text("Nothing matches the filter.")).to_be_visible()
+    page.get_by_role("searchbox").fill("")
+    page.locator("#only").check()
+    expect(page.locator(".networks > li")).to_have_count(2)  # a configured network has no rows
+    page.locator("#only").uncheck()
+    page.get_by_role("button", name=re.compile("Show more")).click()
+    expect(page.locator(".networks > li")).to_have_count(130)
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    expect(open_page().get_by_role("searchbox")).to_have_count(0)
+
+
+def test_a_day_and_open_rows_have_nothing_that_axe_complains_of_and_all_is_small_enough(
+    site: Site, open_page: Open
+) -> None:
     checks = [*of_seven_statuses(), a_check("unavailable", "x" * 5000)]
-    site.has(a_live_report(checks), a_history(checks, {-1: "d", -9: "u"}))
-    for scripted, ahead_ms in ((True, None), (True, HOUR), (False, None)):
-        page = open_page(viewport={"width": 360, "height": 740}, java_script_enabled=scripted, clock_ahead_ms=ahead_ms)
-        expect(page.locator(".card, tbody tr").first).to_be_visible()
-        session = page.context.new_cdp_session(page)
-        metrics = session.send("Page.getLayoutMetrics")
-        assert metrics["cssContentSize"]["width"] <= 360, (scripted, ahead_ms)
+    site.has(a_live_report([*checks, 7]), a_history(checks, {-1: "d", -9: "u", -300: "?"}))
+    for scheme in ("light", "dark"):
+        page = open_page(color_scheme=scheme, reduced_motion="reduce", viewport={"width": 360, "height": 2400})
+        expect(row(page, "indexer", 1)).to_be_visible()
+        page.locator(".past-rows button").last.click()
+        page.locator(".strip").first.focus()
+        assert find_violations(page) == []
+        size = page.context.new_cdp_session(page).send("Page.getLayoutMetrics")
+        assert size["cssContentSize"]["width"] <= 360
 
 
 def test_the_page_is_light(site: Site) -> None:
-    site.has(a_live_report([]), a_history([]))
     loaded = ("icon.svg", "page.css", "language.js", "page.js", "reload.js", "texts-en.js")
     paths = ("/", *(f"/assets/{name}" for name in loaded))
     weight = sum(len(site.server.ask("GET", path, {"Accept-Encoding": "gzip"}).body) for path in paths)
-    assert weight < 39_000
+    assert weight < 32_000
 
 
 def test_the_feed_that_the_page_names_is_there(site: Site, open_page: Open) -> None:
@@ -245,31 +276,3 @@ def test_the_page_and_its_assets_are_validated_and_guarded(site: Site) -> None:
         assert asset.header("content-security-policy") == page.header("content-security-policy")
     assert (page.header("content-security-policy") or "").startswith("default-src 'none'; script-src 'self';")
     assert page.header("referrer-policy") == "no-referrer"
-
-
-@pytest.mark.long
-@pytest.mark.long
-def test_two_thousand_rows_are_bearable(site: Site, open_page: Open) -> None:
-    services = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
-    checks = [a_check("current", service, chain_id) for service in services for chain_id in range(1, 526)]
-    checks[-1] = a_check("unavailable", "hosted-indexer", 525)
-    history = a_history(checks, {-9: "u", -400: "k"})
-    site.has(a_live_report(checks), history)
-    assert len(history) > 8_500_000
-    page = open_page()
-    expect(page.locator(".card").first).to_be_visible()
-    expect(page.locator(".row .uptimes b").first).to_have_text("99.31 %")
-    assert page.evaluate("document.querySelectorAll('*').length") < 8_000
-    expect(card(page, "hosted-indexer", 525)).to_have_attribute("data-status", "unavailable")  # first what is wrong
-    page.get_by_role("radio", name="service").check()
-    expect(page.locator(".card")).to_have_count(80)
-    expect(card(page, "hosted-indexer", 525)).to_be_visible()
-    page.locator("#filter").fill("chain 333")
-    expect(page.locator(".card")).to_have_count(4)
-    page.locator("#filter").fill("")
-    page.locator("#only").check()
-    expect(page.locator(".card")).to_have_count(1)
-    page.locator("#only").uncheck()
-    page.get_by_role("button", name="Show more (505 left)").first.click()
-    expect(page.locator(".card")).to_have_count(180)
-    assert page.evaluate("document.querySelectorAll('*').length") < 15_000

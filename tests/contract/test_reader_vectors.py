@@ -331,7 +331,12 @@ def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
     } == case["expect"]
 
 
-HEADLINE_OPTIONS = {"chains": "chains", "test_networks": "testNetworks", "in_doubt": "inDoubt"}
+HEADLINE_OPTIONS = {
+    "chains": "chains",
+    "test_networks": "testNetworks",
+    "in_doubt": "inDoubt",
+    "show_unmonitored": "showUnmonitored",
+}
 
 
 @pytest.mark.clause("C11")

@@ -96,7 +96,7 @@ def test_a_note_may_say_anything_about_everything_and_for_ever() -> None:
 def test_an_incident_that_is_over_is_one_entry_with_its_begin_its_end_and_its_duration() -> None:
     (entry,) = a_feed({INDEXER: "ccuudcc"}).entries
     assert entry.id == "tag:lookout.invalid,2026:protocol/indexer/1/2026-11-05T11:40:00Z"
-    assert entry.title == "indexer on Ethereum: unavailable"
+    assert entry.title == "indexer on Ethereum: not answering"
     assert (entry.published, entry.updated) == ("2026-11-05T11:40:00Z", "2026-11-05T11:55:00Z")
     assert [tag.term for tag in entry.tags] == ["unavailable"]
     assert "from 2026-11-05 11:40:00 UTC to 2026-11-05 11:55:00 UTC (15 min). At worst unavailable." in (
@@ -183,6 +183,6 @@ def test_names_with_marks_of_xml_or_what_no_xml_may_hold_leave_it_whole() -> Non
     found = read(encode_feed(a_picture(live, history), names))
     assert len(found.entries) == 3
     assert {entry.title for entry in found.entries} >= {
-        """indexer on <b>&amp;"'\ufffd\ufffd\ufffd ]]> \N{SNOWMAN}: unavailable""",
-        """odd/<b>&amp;"'\ufffd\ufffd\ufffd ]]> \N{SNOWMAN}: degraded""",
+        """indexer on <b>&amp;"'\ufffd\ufffd\ufffd ]]> \N{SNOWMAN}: not answering""",
+        """odd/<b>&amp;"'\ufffd\ufffd\ufffd ]]> \N{SNOWMAN}: limited""",
     }

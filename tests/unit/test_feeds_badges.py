@@ -20,13 +20,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.mark.parametrize(
     ("status", "message", "colour"),
     [
-        ("current", "current", GREEN),
-        ("catching-up", "catching up", "0b68a8"),
-        ("degraded", "degraded", "a35b00"),
-        ("unavailable", "unavailable", "b9310a"),
-        ("stale", "unknown", GREY),
+        ("current", "no problem seen", GREEN),
+        ("catching-up", "behind", "0b68a8"),
+        ("degraded", "limited", "a35b00"),
+        ("unavailable", "not answering", "b9310a"),
+        ("stale", "too old to say", GREY),
         ("unknown", "unknown", GREY),
-        ("unmonitored", "unmonitored", GREY),
+        ("unmonitored", "not watched", GREY),
     ],
 )
 def test_a_status_has_its_word_and_its_colour(status: EffectiveStatus, message: str, colour: str) -> None:
@@ -77,31 +77,31 @@ def test_the_picture_has_room_for_its_text(label: str) -> None:
 @pytest.mark.clause("C11")
 def test_one_badge_for_all_is_the_worst_of_the_mainnets_and_of_no_other_chain() -> None:
     made = make_feed_files(NAMES, a_report(*all_current(a_check("unavailable", chain_id=11155111))), None, NOON, 0)
-    assert message(made.files["/badge.json"]) == "current"
+    assert message(made.files["/badge.json"]) == "no problem seen"
     made = make_feed_files(
         NAMES, a_report(*all_current(a_check("degraded"), a_check("catching-up", "ppoi"))), None, NOON, 0
     )
     found = {path: message(file) for path, file in made.files.items() if path.endswith(".json") and "badge" in path}
     assert found == {
-        "/badge.json": "degraded",
-        "/badge/messaging.json": "current",
-        "/badge/ppoi.json": "catching up",
-        "/badge/broadcasters.json": "current",
-        "/badge/indexer.json": "degraded",
-        "/badge/hosted-indexer.json": "current",
+        "/badge.json": "limited",
+        "/badge/messaging.json": "no problem seen",
+        "/badge/ppoi.json": "behind",
+        "/badge/broadcasters.json": "no problem seen",
+        "/badge/indexer.json": "limited",
+        "/badge/hosted-indexer.json": "no problem seen",
     }
 
 
 @pytest.mark.clause("C3", "C4", "C12")
 def test_a_badge_of_a_row_says_in_full_what_was_seen_when() -> None:
     live = a_report(a_check("current"), a_check("unmonitored", "ppoi", 137))
-    seen = "indexer on Ethereum: current, seen 2026-11-05 12:00:00 UTC. "
-    for later, expected in ((149, seen), (150, seen.replace("current", "stale"))):
+    seen = "indexer on Ethereum: no problem seen, seen 2026-11-05 12:00:00 UTC. "
+    for later, expected in ((149, seen), (150, seen.replace("no problem seen", "too old to say"))):
         made = make_feed_files(NAMES, live, None, NOON + later * SECOND, 0)
         assert title(made.badge_of_row("/badge/indexer/1.svg")).startswith(expected)
         assert "no official status" in title(made.badge_of_row("/badge/indexer/1.svg"))
         assert title(made.badge_of_row("/badge/ppoi/137.svg")).startswith(
-            "ppoi on Polygon: unmonitored, never looked at. "
+            "ppoi on Polygon: not watched, never looked at. "
         )
         assert title(made.files["/badge.svg"]).startswith("services: ")
         assert ", as of 2026-11-05 12:00:00 UTC. " in title(made.files["/badge.svg"])
@@ -113,7 +113,7 @@ def test_a_row_of_any_name_has_a_badge_that_is_whole() -> None:
     made = make_feed_files(NAMES, live, None, NOON, 0)
     for path in (f"/badge/{HOSTILE}/1", f"/badge/a/{HOSTILE}"):
         assert title(made.badge_of_row(f"{path}.svg"))
-        assert message(made.badge_of_row(f"{path}.json")) == "current"
+        assert message(made.badge_of_row(f"{path}.json")) == "no problem seen"
 
 
 def message(file: object) -> object:

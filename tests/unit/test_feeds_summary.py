@@ -131,19 +131,19 @@ def test_a_note_about_everything_names_so_many_components_and_may_have_no_end() 
 @pytest.mark.parametrize(
     ("status", "component", "indicator", "begins"),
     [
-        ("current", "operational", "none", "All 17 checks are current, as of"),
-        ("catching-up", "degraded_performance", "minor", "1 of 17 checks is catching up"),
-        ("degraded", "partial_outage", "major", "1 of 17 checks is degraded"),
-        ("unavailable", "major_outage", "critical", "1 of 17 checks is unavailable"),
-        ("unknown", "degraded_performance", "minor", "1 of 17 checks is unknown"),
-        ("splendid", "degraded_performance", "minor", "1 of 17 checks is unknown"),
+        ("current", "operational", "none", "All 17 checks: no problem seen, as of"),
+        ("catching-up", "degraded_performance", "minor", "1 of 17 checks: behind"),
+        ("degraded", "partial_outage", "major", "1 of 17 checks: limited"),
+        ("unavailable", "major_outage", "critical", "1 of 17 checks: not answering"),
+        ("unknown", "degraded_performance", "minor", "1 of 17 checks: unknown"),
+        ("splendid", "degraded_performance", "minor", "1 of 17 checks: unknown"),
     ],
 )
 def test_a_status_has_its_word_in_statuspage(status: str, component: str, indicator: str, begins: str) -> None:
     found = a_summary(*all_current(a_check(status)))
     (row,) = [component for component in found["components"] if component["id"] == "indexer-1"]
     assert (row["name"], row["status"]) == ("indexer on Ethereum", component)
-    assert row["description"].startswith("unknown: " if status == "splendid" else f"{status}: ")
+    assert row["description"].startswith(f"{begins.split(', as of')[0].partition(': ')[2]}: ")
     assert found["status"]["indicator"] == indicator
     assert found["status"]["description"].startswith(f"{begins}")
     assert "as of 2026-11-05 12:00:00 UTC" in found["status"]["description"]
@@ -153,10 +153,10 @@ def test_a_status_has_its_word_in_statuspage(status: str, component: str, indica
 def test_a_row_that_has_expired_is_not_operational_and_says_when_it_was_seen() -> None:
     found = a_summary(*all_current(), at=NOON + 150 * SECOND)
     assert {component["status"] for component in found["components"]} == {"degraded_performance"}
-    assert all(component["description"].startswith("stale: ") for component in found["components"])
+    assert all(component["description"].startswith("too old to say: ") for component in found["components"])
     assert {component["updated_at"] for component in found["components"]} == {"2026-11-05T12:00:00.000Z"}
     assert found["status"]["indicator"] == "minor"
-    assert found["status"]["description"].startswith("All 17 checks are stale")
+    assert found["status"]["description"].startswith("All 17 checks: too old to say")
 
 
 @pytest.mark.clause("C1", "C12")
@@ -193,7 +193,7 @@ def test_what_words_and_colours_stand_for_is_documented() -> None:
     for status in ("current", "catching-up", "degraded", "unavailable", "unknown"):
         named = f"`{status}`, or stale" if status == "unknown" else f"`{status}`"
         assert f"| {named} | `{COMPONENT_STATUSES[status]}` | `{INDICATORS[status]}` |" in page
-        assert f"| {named} | {MESSAGES[status]} | " in page
+        assert f"| `{status}` | {MESSAGES[status]} | " in page
         assert f", `{COLOURS[status]}` |" in page
     assert (COMPONENT_STATUSES["stale"], INDICATORS["stale"]) == (COMPONENT_STATUSES["unknown"], INDICATORS["unknown"])
-    assert (MESSAGES["stale"], COLOURS["stale"]) == (MESSAGES["unknown"], COLOURS["unknown"])
+    assert f"| stale | {MESSAGES['stale']} | grey, `{COLOURS['stale']}` |" in page

@@ -134,7 +134,7 @@ def test_broadcasters_of_which_some_answered_are_said_to_be_that_and_no_worse() 
 
 @pytest.mark.clause("C1")
 def test_a_status_that_nobody_knows_is_unknown() -> None:
-    assert "<td>not known</td>" in rendered(replace(a_row("current"), status="splendid"))
+    assert "<td>unknown</td>" in rendered(replace(a_row("current"), status="splendid"))
 
 
 def test_hostile_names_stay_text() -> None:
@@ -177,16 +177,26 @@ def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) 
 
 
 @pytest.mark.clause("C12")
-def test_every_warning_of_the_contract_is_on_the_page_beside_the_services_it_is_about() -> None:
+def test_every_warning_of_the_contract_is_on_the_page_once() -> None:
     text = rendered(a_row("degraded", BROADCASTERS))
-    titles = {service.name: service.title for service in DESCRIPTION.services}
     for note in NOTES:
-        words = read_catalogue("en").texts[f"warning.{note.id}"]
-        if note.services is None:
-            assert text.count(str(words)) == 1
-        else:
-            about = ", ".join(titles[each] for each in note.services)
-            assert f"<li><b>{about}</b>: {words}</li>" in text
+        assert text.count(str(read_catalogue("en").texts[f"warning.{note.id}"])) == 1
+    assert "Private proof of innocence, Hosted indexer: This is run by other people" in text
+
+
+def test_what_nobody_watches_never_stands_above_a_problem() -> None:
+    unwatched = replace(a_row("unmonitored", MESSAGING), reason="not-configured")
+    text = rendered(unwatched, a_row("unavailable"))
+    assert text.index("not answering") < text.index("not watched")
+    left_out = replace(DESCRIPTION, show_unmonitored=False)
+    report = live_document(Report(NOON, (unwatched, a_row("current")))).body
+    assert "not watched" not in html.render(report, LIVE, HISTORY, left_out, NOON).decode()
+
+
+def test_the_page_has_the_operators_title() -> None:
+    assert "<title>Status · Lookout</title>" in rendered()
+    titled = replace(DESCRIPTION, title="Acorn <Wallet>")
+    assert "<title>Status · Acorn &lt;Wallet&gt;</title>" in html.render(None, LIVE, HISTORY, titled, NOON).decode()
 
 
 def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:

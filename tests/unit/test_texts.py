@@ -82,6 +82,7 @@ def test_every_key_that_a_script_asks_for_is_there_and_every_text_is_asked_for()
     asked = set(re.findall(r'\btext\(\s*"([\w.-]+)"', scripts))
     assert asked <= ENGLISH.texts.keys()
     made = re.findall(r"`([a-z]+)\.\$\{", scripts)  # such as `status.${status}`
+    quoted |= set(re.findall(r'"([a-z][\w.-]*)"', Path(assets.__file__).read_text(encoding="utf-8")))  # of the badge
     unused = [key for key in ENGLISH.texts if key not in quoted and key.split(".")[0] not in made]
     assert [key for key in unused if key.removesuffix(".never") not in quoted] == []
 
@@ -93,3 +94,4 @@ def test_a_browser_gets_one_whole_catalogue_as_a_script() -> None:
     assert found["direction"] == "rtl"
     assert found["titles"]["ppoi"] == "Private proof of innocence"
     assert found["texts"].keys() == ENGLISH.texts.keys()
+    assert found["original"] == {f"warning.{note.id}": note.text for note in NOTES}, "C12 in English beside it"

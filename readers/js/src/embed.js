@@ -45,7 +45,7 @@ function showBadge(script) {
   function draw({ status, watched, all }) {
     const { code, direction } = language;
     const place = chain === undefined ? SITE.title : (CHAINS.get(chain) ?? text("chain.unnamed", { id: chain }));
-    const isPart = status === "current" && watched < all;
+    const isPart = SITE.showUnmonitored && status === "current" && watched < all;
     const line = `${text("means.line", { place })} ${isPart ? text("headline.current.part", { count: watched, all }) : text(`status.${status}`)}`;
     const look = code + status + line;
     if (look === drawn) return; // what is not new is not read out

@@ -2,18 +2,21 @@
 
 import { isIdentified } from "./document.js";
 import { countByStatus, countChecks, worstOf } from "./rollup.js";
+import { STATUS_NAMES } from "./sentences.js";
 import { MAINNETS, TEST_NETWORK } from "./services.js";
 
 /**
  * The checks of these chains, and those of no chain, in one sentence that says no more than they do (C11). Chains among
- * the `testNetworks` are left out. Nothing of a report that is `inDoubt` is current now.
+ * the `testNetworks` are left out. Nothing of a report that is `inDoubt` is current now. Without `showUnmonitored` what
+ * nobody watches is left out, as it is no part of the deployment.
  */
-export function headlineOf(report, { chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false, ...clocks }) {
+export function headlineOf(report, { chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false, showUnmonitored = true, ...clocks }) {
   const counted = [...new Set(chains)].filter((chainId) => !testNetworks.includes(chainId));
-  const { checks, doubts } = countChecks(report, counted, undefined, clocks);
+  const { checks: all, doubts } = countChecks(report, counted, undefined, clocks);
+  const checks = showUnmonitored ? all : all.filter(({ effective }) => effective !== "unmonitored");
   const scope = new Set([null, ...counted]);
   const leftOut = report.rows.filter((row) => isIdentified(row) && !scope.has(row.chainId));
-  const [[worst, number], ...others] = countByStatus(checks).filter(([, count]) => count > 0);
+  const [[worst, number] = ["unmonitored", 0], ...others] = countByStatus(checks).filter(([, count]) => count > 0);
   const status = worstOf([worst === "current" && inDoubt ? "unknown" : worst, ...doubts]);
   const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
   return {
@@ -41,9 +44,9 @@ function whereText(leftOut, testNetworks) {
 
 function headlineText(worst, number, watched, isPartOfAll, where, status) {
   if (worst === "unmonitored") return `Nothing is watched${where}`;
-  if (worst === "current" && status !== worst) return `Everything${where} was current when last seen`;
+  if (worst === "current" && status !== worst) return `No problem${where} when last seen`;
   const noun = isPartOfAll ? "watched check" : "check";
   const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;
   const subject = watched === 1 ? `The only ${noun}` : `${part} ${noun}s`;
-  return `${subject}${where} ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
+  return `${subject}${where}: ${STATUS_NAMES[worst]}`;
 }

@@ -43,6 +43,8 @@ export declare const WINDOWS: Readonly<Record<Window, number>>;
 export declare const EFFECTIVE_STATUSES: readonly EffectiveStatus[];
 /** Those that are a reading of the service, from worst to best: what uptime counts. */
 export declare const KNOWN_STATUSES: readonly EffectiveStatus[];
+/** The characters of the history, in the order of EFFECTIVE_STATUSES; a status that it does not have is a space. */
+export declare const CHARACTERS: string;
 /** What to show people beside the data (C12). */
 export declare const NOTES: readonly Note[];
 
@@ -287,6 +289,8 @@ export interface HeadlineOptions extends Clocks {
   readonly testNetworks?: readonly number[];
   /** Whether something is wrong with the report: then nothing is said to be current now. */
   readonly inDoubt?: boolean;
+  /** Whether checks that nobody watches are part of the deployment (parseAbout). */
+  readonly showUnmonitored?: boolean;
 }
 
 /** The checks that rollUp counts on these chains in one sentence, which says no more than they do (C11). */

@@ -10,4 +10,4 @@ export * from "./index.js";
 export { parseHttpDate, parseInstant } from "./instants.js";
 export { rollUp } from "./rollup.js";
 export { MAINNETS, SHARED_SERVICE, TEST_NETWORK } from "./services.js";
-export { EFFECTIVE_STATUSES, KNOWN_STATUSES } from "./statuses.js";
+export { CHARACTERS, EFFECTIVE_STATUSES, KNOWN_STATUSES } from "./statuses.js";

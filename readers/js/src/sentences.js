@@ -1,5 +1,16 @@
 // ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py
 
+/** What people read everywhere. */
+export const STATUS_NAMES = {
+  "unavailable": "not answering",
+  "degraded": "limited",
+  "catching-up": "behind",
+  "stale": "too old to say",
+  "unknown": "unknown",
+  "current": "no problem seen",
+  "unmonitored": "not watched",
+};
+
 export const STATUS_TEXTS = {
   "unavailable": "It did not answer usefully several times in a row.",
   "degraded": "It answers, but with serious trouble. Do not rely on it where time matters.",
@@ -29,7 +40,7 @@ export const NOTES = /* @__PURE__ */ Object.freeze(
     ["one-view", null, "This is what one monitor sees from one place. It is not an official status."],
     ["not-a-signal", null, "It is not a signal that it is safe to transact."],
     ["history", null, "The history does not tell what is up now."],
-    ["partial", ["broadcasters"], "Degraded broadcasters are a partial reading: some were not heard, others may work."],
+    ["partial", ["broadcasters"], "Limited broadcasters are a partial reading: some were not heard, others may work."],
     ["peers", ["messaging"], "Peers are connections. They do not prove that a message is delivered."],
     ["wallet-sync", ["indexer", "hosted-indexer"], "Whether an indexer is up to date does not tell whether your wallet is synced."],
     ["proofs", ["ppoi"], "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."],

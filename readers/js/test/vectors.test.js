@@ -220,8 +220,8 @@ each("about", "C5, C11", ({ document, reported, problem, expect }) => {
 
 each("headlines", "C11", (one, { now, fields }) => {
   const report = aReport(rowsOf(one, fields));
-  const { chains, testNetworks, inDoubt, receivedAgoMs, clockAheadMs } = one;
-  const { healthy, ...found } = headlineOf(report, { now: Date.parse(now), receivedAgoMs, clockAheadMs, chains, testNetworks, inDoubt });
+  const { chains, testNetworks, inDoubt, showUnmonitored, receivedAgoMs, clockAheadMs } = one;
+  const { healthy, ...found } = headlineOf(report, { now: Date.parse(now), receivedAgoMs, clockAheadMs, chains, testNetworks, inDoubt, showUnmonitored });
   const [checks, missing] = [found.checks, found.missing].map((all) => all.map(({ service, chainId }) => [service, chainId]));
   assert.deepEqual({ ...found, checks, missing }, one.expect);
   assert.deepEqual(Object.keys(found.others), Object.keys(one.expect.others), "from worst to best");

@@ -23,7 +23,7 @@ from lookout.public.picture import (
     replace_unprintable,
 )
 from lookout_reader.about import AboutNote
-from lookout_reader.statuses import EffectiveStatus
+from lookout_reader.statuses import BY_WORD, EffectiveStatus
 
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
@@ -47,7 +47,7 @@ def encode_feed(picture: Picture, names: Names) -> bytes:
     head = f"""<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">
 <id>{_id(names)}</id>
-<title>Incidents of the services that a wallet depends on</title>
+<title>Incidents · {escape(names.title)}</title>
 <subtitle>{escape(_subtitle(picture))}</subtitle>
 <updated>{format_second(updated_at)}</updated>
 <author><name>Lookout</name></author>
@@ -124,7 +124,7 @@ def _incident(trouble: RowTrouble, past: Past, names: Names) -> _Entry:
         id=_id(
             names, quote(replace_unprintable(service), safe=""), "all" if chain_id is None else str(chain_id), began
         ),
-        title=f"{name}: {incident.worst}",
+        title=f"{name}: {BY_WORD[incident.worst].name}",
         published_at=begins_at,
         updated_at=begins_at if incident.ends_at is None else incident.ends_at,
         category=incident.worst,

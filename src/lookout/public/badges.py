@@ -11,10 +11,7 @@ from lookout_reader.statuses import STATUSES, EffectiveStatus
 
 # As on the status page: white text is readable on each of them.
 COLOURS: Final[dict[EffectiveStatus, str]] = {status.word: status.look.light.text for status in STATUSES}
-# A badge cannot say why nothing is known.
-MESSAGES: Final[dict[EffectiveStatus, str]] = {
-    status.word: "unknown" if status.kind == "unknown" else status.name for status in STATUSES
-}
+MESSAGES: Final[dict[EffectiveStatus, str]] = {status.word: status.name for status in STATUSES}
 
 _LABEL_COLOUR: Final = "444b54"
 _LONGEST: Final = 60

@@ -8,7 +8,7 @@ from lookout.public.picture import NOT_OFFICIAL, EffectiveRow, Names, Picture, i
 from lookout.public.summary import encode_summaries
 from lookout_reader.document import Check
 from lookout_reader.rollup import worst_of
-from lookout_reader.statuses import EffectiveStatus
+from lookout_reader.statuses import BY_WORD, EffectiveStatus
 from lookout_reader.words import status_text
 
 JSON: Final = "application/json; charset=utf-8"
@@ -95,7 +95,7 @@ def _stem(check: Check) -> str:
 
 
 def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, max_age_s: int) -> dict[str, File]:
-    title = f"{label}: {status}, {seen}. {status_text(status)} {NOT_OFFICIAL}"
+    title = f"{label}: {BY_WORD[status].name}, {seen}. {status_text(status)} {NOT_OFFICIAL}"
     return {
         f"{stem}.svg": File(SVG, draw_badge(label, status, title)),
         f"{stem}.json": File(JSON, encode_shield(label, status, max_age_s)),

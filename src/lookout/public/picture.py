@@ -36,6 +36,12 @@ class Names(NamedTuple):
     protocol: str
     about: About
 
+    @property
+    def title(self) -> str:
+        """The operator's, or the project's name if there is none."""
+        own = replace_unprintable(self.about.title)
+        return "Lookout" if own in ("", self.protocol) else own
+
     def row(self, check: Check) -> str:
         service, chain_id = check
         return replace_unprintable(service if chain_id is None else f"{service} on {self.about.chain_name(chain_id)}")
@@ -107,6 +113,7 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
             chains=chains,
             test_networks=about.test_networks,
             in_doubt=report.unreadable_rows > 0,
+            show_unmonitored=about.show_unmonitored,
         ),
         past=None if history is None else _past(history),
         notes=about.notes_at(now),

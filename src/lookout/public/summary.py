@@ -17,7 +17,7 @@ from lookout.public.picture import (
     replace_unprintable,
 )
 from lookout_reader.document import Check
-from lookout_reader.statuses import STATUSES, ComponentStatus, EffectiveStatus, Indicator
+from lookout_reader.statuses import BY_WORD, STATUSES, ComponentStatus, EffectiveStatus, Indicator
 from lookout_reader.words import status_text
 
 Impact = Literal["minor", "major", "critical"]
@@ -113,7 +113,7 @@ class Summary(StatusReport, frozen=True):
 
 def encode_summaries(picture: Picture, names: Names) -> tuple[bytes, bytes]:
     """The summary and the status."""
-    page = Page(names.protocol, "Lookout", "/", "Etc/UTC", format_instant(picture.generated_at))
+    page = Page(names.protocol, names.title, "/", "Etc/UTC", format_instant(picture.generated_at))
     as_of = f"as of {instant_text(picture.generated_at)}"
     status = Status(INDICATORS[picture.headline.status], f"{picture.headline.text}, {as_of}. {NOT_OFFICIAL}")
     components = dict(_components(picture, names))
@@ -135,7 +135,9 @@ def _component(row: EffectiveRow, position: int, picture: Picture, names: Names)
         id=_id(row.check),
         name=names.row(row.check),
         status=COMPONENT_STATUSES[row.status],
-        description=" ".join((f"{row.status}: {status_text(row.status)}", *names.limits_of(row.check[0]))),
+        description=" ".join(
+            (f"{BY_WORD[row.status].name}: {status_text(row.status)}", *names.limits_of(row.check[0]))
+        ),
         position=position,
         updated_at=format_instant(seen_at),
         page_id=names.protocol,
@@ -174,7 +176,7 @@ def _incident(trouble: RowTrouble, names: Names, component: Component) -> Incide
     began = format_instant(trouble.incident.begins_at)
     return Incident(
         id=f"{component.id}-{'earlier' if trouble.cut else began}",
-        name=f"{component.name}: {trouble.incident.worst}",
+        name=f"{component.name}: {BY_WORD[trouble.incident.worst].name}",
         status="investigating",
         impact=_IMPACTS[trouble.incident.worst],
         created_at=began,

@@ -43,7 +43,7 @@ _LONGEST_NAME: Final = 20
 _NAMED_AT_MOST: Final = 3
 _NOTES_AT_MOST: Final = 5
 _LONGEST_REASON: Final = 30
-_STATUS_WIDTH: Final = 15
+_STATUS_WIDTH: Final = 18
 _ABOUT_LEAST: Final = 14
 _STANDS_AFTER: Final = 3  # observations that find the same position
 _CELLS: Final = 24  # of the last day's strip
@@ -128,11 +128,16 @@ def draw_screen(shown: Shown, now: int, view: View, waited_ms: float = 0) -> Ren
     head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
-    rows = [
+    found = (
         _RowNow(row, effective_status(row, now, received_ago_ms, update.clock_ahead_ms)) for row in update.report.rows
-    ]
-    # A terminal may be too low for all: what is not current comes first.
-    return Group(*head, _table(sorted(rows, key=lambda row: row.effective == "current"), shown, now, view))
+    )
+    rows = [row for row in found if shown.about.show_unmonitored or row.effective != "unmonitored"]
+    # A terminal may be too low for all: problems come first, and what nobody watches last.
+    return Group(*head, _table(sorted(rows, key=_order), shown, now, view))
+
+
+def _order(row: _RowNow) -> int:
+    return {"current": 1, "unmonitored": 2}.get(row.effective, 0)
 
 
 def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> list[Text]:
@@ -156,6 +161,7 @@ def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> l
             chains=about.counted_chains(shown.chain_ids()),
             test_networks=about.test_networks,
             in_doubt=bool(troubles),
+            show_unmonitored=about.show_unmonitored,
         )
         lines += _headline_lines(headline, shown.chain_names(), view)
         if age is None and report.generated_at is not None:
@@ -183,7 +189,7 @@ def _describe_problem(document: str, problem: str) -> str:
 def _headline_lines(headline: Headline, names: ChainNames, view: View) -> Iterator[Text]:
     """The head line, in the words of the page's, and which checks it is about."""
     yield Text(f"{_shape(headline.status, view)} {headline.text}.", style=_colour(headline.status))
-    if headline.checks[0].effective not in ("current", "unmonitored"):
+    if headline.checks and headline.checks[0].effective not in ("current", "unmonitored"):
         named = [_name((check.service, check.chain_id), names) for check in headline.checks[:_NAMED_AT_MOST]]
         more = len(headline.checks) - len(named)
         yield Text(", ".join(named) + (f" and {more} more" if more else ""), style="bright_black")
@@ -229,7 +235,7 @@ def _table(rows: Sequence[_RowNow], shown: Shown, now: int, view: View) -> Table
             _UPTIME: Text("") if past is None else _uptime(*past),
             _STRIP: Text("") if past is None else _strip(*past, view),
         }
-        status = Text(f"{_shape(effective, view)} {effective}", style=_colour(effective))
+        status = Text(f"{_shape(effective, view)} {BY_WORD[effective].name}", style=_colour(effective))
         table.add_row(Text(name), status, *(cells[title] for title in columns))
     return table
 

@@ -41,18 +41,22 @@ def headline_of(
     chains: Iterable[int] = MAINNETS,
     test_networks: Collection[int] = (TEST_NETWORK,),
     in_doubt: bool = False,
+    show_unmonitored: bool = True,
 ) -> Headline:
     """The checks of these chains, and those of no chain, in a sentence at ``now``.
 
     Chains among the ``test_networks`` are left out. ``in_doubt`` is a report about which something is wrong: then
-    nothing is said to be current now. Only the report and ``now`` are needed.
+    nothing is said to be current now. Without ``show_unmonitored`` what nobody watches is left out, as it is no part of
+    the deployment (``About``). Only the report and ``now`` are needed.
     """
     counted = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id not in test_networks)
     checks, doubts = count_checks(report, counted, None, Clocks(now, received_ago_ms, clock_ahead_ms))
+    if not show_unmonitored:
+        checks = [check for check in checks if check.effective != "unmonitored"]
     left_out = {chain_id for _, chain_id in rows_by_check(report)} - {None, *counted}
     where = "" if not left_out else " outside test networks" if left_out <= set(test_networks) else " on these chains"
     counts = Counter(check.effective for check in checks)
-    worst, *milder = (status for status in EFFECTIVE_STATUSES if counts[status])
+    worst, *milder = [status for status in EFFECTIVE_STATUSES if counts[status]] or ["unmonitored"]
     status = worst_of(("unknown" if worst == "current" and in_doubt else worst, *doubts))
     return Headline(
         text=_text(worst, counts, where, is_doubtful=status != worst),
@@ -76,9 +80,9 @@ def _text(worst: EffectiveStatus, counts: Counter[EffectiveStatus], where: str, 
     if worst == "unmonitored":
         return f"Nothing is watched{where}"
     if worst == "current" and is_doubtful:
-        return f"Everything{where} was current when last seen"
+        return f"No problem{where} when last seen"
     number, watched = counts[worst], counts.total() - counts["unmonitored"]
     noun = "watched check" if counts["unmonitored"] else "check"
     part = f"All {watched}" if number == watched else f"{number} of {watched}"
     subject = f"The only {noun}" if watched == 1 else f"{part} {noun}s"
-    return f"{subject}{where} {'is' if number == 1 else 'are'} {BY_WORD[worst].name}"
+    return f"{subject}{where}: {BY_WORD[worst].name}"

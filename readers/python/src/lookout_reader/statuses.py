@@ -50,20 +50,17 @@ class Statuspage:
 
 @dataclass(frozen=True, slots=True)
 class StatusEntry:
-    """One status. ``character`` is a bucket's; the worst of several statuses is the one of the highest ``severity``."""
+    """One status. ``name`` is what people read everywhere, ``character`` a bucket's; the worst of several statuses is
+    the one of the highest ``severity``."""
 
     word: EffectiveStatus
+    name: str
     character: str | None
     severity: int
     kind: Kind
     sentence: str
     look: Appearance
     statuspage: Statuspage
-
-    @property
-    def name(self) -> str:
-        """The word as people read it in a sentence."""
-        return self.word.replace("-", " ")
 
 
 GREY: Final = (Palette("6d737c", None, "f1f1ef"), Palette("959ca6", None, "1e2126"))
@@ -74,6 +71,7 @@ GREY: Final = (Palette("6d737c", None, "f1f1ef"), Palette("959ca6", None, "1e212
 STATUSES: Final = (
     StatusEntry(
         "current",
+        "no problem seen",
         "c",
         10,
         "well",
@@ -89,6 +87,7 @@ STATUSES: Final = (
     ),
     StatusEntry(
         "catching-up",
+        "behind",
         "k",
         40,
         "trouble",
@@ -104,6 +103,7 @@ STATUSES: Final = (
     ),
     StatusEntry(
         "degraded",
+        "limited",
         "d",
         50,
         "trouble",
@@ -119,6 +119,7 @@ STATUSES: Final = (
     ),
     StatusEntry(
         "unavailable",
+        "not answering",
         "u",
         60,
         "trouble",
@@ -136,6 +137,7 @@ STATUSES: Final = (
     # "operational"; the component's description says what it stands for.
     StatusEntry(
         "unknown",
+        "unknown",
         "?",
         20,
         "unknown",
@@ -145,6 +147,7 @@ STATUSES: Final = (
     ),
     StatusEntry(
         "unmonitored",
+        "not watched",
         ".",
         0,
         "unwatched",
@@ -154,6 +157,7 @@ STATUSES: Final = (
     ),
     StatusEntry(
         "stale",
+        "too old to say",
         None,
         30,
         "unknown",

@@ -51,7 +51,7 @@ NOTES: Final = (
     Note(
         "partial",
         ("broadcasters",),
-        "Degraded broadcasters are a partial reading: some were not heard, others may work.",
+        "Limited broadcasters are a partial reading: some were not heard, others may work.",
     ),
     Note("peers", ("messaging",), "Peers are connections. They do not prove that a message is delivered."),
     Note(

@@ -1,4 +1,4 @@
-/** What stands after the # of the page's address: a row, a day, the grouping, the language. So it can be passed on. */
+/** What stands after the # of the page's address: a network, a day, the language. So it can be passed on. */
 
 export function readAddress(name) {
   return new URLSearchParams(location.hash.slice(1)).get(name);
@@ -14,9 +14,4 @@ export function writeAddress(changes) {
   const text = parts.toString();
   const hash = text === "" ? "" : `#${text}`;
   if (hash !== location.hash) window.history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
-}
-
-/** A check as an address has it: "indexer.137", or "messaging" for one of no chain. */
-export function rowName({ service, chainId }) {
-  return chainId === null ? service : `${service}.${chainId}`;
 }

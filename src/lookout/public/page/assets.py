@@ -1,7 +1,6 @@
 """What browsers load: the built scripts, the stylesheet with the rules of each status, the texts of each language, and
 the badge for other sites."""
 
-from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -25,8 +24,6 @@ _FOLDER: Final = "/assets"
 _VERSION_LENGTH: Final = 12
 _TYPES: Final = {"js": JAVASCRIPT, "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
 _SITE: Final = "LOOKOUT_SITE"  # in the badge's script, for what it has to know of this deployment
-_LEGEND_PX: Final = (7, 14)  # the height of a current sample, and of the worst: worse is taller
-_NO_READING: Final = "border-style: dashed; border-color: var(--grey); background: var(--tint-grey);"
 
 PageText = str | dict[str, str]  # with a form for each plural of the language, as CLDR names them
 
@@ -74,6 +71,7 @@ def encode_badge(description: Description) -> bytes:
         "languages": LANGUAGES[1:],
         "texts": {key: english[key] for key in (*keys, *(f"status.{status.word}" for status in STATUSES))},
         # White is readable on the colours of a light page.
+        "showUnmonitored": description.show_unmonitored,
         "looks": {status.word: (f"#{status.look.light.text}", status.look.shapes[0]) for status in STATUSES},
     }
     return _built()["embed.js"].replace(_SITE, msgspec.json.encode(site).decode()).encode()
@@ -101,10 +99,12 @@ def read_catalogue(code: str) -> Catalogue:
 
 
 def encode_texts(code: str) -> str:
-    """The catalogue as the page's scripts load it. A service that is still called by its title here was given no other
-    by the operator, and is called as the catalogue has it."""
+    """The catalogue as the page's scripts load it, with what the data does not say in English too. A service that is
+    still called by its title here was given no other by the operator, and is called as the catalogue has it."""
     titles = {service.name: service.title for service in SERVICES}
-    catalogue = msgspec.to_builtins(read_catalogue(code)) | {"titles": titles}
+    english = read_catalogue(LANGUAGES[0]).texts
+    original = {key: english[key] for key in (f"warning.{note.id}" for note in NOTES)} if code != LANGUAGES[0] else {}
+    catalogue = msgspec.to_builtins(read_catalogue(code)) | {"titles": titles, "original": original}
     return f"export default {msgspec.json.encode(catalogue).decode()};\n"
 
 
@@ -124,24 +124,13 @@ def _declared_elsewhere() -> dict[str, PageText]:
 def status_rules() -> str:
     """What the stylesheet says of each status, after what stands in page.css."""
     known = [BY_WORD[word] for word in reversed(KNOWN_STATUSES)]
-    trouble = [status for status in known if status.kind == "trouble"]
-    others = [status for status in STATUSES if status not in known]
     light = _variables({**{status.word: status.look.light for status in known}, "grey": GREY[0]})
     dark = _variables({**{status.word: status.look.dark for status in known}, "grey": GREY[1]})
-    mild_px, worst_px = _LEGEND_PX
-    rules = [
-        f":root {{ {light} }}",
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}",
-        *(f'[data-status="{status.word}"] {{ --tone: var(--{status.word}); }}' for status in known),
-        *(f'[data-status="{status.word}"] {{ --tint: var(--tint-{status.word}); }}' for status in trouble),
-        f"{_cards(status.word for status in trouble)} {{ border-color: var(--tone); }}",
-        f"{_cards(status.word for status in others)} {{ {_NO_READING} }}",
-    ]
-    for rank, status in enumerate(known):
-        height_px = mild_px + rank * (worst_px - mild_px) // len(trouble)
-        colour = f"var(--{status.word}{'' if status.look.light.bar is None else '-bar'})"
-        rules.append(f".sample.{status.word} {{ height: {height_px}px; background: {colour}; }}")
-        rules.append(f".bar.{status.word} {{ fill: {colour}; }}")
+    rules = [f":root {{ {light} }}", f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"]
+    for status in known:
+        bar = f"var(--{status.word}{'' if status.look.light.bar is None else '-bar'})"
+        values = f"--tone: var(--{status.word}); --word: var(--tone); --bar: {bar}; --tint: var(--tint-{status.word});"
+        rules.append(f'[data-status="{status.word}"] {{ {values} }}')
     return "\n".join(rules) + "\n"
 
 
@@ -150,7 +139,3 @@ def _variables(palettes: dict[str, Palette]) -> str:
     for name, palette in palettes.items():
         values |= {name: palette.text, f"{name}-bar": palette.bar, f"tint-{name}": palette.tint}
     return " ".join(f"--{name}: #{colour};" for name, colour in values.items() if colour is not None)
-
-
-def _cards(words: Iterable[str]) -> str:
-    return ", ".join(f'.card[data-status="{word}"]' for word in words)

@@ -34,7 +34,7 @@ export function setText(element, text) {
 export function setStatus(element, status) {
   if (element.dataset.status === status) return;
   element.dataset.status = status;
-  for (const use of element.querySelectorAll(":scope > .state use")) use.setAttribute("href", `#shape-${status}`);
+  for (const use of element.querySelectorAll(":scope > .state > .shape > use")) use.setAttribute("href", `#shape-${status}`);
 }
 
 /**

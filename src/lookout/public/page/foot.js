@@ -1,7 +1,7 @@
 /** The end of the page: who runs the monitor, where else its data is, and the languages of the page. */
 
 import { h } from "./dom.js";
-import { LANGUAGE, LANGUAGES, REVIEWED_BY } from "./language.js";
+import { LANGUAGE, LANGUAGES } from "./language.js";
 import { ABOUT, text } from "./words.js";
 
 export function makeFoot() {
@@ -42,10 +42,4 @@ function linkOf(contact) {
 function languageLink([code, name]) {
   const current = code === LANGUAGE ? { "aria-current": "true" } : {};
   return h("a", { href: `#lang=${code}`, lang: code, hreflang: code, ...current }, name);
-}
-
-/** Said until a person has reviewed the translation: what counts is the English text. */
-export function machineElements() {
-  if (REVIEWED_BY !== "") return [];
-  return [h("p", { class: "hint machine" }, `${text("page.machine")} `, h("a", { href: "#lang=en", hreflang: "en" }, text("page.original")))];
 }

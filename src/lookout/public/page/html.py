@@ -36,13 +36,13 @@ def render(
         about=escape(description.encode().decode()),
         languages=_languages(),
         title=title,
-        warning=" ".join(_text(f"warning.{note.id}") for note in NOTES if note.services is None),
+        name="Lookout" if description.title == description.protocol else title,
+        limits=" ".join(_limits(description)),
         report=(
             _report(report, description, now, received_ago_ms)
             if isinstance(report, LiveReport)
             else "<p>There is no report that this page can read: none is stored yet, or it is of another version.</p>"
         ),
-        notes="\n".join(_notes(description)),
     )
     return text.encode()
 
@@ -68,27 +68,26 @@ def _text(key: str) -> str:
     return escape(str(read_catalogue(LANGUAGES[0]).texts[key]), quote=False)
 
 
-def _notes(description: Description) -> Iterator[str]:
-    """What the rows of a service do not say (C12)."""
-    titles = {service.name: service.title for service in description.services}
-    others = [service.name for service in description.services if service.run_by_others]
+def _limits(description: Description) -> Iterator[str]:
+    """What the rows do not say (C12)."""
+    others = [escape(service.title) for service in description.services if service.run_by_others]
     for note in NOTES:
-        services = others if note.id == OTHERS else note.services
-        if services:
-            about = ", ".join(escape(titles.get(name, name)) for name in services)
-            yield f"<li><b>{about}</b>: {_text(f'warning.{note.id}')}</li>"
+        if note.id != OTHERS:
+            yield _text(f"warning.{note.id}")
+        elif others:
+            yield f"{', '.join(others)}: {_text(f'warning.{note.id}')}"
 
 
 def _report(report: LiveReport, description: Description, now: int, received_ago_ms: int) -> str:
     rows = [row for row in report.rows if isinstance(row, Row)]
-    if not description.show_unmonitored:
-        rows = [row for row in rows if row.published_status != "unmonitored"]
+    unwatched = [row for row in rows if row.published_status == "unmonitored"]
+    rows = [row for row in rows if row not in unwatched] + (unwatched if description.show_unmonitored else [])
     lines = "\n".join(_rows(rows, description, now, received_ago_ms))
     return f"""<p>By the report of <time>{_instant(report.generated_at)}</time> UTC. A row says until when it
 counts: after that, nothing is known of it. The page asks for a newer report every 30 seconds where it can: if the time
 above stays the same, reload it.</p>
 <table>
-<thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">status then</th>
+<thead><tr><th scope="col">service</th><th scope="col">network</th><th scope="col">status then</th>
 <th scope="col">reason</th><th scope="col">seen (UTC)</th><th scope="col">counts until (UTC)</th></tr></thead>
 <tbody>
 {lines}

@@ -9,7 +9,7 @@ const wanted = [asked, ...navigator.languages].map((tag) => tag.toLowerCase().sp
 const chosen = wanted.find((code) => Object.hasOwn(LANGUAGES, code)) ?? ENGLISH;
 const loaded = await load(chosen).catch(() => load(ENGLISH));
 
-export const { code: LANGUAGE, locale: LOCALE, direction: DIRECTION, reviewedBy: REVIEWED_BY, texts: TEXTS, titles: TITLES } = loaded;
+export const { code: LANGUAGE, locale: LOCALE, direction: DIRECTION, reviewedBy: REVIEWED_BY, original: ORIGINAL, texts: TEXTS, titles: TITLES } = loaded;
 
 async function load(code) {
   const { default: catalogue } = await import(`./texts-${code}.js`);

@@ -1,125 +1,55 @@
-/** The last days: a strip and the uptimes of every check, and the incidents that the strips show. */
+/** The last days: a cell for each network and day, coloured by the worst of it; a day opens in steps of five minutes. */
 
-import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "lookout-reader/page";
-import { h, setChildren, setText, shape } from "./dom.js";
+import { CHARACTERS, EFFECTIVE_STATUSES, KNOWN_STATUSES, SERVICES, bucketsOf, checkKey, incidentsOf } from "lookout-reader/page";
+import { readAddress, writeAddress } from "./address.js";
+import { h, s, setChildren, setText, shape } from "./dom.js";
 import { DIRECTION } from "./language.js";
-import { isUnanswered } from "./meaning.js";
-import { makeStrips, ticks } from "./strips.js";
-import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, moreText, percent, problemKind, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
+import { bucketLength, chainName, checkName, duration, isTestNetwork, percent, problemKind, serviceName, sinceText, statusWord, text, utcClock, utcDay, utcDayName } from "./words.js";
 
-const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
-const LABEL_GAP_PX = 8;
-const INCIDENTS_AT_FIRST = 10;
+const DAY_MS = 86_400_000;
+const DAYS = 14;
+const NEW_MS = 3_600_000; // so long a deployment is new: its history says next to nothing
 const OLD_HISTORY_MS = 300_000;
+const LEAST_KNOWN = 12; // buckets, for a share (H10)
+const HEIGHT = 24;
+const [BAR_LEAST, BAR_WELL] = [6, 10];
+const KNOWN = KNOWN_STATUSES.map(characterOf);
+const WELL = characterOf("current");
+const ORDER = [...new Set([...KNOWN, ...EFFECTIVE_STATUSES.map(characterOf).filter((character) => character !== " "), "-"])]; // the worst that is known first
+const IS_RTL = DIRECTION === "rtl";
 
 export function makePast() {
-  const strips = makeStrips(onZoom);
-  const axis = h("div", { class: "axis", "aria-hidden": "true" });
-  const title = h("h2", { id: "past-title" }, windowText(null));
-  const back = h("button", { type: "button", click: () => strips.showAll() }, text("past.all"));
-  const before = h("button", { type: "button", "aria-label": text("past.before"), click: () => strips.zoomBy(-1) }, "‹");
-  const after = h("button", { type: "button", "aria-label": text("past.after"), click: () => strips.zoomBy(1) }, "›");
-  const dayName = h("b");
+  const problem = h("p", { role: "status" });
   const hint = h("p", { class: "hint" });
-  const days = h("div", { class: "days", hidden: "" }, dayName, before, after, back);
-  const problem = h("p", { class: "problem", role: "status" });
-  const written = h("p", { class: "written hint" }); // not in the status: it changes every second
-  const rowsElement = h("div", { class: "rows" });
-  const uptimeHeads = h("div", { class: "uptimes", "aria-hidden": "true" });
-  const element = h(
-    "section",
-    { class: "past", "aria-labelledby": "past-title" },
-    h("div", { class: "bar-head" }, title, legend()),
-    h("p", { class: "warning" }, text("warning.history")),
-    hint,
-    h("p", { id: "strip-keys", class: "hint keys" }, text("past.keys")),
-    problem,
-    written,
-    h(
-      "div",
-      { class: "row axis-row" },
-      h("div", {}, days),
-      axis,
-      uptimeHeads,
-    ),
-    rowsElement,
-    strips.readout,
-  );
-  const rows = new Map();
-  const headings = new Map();
-  let history = null;
-  let historyRows = new Map();
-  let shownKeys = [];
-  let until = ""; // up to when an old history counts
-  let drawn = "";
-
-  strips.watchWidth(axis);
-  new ResizeObserver(drawAxis).observe(axis);
-
-  function drawAxis() {
-    const frame = strips.frame();
-    if (frame === null) return;
-    const labels = ticks(frame).map(({ share, label }) => {
-      const element = h("span", {}, label);
-      element.style.insetInlineStart = `${share * 100}%`;
-      return element;
-    });
-    axis.replaceChildren(...labels);
-    const places = labels.map(({ offsetLeft, offsetWidth }) => {
-      const from = DIRECTION === "rtl" ? axis.clientWidth - offsetLeft - offsetWidth : offsetLeft;
-      return { from, to: from + offsetWidth };
-    });
-    const last = places.findLastIndex(({ to }) => to <= axis.clientWidth);
-    let step = 1; // as few are left out as there is room for, always the same number
-    while (places.some(({ from }, n) => n >= step && places[n - step].to + LABEL_GAP_PX > from)) step++;
-    labels.forEach((label, n) => {
-      if (n > last || (last - n) % step > 0) label.textContent = "";
-    });
-  }
-
-  function drawTitle() {
-    const zoomedTo = strips.zoomedTo();
-    setText(title, zoomedTo === null ? windowText(history) : text("past.day", { title: windowText(history), day: day(zoomedTo) }));
-    const heads = zoomedTo === null ? Object.keys(WINDOWS).map((window) => windowName(window, until)) : ["uptime.day", "uptime.trouble"].map((key) => text(key));
-    uptimeHeads.replaceChildren(...heads.map((name, n) => h("span", {}, n === 0 && zoomedTo === null ? text("uptime", { window: name }) : name)));
-  }
-
-  function onZoom() {
-    const zoomedTo = strips.zoomedTo();
-    drawTitle();
-    if (zoomedTo !== null) setText(dayName, day(zoomedTo));
-    days.hidden = zoomedTo === null;
-    element.dataset.zoomed = String(zoomedTo !== null);
-    drawAxis();
-    drawFigures();
-  }
-
-  function drawFigures() {
-    for (const key of shownKeys) rows.get(key).update(history, historyRows.get(key) ?? null, strips.zoomedTo(), until);
-  }
+  const heads = h("div", { class: "days heads", "aria-hidden": "true" });
+  const rows = h("div", { class: "past-rows" });
+  const table = h("div", {}, hint, h("div", { class: "past-row" }, h("span"), heads, h("small", {}, text("past.share"))), rows, legend());
+  const element = h("section", { class: "past", "aria-labelledby": "past-title" }, h("h2", { id: "past-title" }, text("past")), problem, table);
+  const lines = new Map();
+  let drawn = [];
 
   function update(view) {
-    setText(problem, historyProblemText(view));
-    setText(written, writtenText(view));
-    setText(hint, `${text("past.hint", { zone: zone() })} ${view.onPaper ? "" : bucketsText(view.history)}`);
+    setText(problem, problemText(view));
+    const { history, historyRows, shown } = view;
+    const isNew = history === null || history.to - history.from < NEW_MS;
+    table.hidden = isNew;
+    if (isNew) return;
     element.classList.toggle("old", isOld(view));
-    const children = view.groups.flatMap(({ id, title: name, checks }) => [
-      takeOrMake(headings, id, () => h("h3", {}, name)),
-      ...checks.map((check) => takeOrMake(rows, check.key, () => makeRow(check, strips.stripOf(check))).element),
-    ]);
-    setChildren(rowsElement, children);
-    const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
-    until = untilText(view);
-    const state = `${view.by} ${view.onPaper} ${until} ${keys.join()}`; // paper has another width
-    if (view.history === history && state === drawn) return;
-    [history, historyRows, shownKeys, drawn] = [view.history, view.historyRows, keys, state];
-    for (const key of keys) rows.get(key).rename(view.by);
-    drawFigures();
-    strips.update(history, historyRows, keys);
-    drawTitle();
-    drawAxis();
+    setText(hint, view.onPaper ? text("past.hint") : `${text("past.hint")} ${text("past.buckets", { length: bucketLength(history.bucketSeconds) })}`);
+    const key = [history, shown.map(({ chainId }) => chainId).join()];
+    if (key.every((part, n) => part === drawn[n])) return;
+    drawn = key;
+    const days = daysOf(history);
+    heads.replaceChildren(...days.map((at, n) => h("small", {}, n === 0 || n === days.length - 1 || n === days.length - 8 ? utcDay(at) : "")));
+    setChildren(rows, shown.map(({ chainId }) => takeOrMake(lines, chainId, () => makeLine(chainId)).element));
+    for (const { chainId } of shown) lines.get(chainId).update(history, rowsFor(chainId, historyRows), days);
   }
-  return { element, update, zoom: strips.zoom, reach: strips.reach };
+
+  /** Opens the day that the address names. */
+  function reach(chainId) {
+    lines.get(chainId)?.openDay(Date.parse(`${readAddress("day")}T00:00:00Z`));
+  }
+  return { element, update, reach };
 }
 
 function takeOrMake(map, key, make) {
@@ -128,23 +58,9 @@ function takeOrMake(map, key, make) {
 }
 
 function legend() {
-  const sample = (name) => h("span", { class: `sample ${name}` });
-  return h(
-    "ul",
-    { class: "legend", "aria-label": text("past.legend") },
-    ...[...READINGS, ...NO_READINGS].map((status) => h("li", {}, sample(status), statusWord(status))),
-    h("li", {}, sample("no-data"), statusWord(null)),
-    h("li", {}, sample("filling"), statusWord("filling")),
-  );
-}
-
-function windowText(history) {
-  const days = history?.retentionDays ?? null;
-  return days === null ? text("past") : text("past.days", { count: days });
-}
-
-function bucketsText(history) {
-  return history === null ? "" : text("past.buckets", { length: bucketLength(history.bucketSeconds) });
+  const others = EFFECTIVE_STATUSES.filter((status) => status !== "stale" && !KNOWN_STATUSES.includes(status));
+  const samples = [...[...KNOWN_STATUSES].reverse(), ...others].map((status) => [status, statusWord(status)]).concat([["no-data", statusWord(null)]]);
+  return h("ul", { class: "legend", "aria-label": text("past.legend") }, ...samples.map(([status, word]) => h("li", {}, h("span", { class: "cell", "data-status": status }, shape(status)), word)));
 }
 
 /** Whether it is not known to be of now. */
@@ -152,174 +68,192 @@ function isOld({ now, history, clockIsWrong }) {
   return history !== null && (clockIsWrong || !(Math.abs(now - history.generatedAt) < OLD_HISTORY_MS));
 }
 
-function historyProblemText(view) {
-  const { history, historyProblem, historyCode, clockIsWrong } = view;
-  if (historyProblem !== null) return text("past.problem", { problem: text(`problem.${problemKind(historyCode)}`) });
+function problemText(view) {
+  const { now, history, historyProblem, historyCode, clockIsWrong } = view;
+  if (history === null && historyCode === "not-available") return text("past.new");
+  const since = history?.generatedAt > 0 && history.generatedAt <= now && !clockIsWrong ? ` ${text("past.written", { since: sinceText(history.generatedAt, now) })}` : "";
+  if (historyProblem !== null) return text("past.problem", { problem: text(`problem.${problemKind(historyCode)}`) }) + since;
   if (history === null) return text("past.reading");
-  if (!isOld(view)) return "";
-  return text(clockIsWrong ? "past.clock" : "past.old");
+  if (isOld(view)) return text(clockIsWrong ? "past.clock" : "past.old") + since;
+  return history.to - history.from < NEW_MS ? text("past.new") : "";
 }
 
-function writtenText(view) {
-  const since = view.historyProblem === null && !isOld(view) ? "" : writtenAt(view);
-  return since === "" ? "" : text("past.written", { since });
+/** The rows that count for a network: its own, and those of the contract's services that it shares with the others. */
+function rowsFor(chainId, historyRows) {
+  const all = [...historyRows.values()].filter((row) => row.readable);
+  const hasChains = all.some((row) => row.chainId !== null);
+  return all.filter((row) => row.chainId === chainId && (chainId !== null || !hasChains || !SERVICES.includes(row.service)) || (chainId !== null && row.chainId === null && SERVICES.includes(row.service)));
 }
 
-function untilText(view) {
-  return isOld(view) ? writtenAt(view) : "";
+/** The days in UTC that have a cell, the last one being today's. */
+function daysOf({ to, retentionDays }) {
+  const today = Math.floor(to / DAY_MS) * DAY_MS;
+  const count = Math.min(retentionDays ?? DAYS, DAYS);
+  return Array.from({ length: count }, (_, n) => today - (count - 1 - n) * DAY_MS);
 }
 
-/** When the history was written; empty if nobody can say. */
-function writtenAt({ now, history, clockIsWrong }) {
-  const known = history !== null && !clockIsWrong && history.generatedAt !== null && history.generatedAt <= now;
-  return known ? sinceText(history.generatedAt, now) : "";
+function characterOf(status) {
+  return CHARACTERS[EFFECTIVE_STATUSES.indexOf(status)];
 }
 
-// ---- Uptime
-
-function windowName(window, until) {
-  const name = text(`uptime.${window}`);
-  return until === "" ? name : text("uptime.until", { window: name, until });
+function statusOf(character) {
+  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
 }
 
-function makeRow({ service, chainId }, strip) {
-  const cells = Object.keys(WINDOWS).map((window) => {
-    const label = h("span", { class: "label" });
-    const value = h("b");
-    const known = h("small");
-    return { window, label, value, known, element: h("span", {}, label, value, known) };
+/** In each bucket that is over the worst of these rows: current where every known one is, and one is known. */
+function worstOf(rows, { length }) {
+  const ranks = new Uint8Array(length - 1).fill(ORDER.length - 1);
+  for (const { buckets } of rows) for (let n = 0; n < ranks.length; n++) ranks[n] = Math.min(ranks[n], ORDER.indexOf(buckets[n]));
+  return Array.from(ranks, (rank) => ORDER[rank]).join("");
+}
+
+/** The status of a day: its worst trouble; else what most of it was, so that a little green is no green day. */
+function dayStatus(buckets) {
+  const trouble = KNOWN.find((character) => character !== WELL && buckets.includes(character));
+  const times = (character) => buckets.split(character).length - 1;
+  return statusOf(trouble ?? [...ORDER].reverse().reduce((most, character) => (times(character) > times(most) ? character : most), "-"));
+}
+
+/** The share without problems of what is known, never rounded up. */
+function shareText(buckets) {
+  const known = [...buckets].filter((character) => KNOWN.includes(character)).length;
+  if (known < LEAST_KNOWN) return text("past.little");
+  return percent(Math.floor(((buckets.split(WELL).length - 1) / known) * 10_000) / 10_000);
+}
+
+function makeLine(chainId) {
+  const cells = h("div", { class: "days", role: "group", "aria-label": text("past.row", { network: chainName(chainId) }), keydown: onKey });
+  const share = h("b");
+  const panel = h("div", { class: "day", hidden: "" });
+  const row = h("div", { class: "past-row" }, h("span", { class: "name" }, chainName(chainId), isTestNetwork(chainId) ? h("small", {}, ` ${text("chain.test")}`) : null), cells, share);
+  const element = h("div", { "data-chain": String(chainId) }, row, panel);
+  let [history, rows, days, day] = [null, [], [], null];
+
+  function update(newHistory, newRows, newDays) {
+    [history, rows, days] = [newHistory, newRows, newDays];
+    const worst = worstOf(rows, history);
+    const indexOf = (at) => Math.max(0, Math.ceil((at - history.from) / (history.bucketSeconds * 1000)));
+    const focused = [...cells.children].indexOf(document.activeElement);
+    cells.replaceChildren(
+      ...days.map((at, n) => {
+        const status = dayStatus(worst.slice(indexOf(at), indexOf(at + DAY_MS)));
+        const isToday = n === days.length - 1;
+        const said = text("past.bucket", { span: utcDay(at), status: statusWord(status) });
+        return h(
+          "button",
+          { type: "button", class: isToday ? "cell today" : "cell", "data-status": status ?? "no-data", "aria-label": isToday ? `${said}, ${statusWord("filling")}` : said, title: said, tabindex: n === days.length - 1 ? "0" : "-1", "aria-expanded": String(at === day), click: () => openDay(at === day ? null : at) },
+          shape(status ?? "no-data"),
+        );
+      }),
+    );
+    cells.children[focused]?.focus();
+    setText(share, shareText(worst.slice(indexOf(days[0]))));
+    drawDay();
+  }
+
+  function onKey(event) {
+    const all = [...cells.children];
+    const step = { ArrowLeft: IS_RTL ? 1 : -1, ArrowRight: IS_RTL ? -1 : 1, Home: -all.length, End: all.length }[event.key];
+    if (event.key === "Escape") openDay(null);
+    if (step === undefined) return;
+    const next = all[Math.min(Math.max(all.indexOf(document.activeElement) + step, 0), all.length - 1)];
+    for (const cell of all) cell.tabIndex = cell === next ? 0 : -1;
+    next.focus();
+    event.preventDefault();
+  }
+
+  function openDay(at) {
+    day = days.includes(at) ? at : null;
+    writeAddress({ day: day === null ? null : utcDayName(day), ...(day === null || chainId === null ? {} : { chain: String(chainId) }) });
+    days.forEach((each, n) => cells.children[n]?.setAttribute("aria-expanded", String(each === day)));
+    drawDay();
+  }
+
+  function drawDay() {
+    panel.hidden = day === null;
+    if (day === null) return panel.replaceChildren();
+    if (panel.contains(document.activeElement)) return; // it is being read: the next history comes in a minute
+    const readout = h("p", { class: "readout", "aria-hidden": "true" }, text("past.choose"));
+    const hours = h("div", { class: "hours", "aria-hidden": "true" }, ...["00", "06", "12", "18", "24"].map((hour) => h("small", {}, hour)));
+    const strips = rows.map((row) => stripElements(history, row, day, readout));
+    panel.replaceChildren(h("h3", {}, text("past.day", { network: chainName(chainId), day: utcDay(day) })), ...strips, h("div", { class: "strip-row" }, h("span"), hours), readout);
+  }
+  return { element, update, openDay };
+}
+
+// ---- A day of a service
+
+function stripElements(history, row, day, readout) {
+  const buckets = bucketsOf(history, row).filter(({ beginsAt }) => beginsAt >= day && beginsAt < day + DAY_MS);
+  const step = history.bucketSeconds * 1000;
+  const picture = s("svg", { viewBox: `0 0 ${DAY_MS / step} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...buckets.map((bucket) => bar(bucket, (bucket.beginsAt - day) / step)));
+  const cursor = s("rect", { class: "cursor", y: 0, width: 1, height: HEIGHT, visibility: "hidden" });
+  picture.append(cursor);
+  const name = serviceName(row.service);
+  const strip = h("div", {
+    class: "strip",
+    role: "slider",
+    tabindex: "0",
+    "aria-label": text("past.strip", { check: checkName(row), day: utcDay(day) }),
+    "aria-valuemin": "0",
+    "aria-valuemax": String(Math.max(buckets.length - 1, 0)),
+    focus: () => show(index),
+    pointermove: ({ clientX }) => show(indexAt(clientX)),
+    click: ({ clientX }) => show(indexAt(clientX)),
+    keydown: onKey,
   });
-  const name = h("span", { class: "name" });
-  const element = h("div", { class: "row" }, name, strip, h("span", { class: "uptimes" }, ...cells.map((cell) => cell.element)));
+  strip.append(picture);
+  let index = buckets.length - 1;
+  speak();
 
-  function rename(by) {
-    setText(name, by === "chain" ? serviceName(service) : chainName(chainId));
+  function indexAt(clientX) {
+    const { left, right, width } = strip.getBoundingClientRect();
+    const at = day + (IS_RTL ? right - clientX : clientX - left) / width * DAY_MS;
+    return buckets.findIndex(({ beginsAt, endsAt }) => at >= beginsAt && at < endsAt);
   }
 
-  /** The figures of the windows, or of the day that begins at `zoomedTo`. */
-  function update(history, row, zoomedTo, until) {
-    const figures = zoomedTo === null ? cells.map(({ window }) => windowFigure(history, row, window, until)) : dayFigures(history, row, zoomedTo);
-    cells.forEach(({ label, value, known, element: cell }, n) => {
-      const figure = figures[n];
-      cell.hidden = figure === undefined;
-      if (figure === undefined) return;
-      setText(label, figure.label);
-      setText(value, figure.value);
-      value.className = figure.known === null ? "little" : "";
-      setText(known, figure.known ?? "");
-    });
-  }
-  return { element, rename, update };
-}
-
-function windowFigure(history, row, window, until) {
-  const label = text("uptime", { window: windowName(window, until) });
-  const uptime = row?.readable ? row.uptime[window] : null;
-  if (uptime === null) return { label, value: noUptime(history, row, window), known: null };
-  return { label, value: percent(uptime), known: knownText(history === null ? 0 : coverageOf(history, row, window).share) };
-}
-
-/** Counted from the day's buckets, as the windows' are (H9 to H11): what there was of the day so far. */
-function dayFigures(history, row, begin) {
-  const end = midnight(begin, 1);
-  const bucketMs = history.bucketSeconds * 1000;
-  const buckets = bucketsOf(history, row).filter(({ beginsAt }) => beginsAt >= begin && beginsAt < end);
-  const known = buckets.filter(({ status }) => KNOWN_STATUSES.includes(status));
-  const trouble = known.filter(({ status }) => status !== "current");
-  const existing = Math.ceil((Math.min(end, history.to + bucketMs) - begin) / bucketMs);
-  const label = text("uptime.day");
-  if (known.length < LEAST_KNOWN) {
-    const isUnwatched = buckets.length > 0 && buckets.every(({ status }) => status === "unmonitored");
-    return [{ label, value: text(isUnwatched ? "uptime.unmonitored" : "uptime.little"), known: null }];
-  }
-  const share = 1 - trouble.length / known.length;
-  const uptime = trouble.length === 0 ? 1 : Math.min(0.9999, Math.round(share * 10_000) / 10_000);
-  const lasted = trouble.length === 0 ? "–" : duration(trouble.length * bucketMs);
-  return [
-    { label, value: percent(uptime), known: knownText(known.length / existing) },
-    { label: text("uptime.trouble"), value: lasted, known: "" },
-  ];
-}
-
-function knownText(share) {
-  return share === 1 ? text("uptime.known.all") : text("uptime.known", { share: wholePercent(share) });
-}
-
-/** Why there is none. */
-function noUptime(history, row, window) {
-  if (history === null || !row?.readable) return text("uptime.little");
-  const buckets = row.buckets.slice(-coverageOf(history, row, window).existing);
-  return text(/^[.-]*$/.test(buckets) && buckets.includes(".") ? "uptime.unmonitored" : "uptime.little");
-}
-
-// ---- Incidents
-
-export function makeIncidents() {
-  const list = h("ol", { class: "incidents" });
-  const more = h("button", { type: "button", class: "more", click: onMore });
-  const none = h("p", { class: "hint" });
-  const element = h("section", { "aria-labelledby": "incidents-title" }, h("h2", { id: "incidents-title" }, text("incidents")), none, list, more);
-  let limit = INCIDENTS_AT_FIRST;
-  let history;
-  let matching = "";
-  let old = false;
-  let onPaper = false;
-  let incidents = [];
-
-  function update(view) {
-    if (view.history === history && view.matching === matching && view.onPaper === onPaper && isOld(view) === old) return;
-    ({ history, matching, onPaper } = view);
-    old = isOld(view);
-    incidents = view.history === null ? [] : allIncidents(view);
-    draw();
+  function show(wanted) {
+    if (buckets[wanted] === undefined) return;
+    index = wanted;
+    speak();
+    cursor.setAttribute("x", String((buckets[index].beginsAt - day) / step));
+    cursor.setAttribute("visibility", "visible");
+    setText(readout, `${name}: ${strip.getAttribute("aria-valuetext")}`);
   }
 
-  function onMore() {
-    limit += 5 * INCIDENTS_AT_FIRST;
-    draw();
+  function speak() {
+    strip.setAttribute("aria-valuenow", String(Math.max(index, 0)));
+    strip.setAttribute("aria-valuetext", buckets[index] === undefined ? statusWord(null) : bucketText(buckets[index]));
   }
 
-  function draw() {
-    list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident, old)));
-    more.hidden = incidents.length <= limit;
-    setText(more, moreText(Math.max(0, incidents.length - limit), onPaper));
-    setText(none, text(incidents.length > 0 || history === null ? "incidents.hint" : "incidents.none"));
+  function onKey(event) {
+    const last = buckets.length - 1;
+    const to = { ArrowLeft: index + (IS_RTL ? 1 : -1), ArrowRight: index + (IS_RTL ? -1 : 1), PageUp: index - 12, PageDown: index + 12, Home: 0, End: last }[event.key];
+    if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    show(Math.min(Math.max(to, 0), last));
+    event.preventDefault();
   }
-  return { element, update };
+
+  const troubles = incidentsOf(history, row).filter(({ beginsAt, endsAt }) => beginsAt < day + DAY_MS && (endsAt ?? Infinity) > day);
+  return h("div", { class: "strip-row" }, h("span", { class: "name" }, name), strip, troubles.length === 0 ? null : h("p", { class: "incidents" }, troubles.map((incident) => incidentText(incident, history)).join(" · ")));
 }
 
-function allIncidents({ history, historyRows, checks, isMatching }) {
-  const found = [];
-  const live = new Map(checks.map((check) => [check.key, check]));
-  for (const row of historyRows.values()) {
-    const key = checkKey(row);
-    if (!row.readable || !isMatching(key)) continue;
-    for (const incident of incidentsOf(history, row)) found.push({ ...incident, beginsAt: beginOf(incident, row, live.get(key), history), row });
-  }
-  const endOf = ({ endsAt }) => endsAt ?? Infinity;
-  return found.sort((a, b) => b.beginsAt - a.beginsAt || endOf(b) - endOf(a));
+function bucketText({ beginsAt, endsAt, status, filling }) {
+  const words = filling ? text("past.provisional", { status: statusWord(status) }) : statusWord(status);
+  return text("past.bucket", { span: text("utc", { local: `${utcClock(beginsAt)}–${utcClock(endsAt)}` }), status: words });
 }
 
-/** When it began: of an outage that goes on what its card says, if it began with that; else its first bucket's begin. */
-function beginOf({ beginsAt, endsAt }, row, check, history) {
-  const answeredAt = endsAt === null && check !== undefined && isUnanswered(check) ? check.row.lastSuccessAt : null;
-  if (answeredAt === null || Math.abs(answeredAt - beginsAt) > history.bucketSeconds * 1000) return beginsAt;
-  const [first] = bucketsOf(history, row).filter((bucket) => bucket.beginsAt === beginsAt);
-  return first.status === "unavailable" ? answeredAt : beginsAt;
-}
-
-/** The last bucket of an old history says nothing of now: whether a trouble in it went on is not known. */
-function incidentElement(history, { row, worst, beginsAt, endsAt, beginSeen, endSeen }, old) {
-  const open = endsAt === null;
+/** "not answering 14:05–14:20 UTC": at least so long, where what was before or after is not known. */
+function incidentText({ worst, beginsAt, endsAt, beginSeen, endSeen }, history) {
   const length = duration((endsAt ?? history.to + history.bucketSeconds * 1000) - beginsAt);
-  const seen = open ? text(old ? "incident.seen" : "incident.so-far", { duration: length }) : beginSeen && endSeen ? length : text("incident.least", { duration: length });
-  const provisional = open ? h("em", { class: "provisional" }, text(old ? "incident.unknown" : "incident.ongoing")) : null;
-  return h(
-    "li",
-    { "data-status": worst },
-    h("span", { class: "state" }, shape(worst), h("b", { class: "word" }, statusWord(worst))),
-    h("span", { class: "where" }, checkName(row)),
-    h("span", { class: "when" }, moment(beginsAt)),
-    h("span", { class: "length" }, `${seen} `, provisional),
-  );
+  const said = endsAt === null ? text("incident.so-far", { duration: length }) : beginSeen && endSeen ? length : text("incident.least", { duration: length });
+  return text("incident", { status: statusWord(worst), at: text("utc", { local: `${utcDay(beginsAt)} ${utcClock(beginsAt)}` }), duration: said });
+}
+
+/** Worse is taller, so that trouble stands out without its colour too. What still fills is outlined, in no status's colour (C13). */
+function bar({ status, filling }, x) {
+  if (filling) return s("rect", { class: "bar filling", x, y: 4, width: 2, height: HEIGHT - 4 });
+  const rank = KNOWN_STATUSES.indexOf(status);
+  const height = rank < 0 ? (status === null ? 1 : BAR_LEAST) : HEIGHT - (rank * (HEIGHT - BAR_WELL)) / (KNOWN_STATUSES.length - 1);
+  return s("rect", { class: "bar", "data-status": status ?? "no-data", x, y: HEIGHT - height, width: 1.05, height });
 }

@@ -1,23 +1,20 @@
 /** Texts, names, numbers and instants as people read them. */
 
-import { EFFECTIVE_STATUSES, KNOWN_STATUSES, parseAbout } from "lookout-reader/page";
+import { parseAbout } from "lookout-reader/page";
 import { DIRECTION, LOCALE, TEXTS, TITLES } from "./language.js";
 
 /** The description of the deployment that the page was made with. */
 export const ABOUT_TEXT = document.querySelector("meta[name=lookout-about]").content;
 /** What the operator says of the deployment; a server makes nothing that cannot be read. */
 export const ABOUT = parseAbout(ABOUT_TEXT);
-const { protocol, showUnmonitored } = JSON.parse(ABOUT_TEXT);
-export const SHOW_UNMONITORED = showUnmonitored;
+const { protocol } = JSON.parse(ABOUT_TEXT);
+export const SHOW_UNMONITORED = ABOUT.showUnmonitored;
 /** Empty if the operator gave none: then the title is that of the protocol. */
 export const PAGE_TITLE = ABOUT.title === protocol ? "" : ABOUT.title;
 const NAMED_CHAINS = new Map(ABOUT.chains.map((chain) => [chain.id, chain]));
 const NAMED_SERVICES = new Map(ABOUT.services.map((service) => [service.name, service]));
 const CHAIN_ORDER = new Map(ABOUT.chains.map(({ id }, n) => [id, n]));
 const SERVICE_ORDER = new Map(ABOUT.services.map(({ name }, n) => [name, n]));
-/** What a bucket can say: the current one first and the worst last; and what it says without a reading. */
-export const READINGS = [...KNOWN_STATUSES].reverse();
-export const NO_READINGS = EFFECTIVE_STATUSES.filter((status) => status !== "stale" && !READINGS.includes(status));
 
 // ---- Texts
 
@@ -64,6 +61,15 @@ export function list(items) {
   return items.length === 0 ? "" : items.reduce((one, other) => text("list", { one, other }));
 }
 
+/** "sending, balances and proofs" */
+export function and(items) {
+  return items.length < 2 ? items.join("") : text("list.last", { one: list(items.slice(0, -1)), other: items.at(-1) });
+}
+
+export function capitalize(words) {
+  return words.charAt(0).toLocaleUpperCase(LOCALE) + words.slice(1);
+}
+
 // ---- Names
 
 export function chainName(chainId) {
@@ -71,16 +77,18 @@ export function chainName(chainId) {
   return NAMED_CHAINS.get(chainId)?.name ?? text("chain.unnamed", { id: String(chainId) });
 }
 
-/** What a chain is besides its name; null for a mainnet. */
-export function chainKind(chainId) {
-  return ABOUT.testNetworks.includes(chainId) ? text("chain.test") : null;
+export function isTestNetwork(chainId) {
+  return ABOUT.testNetworks.includes(chainId);
 }
 
 /** As the operator calls it; in the page's language where that is the name that everybody has for it. */
 export function serviceName(service) {
-  const title = NAMED_SERVICES.get(service)?.title;
-  if (Object.hasOwn(TITLES, service) && (title ?? TITLES[service]) === TITLES[service]) return text(`service.${service}`);
-  return title ?? service;
+  const title = serviceTitle(service);
+  return Object.hasOwn(TITLES, service) && [service, TITLES[service]].includes(title) ? text(`service.${service}`) : title;
+}
+
+export function serviceTitle(service) {
+  return NAMED_SERVICES.get(service)?.title ?? service;
 }
 
 export function checkName({ service, chainId }) {
@@ -91,19 +99,19 @@ export function isRunByOthers(service) {
   return NAMED_SERVICES.get(service)?.runByOthers ?? false;
 }
 
+/** What its failure means for users, by its operator; empty claims nothing. */
+export function effectOf(service) {
+  return NAMED_SERVICES.get(service)?.effect ?? "";
+}
+
 export function statusWord(status) {
   return text(`status.${status ?? "no-data"}`);
 }
 
-export function capitalize(words) {
-  return words.charAt(0).toLocaleUpperCase(LOCALE) + words.slice(1);
-}
-
-/** The one order of chains: what is shared, then as the operator has them, then by number. */
+/** The one order of chains: as the operator has them, then by number. */
 export function compareChains(one, other) {
-  if (one === other) return 0;
-  if (one === null || other === null) return one === null ? -1 : 1;
-  return (CHAIN_ORDER.get(one) ?? Infinity) - (CHAIN_ORDER.get(other) ?? Infinity) || one - other;
+  if (!CHAIN_ORDER.has(one) && !CHAIN_ORDER.has(other)) return one - other;
+  return (CHAIN_ORDER.get(one) ?? Infinity) - (CHAIN_ORDER.get(other) ?? Infinity);
 }
 
 /** The one order of services: as the operator has them, then as the report has them. */
@@ -148,15 +156,9 @@ export function bucketLength(seconds) {
   return seconds % 60 === 0 ? duration(seconds * 1000) : unit(seconds, "s");
 }
 
-/** An uptime, whose four decimals are all there are. */
+/** Of a share of four decimals. */
 export function percent(share) {
   return text("percent", { share: share === 1 ? count(100) : hundredths.format((share * 100).toFixed(2)) });
-}
-
-/** A coverage in whole percent, never rounded up to all of it or down to none. */
-export function wholePercent(share) {
-  if (share > 0 && share < 0.01) return text("percent.least");
-  return text("percent", { share: Math.floor(share * 100) });
 }
 
 // ---- Instants. The zone is the reader's.
@@ -164,16 +166,17 @@ export function wholePercent(share) {
 const weekdays = new Intl.DateTimeFormat(LOCALE, { weekday: "short", timeZone: "UTC" });
 const months = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone: "UTC" });
 
-export function day(at) {
+function day(at) {
   const date = new Date(at);
   return utcDay(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()));
 }
 
-function utcDay(at) {
+/** "Tue 10 Nov" */
+export function utcDay(at) {
   return text("date", { weekday: weekdays.format(at), day: String(new Date(at).getUTCDate()), month: months.format(at) });
 }
 
-export function clock(at) {
+function clock(at) {
   const date = new Date(at);
   return `${pad(date.getHours())}:${pad(date.getMinutes())}`;
 }
@@ -196,33 +199,22 @@ export function moment(at) {
 function withUtc(local, at) {
   const date = new Date(at);
   if (date.getTimezoneOffset() === 0) return text("utc", { local });
-  const utcClock = `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
-  const utc = utcDay(at) === day(at) ? utcClock : `${utcDay(at)} ${utcClock}`;
+  const utc = utcDay(at) === day(at) ? utcClock(at) : `${utcDay(at)} ${utcClock(at)}`;
   return text("utc.other", { local, utc });
 }
 
-export function zone() {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The midnight that begins the local day of an instant. */
+export function midnight(at) {
+  return new Date(at).setHours(0, 0, 0, 0);
 }
 
-/** The midnight that begins the local day of an instant, and the one `days` later; a day is not always 24 hours. */
-export function midnight(at, days = 0) {
-  const date = new Date(at);
-  return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).getTime();
+/** "2026-11-12", as an address has it. */
+export function utcDayName(at) {
+  return new Date(at).toISOString().slice(0, 10);
 }
 
-/** "2026-11-12", as an address has it, of the local day of an instant. */
-export function dayName(at) {
-  const date = new Date(at);
-  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
-}
-
-/** The midnight that begins the local day of such a name; null if it is none. */
-export function parseDayName(name) {
-  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(name ?? "");
-  if (parts === null) return null;
-  const at = new Date(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3])).getTime();
-  return dayName(at) === name ? at : null;
+export function utcClock(at) {
+  return new Date(at).toISOString().slice(11, 16);
 }
 
 function pad(number) {
