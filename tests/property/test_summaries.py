@@ -20,7 +20,8 @@ from lookout.protocols.generic import HttpTable
 from lookout.public.feeds import FeedFiles, make_feed_files
 from lookout.public.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen
-from lookout_reader import EFFECTIVE_STATUSES, LiveReport, Update, effective_status, parse_report
+from lookout_reader import EFFECTIVE_STATUSES, EffectiveStatus, LiveReport, Update, effective_status, parse_report
+from lookout_reader.statuses import BY_WORD
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import a_check
 
@@ -50,7 +51,7 @@ class Deployment(NamedTuple):
     def test_networks(self) -> set[int]:
         return {chain.id for chain in self.settings.chains if chain.test_network} | {11155111}
 
-    def counted(self) -> list[str]:
+    def counted(self) -> list[EffectiveStatus]:
         """What the rows that count are worth, and those that are missing; written beside the code that is tested."""
         report, tests = self.report(), self.test_networks()
         rows = [effective_status(row, NOON) for row in report.rows if row.chain_id not in tests]
@@ -72,7 +73,7 @@ class Deployment(NamedTuple):
         statuses = [effective_status(row, NOON) for row in (rows if is_counted else every)]
         statuses += ["unknown"] * bool(expected - {row.chain_id for row in rows} or not every)
         worst = min(statuses, key=EFFECTIVE_STATUSES.index)
-        return "unknown" if worst == "stale" else worst.replace("-", " ")
+        return BY_WORD[worst].name
 
 
 @st.composite
@@ -118,7 +119,7 @@ def test_every_summary_agrees_with_the_rows_that_it_counts(deployment: Deploymen
     worst = min(counted, key=EFFECTIVE_STATUSES.index)
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)
-    assert message(made, "/badge.json") == ("unknown" if worst == "stale" else worst.replace("-", " "))
+    assert message(made, "/badge.json") == BY_WORD[worst].name
     for service in deployment.settings.all_services():
         assert message(made, f"/badge/{service.name}.json") == deployment.badge_of(service.name)
     status = document(made, "/status.json")["status"]
@@ -129,7 +130,9 @@ def test_every_summary_agrees_with_the_rows_that_it_counts(deployment: Deploymen
     assert_says_no_more_than(headline, counted, worst, has_others=has_others)
 
 
-def assert_says_no_more_than(headline: str, counted: list[str], worst: str, *, has_others: bool) -> None:
+def assert_says_no_more_than(
+    headline: str, counted: list[EffectiveStatus], worst: EffectiveStatus, *, has_others: bool
+) -> None:
     watched = [each for each in counted if each != "unmonitored"]
     if worst == "unmonitored":
         assert headline.startswith("Nothing is watched")
@@ -138,7 +141,7 @@ def assert_says_no_more_than(headline: str, counted: list[str], worst: str, *, h
         assert subject is not None
         number = subject["number"] or subject["total"] or 1
         assert (int(number), int(subject["of"] or number)) == (watched.count(worst), len(watched))
-        assert headline.endswith(worst.replace("-", " "))
+        assert headline.endswith(f": {BY_WORD[worst].name}")
         assert ("watched" in headline) == (len(watched) < len(counted))
     assert ("outside test networks" in headline) == has_others, "all of less is not all"
 
@@ -197,4 +200,4 @@ def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)
     assert message(made, "/badge.json") == "unknown"
-    assert first_line(deployment) == "Everything was current when last seen"
+    assert first_line(deployment) == "No problem when last seen"

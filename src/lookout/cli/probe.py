@@ -51,11 +51,12 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
     if probed.chains:
         console.print(_tabulate_heads(probed.chains))
         console.print()
-    console.print(_tabulate_rows(probed.rows, {chain.id: chain.name for chain in settings.chains}))
+    rows = tuple(row for row in probed.rows if settings.page.show_unmonitored or row.row.status != "unmonitored")
+    console.print(_tabulate_rows(rows, {chain.id: chain.name for chain in settings.chains}))
     console.print()
     wrong = sum(not row.is_fine for row in probed.rows)
     console.print(
-        f"{wrong} of {len(probed.rows)} rows would be neither current nor unmonitored"
+        f"{wrong} of {len(rows)} rows would be neither current nor unmonitored"
         if wrong
         else "every row would be current or unmonitored"
     )
