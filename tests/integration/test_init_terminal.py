@@ -11,8 +11,8 @@ import pytest
 
 from lookout.config.file import read_config
 from tests.commands import lookout
+from tests.integration.sim_client import a_simulation
 from tests.integration.terminal import CTRL_C, CTRL_D, Terminal, at_a_terminal
-from tests.integration.test_sim_front import a_simulation
 
 GOLDEN: Final = Path(__file__).parent.parent / "data" / "init" / "interview.toml"
 KEY: Final = "0123456789abcdef0123456789abcdef"
