@@ -100,13 +100,13 @@ def live(size: Size, days: int) -> None:
     world, end_at = World(layout, 1, NOON), NOON + days * DAY
     fortnights = range(NOON + FORTNIGHT_MS, end_at + 1, FORTNIGHT_MS)
     incidents = [each for until_at in fortnights for each in draw_incidents(world, until_at, until_at)]
-    lifetime_s = size.recheck_s + 200
-    policy = f"[policy]\nrecheck_s = {size.recheck_s}\nheartbeat_s = 240\nrow_lifetime_s = {lifetime_s}\n"
+    policy = f"[policy]\nrecheck_s = {size.recheck_s}\nheartbeat_s = 240\nrow_lifetime_s = {size.recheck_s + 200}\n"
+    slow = f"{policy}[history]\nhold_s = 240\n"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lookout.db"
         writer = open_writer(path)
         storing = _Storing(path, writer)
-        (Path(folder) / "lookout.toml").write_text(a_config("http://127.0.0.1", size.chains) + policy)
+        (Path(folder) / "lookout.toml").write_text("[server]\n" + a_config("http://127.0.0.1", size.chains) + slow)
         replay = Replay(read_config(Path(folder) / "lookout.toml").plan())
         for event in make_events(world, incidents, NOON, end_at, 1000 * size.recheck_s):
             replay.feed(event)
