@@ -204,7 +204,7 @@ def test_rows_that_are_cut_out_of_a_squid_by_sql_are_found_and_it_ends_when_they
             with _process(
                 [LOOKOUT, "run", "-c", str(tmp_path / "lookout.toml")], tmp_path / "lookout.log", cwd=tmp_path
             ):
-                _cut_and_put_back(chain, indexer, f"http://{listen}/api/v1/railgun/liveness")
+                _cut_and_put_back(chain, indexer, f"http://{listen}/api/v1/protocol/liveness")
 
 
 def _cut_and_put_back(chain: Chain, indexer: Indexer, url: str) -> None:
@@ -223,7 +223,7 @@ def _cut_and_put_back(chain: Chain, indexer: Indexer, url: str) -> None:
         return str(row()["reason"])
 
     _until(lambda: reason() == "synced", "current", 180)
-    settled_at = time.monotonic() + 150
+    settled_at = time.monotonic() + 100
     _until(lambda: reason() and time.monotonic() > settled_at, "entries that are final", 300)
     assert reason() == "synced"
     indexer.ask("CREATE TABLE cut AS SELECT * FROM transaction")
