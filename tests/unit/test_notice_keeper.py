@@ -156,7 +156,7 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
 async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_changed() -> None:
     desk = NoticeDesk(SystemClock(), None)
     routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
-    lacking = "this monitor does not have the store, and so no notes and silences: it is starting or ending"
+    lacking = "this monitor does not have the store, and so watches nothing: it is starting or ending"
     nothing = {"error": f"{lacking}; try again"}
     succession = given(Switched(), SystemClock()).succeed(given_settings(a_plan()))
     with open_port("127.0.0.1:0", routes) as address:
@@ -173,6 +173,8 @@ async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_ch
                 http_code, added = await post(b'{"kind":"note","text":"Slow","for":"1h"}')
                 assert (http_code, added["id"], added["silences"]) == (200, "1", False)
                 assert json.loads(desk.list_all().body) == [added]
-                assert await post(b'{"kind":"note","id":"1"}', END_PATH) == (200, added)
+                http_code, ended = await post(b'{"kind":"note","id":"1"}', END_PATH)
+                assert (http_code, ended | {"until": added["until"]}) == (200, added)
+                assert ended["until"] < added["until"]
         assert await post(b"{}") == (503, nothing)
         assert json.loads(desk.list_all().body) == nothing
