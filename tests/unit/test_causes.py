@@ -133,7 +133,7 @@ def causes_of_an_indexer(*said: Blocks) -> list[str]:
 
 
 @pytest.mark.clause("M16")
-def test_a_position_stands_still_once_three_answers_in_a_row_have_the_same_one() -> None:
+def test_a_position_stands_still_once_answers_a_minute_apart_have_the_same_one() -> None:
     behind = "95 blocks below the head (900 of 995)"
     assert causes_of_an_indexer(Blocks(900), Blocks(900)) == [f"behind: {behind}"]
     assert causes_of_an_indexer(*[Blocks(900)] * 3) == [f"not_moving: 12:00 UTC; {behind}"]

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
 from lookout.config.alerts import AlertRule, rules_without_rows
-from lookout.core.model import Blocks, Check, Found, Peers
+from lookout.core.model import Blocks, Check, FaultyBlocks, Found, Peers
 from lookout.monitor.board import Board, Entry
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
@@ -184,7 +184,7 @@ class Certified(Asked):
 def test_what_a_subgraph_says_of_itself_and_a_certificate_that_ends_soon_is_for_the_operator_alone() -> None:
     sent, board = list[str](), Board()
     subgraph, relayer = (
-        Asked(INDEXER, *[Blocks(1000, has_errors=True)] * 180, Blocks(1000)),
+        Asked(INDEXER, *[FaultyBlocks(1000)] * 180, Blocks(1000)),
         Certified(MESSAGING, Peers(1)),
     )
     subgraph.name, relayer.name = "indexer 1", "messaging"

@@ -395,12 +395,12 @@ def test_a_terminal_that_knows_only_ascii_gets_nothing_else() -> None:
         capture.get().encode("ascii")
 
 
-def test_a_position_that_stands_still_is_said_to_once_three_observations_had_it() -> None:
+def test_a_position_that_stands_still_is_said_to_once_observations_a_minute_apart_had_it() -> None:
     behind: Any = {"status": "catching-up", "reason": "behind", "metrics": {"position": 641, "head": 1_000}}
     standing: Standing = {}
     said = []
-    for minute in (3, 2, 2, 1):  # the second is received twice
-        at = format_instant(NOON - minute * MINUTE)
+    for seconds in (180, 150, 150, 120):  # the second is received twice
+        at = format_instant(NOON - seconds * SECOND)
         update = an_update(a_live(a_row(**behind, observedAt=at)))
         standing = follow_positions(standing, update)
         said.append("not moving since 11:57 UTC" in shown(update, standing=standing))

@@ -83,10 +83,11 @@ def list_next_steps(causes: Iterable[str | None]) -> Iterator[str]:
 
 
 def explain_row(probed: ProbedRow) -> str:
-    """The reason, the code of the cause if there is one, and what was found; each word once."""
-    codes = [probed.row.reason, code_of(probed.cause)] if probed.cause else [probed.row.reason]
-    said = ", ".join(code for code in dict.fromkeys(codes) if not probed.found.startswith(code))
-    return ": ".join(filter(None, (said, probed.found)))
+    """The reason, the code of the cause if there is one, and what was found, unless that begins with the reason."""
+    if probed.found.startswith(probed.row.reason):
+        return probed.found
+    codes = f"{probed.row.reason}, {code_of(probed.cause)}" if probed.cause else probed.row.reason
+    return ": ".join(filter(None, (codes, probed.found)))
 
 
 def _explain_endpoint(probed: ProbedEndpoint) -> str:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from lookout.base.instants import format_second, format_time
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
+from lookout.core.model import Blocks, Failed, FaultyBlocks, Found, Indexes, Members, MissingList, Nothing, Peers, Row
 
 
 class CauseEntry(NamedTuple):
@@ -149,6 +149,7 @@ OWN_CAUSES: Final = {
     ),
 }
 ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
+STANDS_AFTER_MS: Final = 60_000  # observations so far apart have to find the same position
 _CERTIFICATE_ENDS_SOON_MS: Final = 14 * 86_400_000
 WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
@@ -235,7 +236,7 @@ def explain(
 
 def find_doubts(found: Iterable[Found], certificate_ends_at: int | None, at: int) -> tuple[str, ...]:
     """What is wrong with a source, for the operator alone: its rows are judged without it."""
-    doubts = ["indexing_errors"] if any(isinstance(what, Blocks) and what.has_errors for what in found) else []
+    doubts = ["indexing_errors"] if any(isinstance(what, FaultyBlocks) for what in found) else []
     if certificate_ends_at is not None and certificate_ends_at - at < _CERTIFICATE_ENDS_SOON_MS:
         doubts.append(f"certificate_ends: {format_second(certificate_ends_at)[:10]}")
     return tuple(doubts)

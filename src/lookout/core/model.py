@@ -31,11 +31,13 @@ class Check(NamedTuple):
 
 
 class Blocks(Struct, frozen=True, gc=False):
-    """The service answered with the last block it has, which is compared with the chain's head. It may say of itself
-    that it has errors."""
+    """The service answered with the last block it has, which is compared with the chain's head."""
 
     position: Count
-    has_errors: bool = False
+
+
+class FaultyBlocks(Blocks, frozen=True, gc=False):
+    """And it said that it has errors, which is for the operator alone."""
 
 
 class Indexes(Struct, frozen=True, gc=False):

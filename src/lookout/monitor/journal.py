@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import asdict
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.core.causes import code_of, describe_cause, explain
+from lookout.core.causes import STANDS_AFTER_MS, code_of, describe_cause, explain
 from lookout.core.coverage import Coverage
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
@@ -25,7 +25,6 @@ log = get_logger("monitor")
 
 
 STALL_MS: Final = 2_000  # the clock is read twice a second: after a longer gap, the event loop stood still
-_STANDS_AFTER: Final = 3  # evaluations that find the same position
 STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
 
 
@@ -34,14 +33,6 @@ class Step(NamedTuple):
 
     expected_at: int
     at: int
-
-
-class _Standing(NamedTuple):
-    """A position, since when it is that one, and how many evaluations in a row found it."""
-
-    position: int | UnsetType
-    since_at: int | None
-    times: int
 
 
 class Timeline:
@@ -105,7 +96,7 @@ class Journal:
         self.alerts = alerts
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
-        self._standing: dict[Check, _Standing] = {}
+        self._standing: dict[Check, tuple[int, int]] = {}  # positions, and since when each is that one
         self.silent_chains: set[int] = set()  # of which no RPC endpoint answers
         self.lists = Lists() if lists is None else lists
         self._beside = beside
@@ -155,15 +146,15 @@ class Journal:
         return row
 
     def _follow_position(self, before: Row, row: Row) -> int | None:
-        """Since when a position has not moved, if the last three evaluations found the same one."""
-        position = row.metrics.position
-        if position is UNSET or row.observed_at is None:
+        """Since when a position has not moved, if evaluations that are a minute apart found the same one."""
+        position, at = row.metrics.position, row.observed_at
+        if position is UNSET or at is None:
             return None
-        last = self._standing.get(row.check) or _Standing(before.metrics.position, before.observed_at, 1)
-        if last.position != position or last.since_at is None:
-            last = _Standing(position, row.observed_at, 0)
-        self._standing[row.check] = last = last._replace(times=last.times + 1)
-        return last.since_at if last.times >= _STANDS_AFTER else None
+        last, since_at = self._standing.get(row.check) or (before.metrics.position, before.observed_at)
+        if last != position or since_at is None:
+            since_at = at
+        self._standing[row.check] = position, since_at
+        return since_at if at - since_at >= STANDS_AFTER_MS else None
 
     def read_head(self, chain_id: int, answer: Reading) -> None:
         """A chain's endpoints agree on this answer. A head changes no row, and so needs no publication."""

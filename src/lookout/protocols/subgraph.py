@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from lookout.base.problem import Problem
-from lookout.core.model import Blocks
+from lookout.core.model import Blocks, FaultyBlocks
 from lookout.protocols.answers import count, decimal, entries, graphql_answer, open_value, query, table
 from lookout.protocols.client.failure import not_understood
 from lookout.protocols.client.request import Request
@@ -38,7 +38,8 @@ def _request(settings: SubgraphTable) -> Request:
 def parse_meta(body: bytes) -> Blocks:
     meta = table(graphql_answer(body).get("_meta"), "no _meta")
     block = table(meta.get("block"), "no block")
-    return Blocks(count(block.get("number"), "the block number"), open_value(meta.get("hasIndexingErrors")) is True)
+    kind = FaultyBlocks if open_value(meta.get("hasIndexingErrors")) is True else Blocks
+    return kind(count(block.get("number"), "the block number"))
 
 
 def status_query(deployment: str) -> bytes:
@@ -57,8 +58,8 @@ def parse_indexing_status(body: bytes) -> Blocks:
     block = table(_only(status.get("chains")).get("latestBlock"), _NO_BLOCK)
     if "number" not in block:
         raise not_understood(_NO_BLOCK)
-    has_errors = open_value(status.get("health")) in ("unhealthy", "failed")
-    return Blocks(decimal(block["number"], "the block number"), has_errors)
+    kind = FaultyBlocks if open_value(status.get("health")) in ("unhealthy", "failed") else Blocks
+    return kind(decimal(block["number"], "the block number"))
 
 
 def _only(value: Any) -> dict[str, Any]:

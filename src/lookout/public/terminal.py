@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lookout.base.instants import format_duration, format_time
 from lookout.base.text import can_be_shown, make_plain, shorten
+from lookout.core.causes import STANDS_AFTER_MS
 from lookout.public.about import scope_text, time_text
 from lookout_reader import (
     NOTES,
@@ -45,7 +46,6 @@ _NOTES_AT_MOST: Final = 5
 _LONGEST_REASON: Final = 30
 _STATUS_WIDTH: Final = 18
 _ABOUT_LEAST: Final = 14
-_STANDS_AFTER: Final = 3  # observations that find the same position
 _CELLS: Final = 24  # of the last day's strip
 # The optional columns and the room that each takes, the most important first: as many as fit are shown.
 _SEEN, _ABOUT, _UPTIME, _STRIP = "seen ago", "", "uptime, 24 hours", "last 24 hours"
@@ -59,32 +59,20 @@ class View(NamedTuple):
     is_ascii: bool
 
 
-class Stood(NamedTuple):
-    position: int
-    since_at: int
-    last_at: int  # when it was observed last
-    times: int  # observations that found it
-
-
-Standing = Mapping[Check, Stood]
+Standing = Mapping[Check, tuple[int, int]]
 """The positions of the report's rows, and since when each is that one, as far as this reader saw."""
 _NO_STANDING: Final[Standing] = {}
 
 
 def follow_positions(standing: Standing, update: Update) -> Standing:
     """The same after an update."""
-    rows = [] if update.report is None else [row for row in update.report.rows if isinstance(row, Row)]
-    followed: dict[Check, Stood] = {}
-    for row in rows:
-        check, position, at = (row.service, row.chain_id), row.metrics.position, row.observed_at
-        last = standing.get(check)
-        if position is None or at is None:
-            continue
-        if last is None or last.position != position:
-            last = Stood(position, at, at, 1)
-        elif at > last.last_at:
-            last = last._replace(last_at=at, times=last.times + 1)
-        followed[check] = last
+    followed: dict[Check, tuple[int, int]] = {}
+    for row in () if update.report is None else update.report.rows:
+        if isinstance(row, Row) and row.metrics.position is not None and row.observed_at is not None:
+            check = row.service, row.chain_id
+            position, since_at = standing.get(check, (None, 0))
+            has_moved = row.metrics.position != position
+            followed[check] = row.metrics.position, row.observed_at if has_moved else since_at
     return followed
 
 
@@ -256,9 +244,10 @@ def _about(row: Row | UnreadableRow, effective: EffectiveStatus, standing: Stand
         return "unreadable"
     if effective in ("stale", "unmonitored"):
         return ""
-    stood = standing.get((row.service, row.chain_id))
-    if row.reason == "behind" and stood and stood.times >= _STANDS_AFTER:
-        return f"{_metrics(row.service, row.metrics)}, not moving since {format_time(stood.since_at, now)}"
+    observed_at = row.observed_at or 0
+    _, since_at = standing.get((row.service, row.chain_id), (0, observed_at))
+    if row.reason == "behind" and observed_at - since_at >= STANDS_AFTER_MS:
+        return f"{_metrics(row.service, row.metrics)}, not moving since {format_time(since_at, now)}"
     return _metrics(row.service, row.metrics) or make_plain(row.reason or "", _LONGEST_REASON)
 
 

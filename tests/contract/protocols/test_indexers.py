@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lookout.core.model import Blocks, Found, Nothing
+from lookout.core.model import Blocks, FaultyBlocks, Found, Nothing
 from lookout.protocols import envio, generic, ponder, squid, subgraph
 from lookout.protocols.answers import value_at
 from lookout.protocols.client.failure import ProbeFailed
@@ -27,7 +27,7 @@ NOT_COUNTS = [
         pytest.param(
             "index node",
             "subgraph-failed.json",
-            Blocks(18_000_000, has_errors=True),
+            FaultyBlocks(18_000_000),
             id="one that stopped is where it stopped",
         ),
         pytest.param("ponder", "ponder-status.json", Blocks(19_000_002), id="a ponder's block of the right chain"),
