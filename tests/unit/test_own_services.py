@@ -184,9 +184,9 @@ def test_it_has_badges_and_is_counted(settings: Settings) -> None:
     shields = {path: file for path, file in made.files.items() if path.startswith("/badge") and path.endswith(".json")}
     badges = {path: json.loads(file.body)["message"] for path, file in shields.items() if file is not None}
     assert {path: badges[path] for path in ("/badge.json", "/badge/second-indexer.json", "/badge/another.json")} == {
-        "/badge.json": "unavailable",
-        "/badge/second-indexer.json": "current",
-        "/badge/another.json": "unavailable",
+        "/badge.json": "not answering",
+        "/badge/second-indexer.json": "no problem seen",
+        "/badge/another.json": "not answering",
     }
     assert made.badge_of_row("/badge/another/1.svg") is not None
 
