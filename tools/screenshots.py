@@ -52,7 +52,7 @@ def main() -> None:
                 take(page, f"page-{scheme}-{device}.png")
                 if device == "desktop":
                     page.locator(".past").evaluate("past => past.scrollIntoView()")
-                    page.wait_for_selector(".strip svg")
+                    page.locator(".past-rows button").last.click()
                     take(page, f"page-{scheme}-history.png")
                 context.close()
         browser.close()
