@@ -24,7 +24,6 @@ from tests.browser.pages import (
     a_live_report,
     all_current,
     find_violations,
-    line,
     now_ms,
     of_seven_statuses,
     row,
