@@ -11,7 +11,6 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec.structs import replace
 
 from lookout.base.instants import format_instant, format_second, parse_instant
-from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.public.about import NoteDescription
 from tests.browser.pages import BUCKET, LAUNCH, Json, Site, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import HOUR, MINUTE, SECOND
@@ -88,16 +87,6 @@ UNWATCHED: Final[Json] = {
 }
 
 
-def chain_tables(chains: Iterable[int]) -> str:
-    named = (
-        f"[[chains]]\nid = {each}\n"
-        + ("" if each in KNOWN_CHAINS else f'name = "Network {each}"\nblock_time_s = 2\n')
-        + 'rpc = ["http://127.0.0.1:1"]\n'
-        for each in chains
-    )
-    return "".join(named)
-
-
 def five_problems() -> list[Json]:
     """Some of each trouble at once."""
     return rows(
@@ -126,6 +115,9 @@ def a_note(text: str, begins_in_ms: int, chains: tuple[int, ...] = ()) -> NoteDe
 
 
 OWN_SERVICES: Final = """
+[[chains]]
+id = 1
+rpc = ["http://127.0.0.1:1"]
 [page]
 title = "Acorn Wallet"
 show_unmonitored = false
@@ -150,9 +142,6 @@ def deployments() -> dict[str, Deployment]:
     no_hosted: dict[tuple[str, int | None], Json] = {("hosted-indexer", 11155111): UNWATCHED}
     long_ago = now_ms() - 11 * MINUTE
     old = {"observedAt": format_instant(long_ago), "expiresAt": format_instant(long_ago + 150 * SECOND)}
-    down = bad("unavailable", "unreachable", answered_ago_ms=26 * MINUTE)
-    first = bad("unknown", "unreachable", answered_ago_ms=48 * SECOND)
-    forty = [*range(1001, 1036), 1, 10, 56, 137, 8453]
     answering: Json = {"reason": "responding", "metrics": {}}
     own = [
         *(row | UNWATCHED for row in rows((1,))),
@@ -173,25 +162,8 @@ def deployments() -> dict[str, Deployment]:
                 a_note("ننتقل إلى خادم آخر", -HOUR, (137,)),
             ),
         ),
-        "own": Deployment(own, chain_tables((1,)) + OWN_SERVICES),
+        "own": Deployment(own, OWN_SERVICES),
         "new": Deployment(rows(changes=no_hosted), is_new=True),
-        "base": Deployment(
-            rows((8453,), {("ppoi", 8453): UNWATCHED, ("hosted-indexer", 8453): UNWATCHED}), chain_tables((8453,))
-        ),
-        "silent": Deployment([row | down for row in rows()]),
-        "first-minute": Deployment(
-            rows(changes=no_hosted | {("broadcasters", 137): first, ("indexer", 137): first}), LAUNCH
-        ),
-        "forty": Deployment(
-            rows(
-                forty,
-                {
-                    ("indexer", 1007): bad("catching-up", "behind", position=1_000, head=4_000),
-                    ("broadcasters", 8453): bad("unavailable", "unreachable", answered_ago_ms=5 * MINUTE),
-                },
-            ),
-            chain_tables(forty),
-        ),
     }
 
 
@@ -217,15 +189,6 @@ SCENES: Final = {
     "own-phone": Scene("own", OWN, PHONE),
     "new": Scene("new", FINE),
     "new-phone": Scene("new", FINE, PHONE),
-    "part": Scene("base", "No problem seen with sending and balances on Base"),
-    "silent": Scene("silent", "None of the watched services answers"),
-    "first-minute": Scene(
-        "first-minute",
-        "Polygon: nothing is known about sending and balances. No problem seen on the other networks.",
-    ),
-    "forty": Scene(
-        "forty", re.compile("^Base: sending may fail. Network 1007: new transactions may show up late. No problem seen")
-    ),
     "chosen": Scene("five", FIVE, address="#chain=137"),
     "dark": Scene("five", FIVE, DESKTOP | {"color_scheme": "dark"}),
     "dark-phone": Scene("five", FIVE, PHONE | {"color_scheme": "dark"}),
@@ -260,30 +223,19 @@ def a_past(checks: list[Json], generated_at: int | None) -> bytes:
         lasted = _buckets_since(check["lastSuccessAt"]) if now in "u?" else 3
         buckets[-lasted:] = now * lasted
         row["buckets"] = "".join(buckets)
-        row["uptime"] = {
-            window: _uptime(buckets[-seconds * SECOND // BUCKET - 1 :]) for window, seconds in WINDOWS.items()
-        }
     return json.dumps(history).encode()
 
 
 def a_young_history(checks: list[Json]) -> bytes:
     """Of the first minutes."""
     history = json.loads(a_history(checks, generated_at=None))
-    rows = [row | {"buckets": "c", "uptime": dict.fromkeys(WINDOWS)} for row in history["rows"]]
+    rows = [row | {"buckets": "c"} for row in history["rows"]]
     return json.dumps(history | {"from": history["to"], "rows": rows}).encode()
 
 
 def _buckets_since(instant: str) -> int:
     """With the one that fills."""
     return now_ms() // BUCKET - parse_instant(instant) // BUCKET + 1
-
-
-WINDOWS: Final = {"24h": 86_400, "7d": 604_800, "14d": 1_209_600}
-
-
-def _uptime(buckets: list[str]) -> float | None:
-    known = [each for each in buckets if each in "ckdu"]
-    return round(known.count("c") / len(known), 4) if len(known) >= 12 else None
 
 
 @contextmanager

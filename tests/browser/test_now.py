@@ -166,7 +166,7 @@ def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_pat
     expect(page.locator(".troubles")).to_contain_text("The server does not answer.")
     expect(page.locator("h1")).to_have_text("No problem when last seen")
     expect(page.locator(".band")).to_have_attribute("data-status", "unknown")
-    expect(page.locator(f".answer{'[data-status=current]'}")).to_have_count(15)  # still good until they expire
+    expect(page.locator('.answer[data-status="current"]')).to_have_count(15)  # still good until they expire
     page.clock.run_for(120 * SECOND)
     expect(page.locator('.answer[data-status="stale"]')).to_have_count(15)
     assert page.locator(GREEN).count() == 0
@@ -205,11 +205,10 @@ def test_a_row_that_cannot_be_read_spoils_no_other(site: Site, open_page: Open) 
     page = open_page()
     expect(page.locator('.answer[data-status="current"]')).to_have_count(15)
     expect(page.locator(".troubles")).to_have_text("2 rows of the report cannot be read.")
-    expect(page.locator("h1")).to_have_text("No problem when last seen")
 
 
 @pytest.mark.clause("C1", "C2", "C3")
-@pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR], ids=["an hour ahead", "an hour behind"])
+@pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_by_a_clock_that_is_wrong_nothing_is_healthy(site: Site, open_page: Open, ahead_ms: int) -> None:
     site.has(a_live_report(changed({("hosted-indexer", 11155111): UNWATCHED})), a_history(all_current()))
     page = open_page(clock_ahead_ms=ahead_ms)

@@ -59,8 +59,8 @@ class Deployment(NamedTuple):
         # A chain that only the report has is expected to be whole, too.
         chains = {chain.id for chain in self.settings.chains} | {row.chain_id for row in report.rows if row.chain_id}
         expected = {(check.service, check.chain_id) for check in all_checks(chains - tests)}
-        missing: list[EffectiveStatus] = ["unknown" for _ in expected - there]
-        return rows + missing
+        missing: list[EffectiveStatus] = ["unknown"] * len(expected - there)
+        return [*rows, *missing]
 
     def badge_of(self, service: str) -> str:
         """The worst of a service's rows that count, and of those that are missing; if none does, of all it has."""

@@ -227,8 +227,11 @@ def test_what_a_subgraph_says_of_itself_and_a_certificate_that_ends_soon_is_for_
 @pytest.mark.parametrize(
     ("rules", "reporting"),
     [
-        ([AlertRule(name="down"), AlertRule(name="behind", from_="degraded")], ["behind"]),
-        ([AlertRule(name="down"), AlertRule(name="ppoi", services=("ppoi",), from_="degraded")], ["down"]),
+        ([AlertRule(name="down", from_="unavailable"), AlertRule(name="behind", from_="degraded")], ["behind"]),
+        (
+            [AlertRule(name="down", from_="unavailable"), AlertRule(name="ppoi", services=("ppoi",), from_="degraded")],
+            ["down"],
+        ),
         ([AlertRule(name="lists", reasons=("incomplete",), from_="degraded")], []),
     ],
 )

@@ -116,9 +116,7 @@ def test_it_is_judged_like_the_five_and_both_documents_have_it(settings: Setting
     "line",
     [
         pytest.param('"service":"removed","chainId":1,"outcome":"answered"', id="a service"),
-        pytest.param('"service":"removed","chainId":1,"outcome":"answered","position":""', id="a service's bad line"),
         pytest.param('"service":"another","chainId":5,"outcome":"answered"', id="a chain"),
-        pytest.param('"service":"another","chainId":5,"outcome":"answered","position":""', id="a chain's bad line"),
         pytest.param('"service":"another","chainId":null,"outcome":"answered"', id="a shared row"),
     ],
 )

@@ -49,31 +49,20 @@ _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _EXPIRED: Final = "the monitor has observed nothing since its last reading expired"
 
 # What a wallet's users may notice, in the words of the page: no more than the row says (C12).
+_OF_SENDING: Final = {"unavailable": "sending may fail", "": "sending may be slow"}
 _OF_INDEXERS: Final = {
-    "unavailable": "new transactions may show up late",
-    "behind": "new transactions may show up late",
-    "far-behind": "new transactions may show up very late",
-    "incomplete": "wallets may stop syncing, and new proofs may stay pending",
+    "incomplete": "syncing may stop, and new proofs may stay pending",
     "inconsistent": "past transactions may be wrong",
+    "": "new transactions may show up late",
 }
-EFFECTS: Final = {
-    "messaging": {"unavailable": "sending through broadcasters may fail"},
-    "ppoi": {
-        "unavailable": "new proofs of innocence may be delayed",
-        "behind": "new proofs of innocence may be delayed",
-        "far-behind": "new proofs of innocence may be delayed for long",
-        "inconsistent": "proofs of recent transactions may be refused",
-    },
-    "broadcasters": {
-        "unavailable": "sending may fail",
-        "partial": "sending may take longer: some broadcasters are not heard, others may work",
-    },
+EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "messaging": _OF_SENDING,
+    "broadcasters": _OF_SENDING,
+    "ppoi": {"inconsistent": "proofs of recent transactions may be refused", "": "new proofs may be delayed"},
     "indexer": _OF_INDEXERS,
     "hosted-indexer": _OF_INDEXERS,
 }
 _NONE_OF_OWN: Final[Mapping[str, str]] = {}
-_EFFECT_BY_REASON: Final = {"partial-coverage": "partial", "incomplete": "incomplete", "inconsistent": "inconsistent"}
-_EFFECT_BY_STATUS: Final = {"unavailable": "unavailable", "catching-up": "behind", "degraded": "far-behind"}
 
 
 class Message(NamedTuple):
@@ -356,6 +345,9 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
 
 def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = _NONE_OF_OWN) -> str | None:
     """None if it is not known: of what cannot be judged, and of an operator's own service, unless ``own`` says it."""
-    if service in own and status in TROUBLE_STATUSES:
+    if status not in TROUBLE_STATUSES:
+        return None
+    if service in own:
         return own[service].rstrip(".")
-    return EFFECTS.get(service, {}).get(_EFFECT_BY_REASON.get(reason) or _EFFECT_BY_STATUS.get(status, ""))
+    effects = EFFECTS.get(service, {})
+    return effects.get(reason) or effects.get(status) or effects.get("")

@@ -221,8 +221,7 @@ class Board:
         standings = self._standings.copy()
         compared = {key: _describe_coverage(note) for key, note in self._coverages.copy().items()}
         lists = {key: _describe_list(key, note) for key, note in self._lists.copy().items()}
-        # What reads a source's list follows the source, of whose check it has the name.
-        entries = sorted({**self._entries, **compared, **lists}.items(), key=lambda item: self._place(item[0]))
+        entries = sorted({**compared, **lists, **self._entries}.items(), key=lambda item: self._place(item[0]))
         doubts = self._doubts.copy()
         return [
             replace(entry, doubts=doubts[key.name])
@@ -233,8 +232,10 @@ class Board:
             for key, entry in entries
         ]
 
-    def _place(self, key: EntryKey) -> int:
-        return self._order.get((key.name, key.chain_id), len(self._order))
+    def _place(self, key: EntryKey) -> tuple[int, bool]:
+        """What reads a source's list follows the source, of whose check it has the name."""
+        place = self._order.get((key.name, key.chain_id), len(self._order))
+        return place, key.kind not in ("source", "endpoint")
 
     def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
         """What each RPC endpoint of a chain does."""
