@@ -26,7 +26,7 @@ from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
 NO_CAUSES: Final[Mapping[Check, str]] = {}
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
 
-log = get_logger("alerts")
+log = get_logger()
 
 
 class _StaleError(Exception):

@@ -239,7 +239,7 @@ class Board:
     def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
         """What each RPC endpoint of a chain does."""
         entries = self.list_entries()
-        return tuple(_describe(each) for each in entries if each.kind == "endpoint" and each.chain_id == chain_id)
+        return tuple(_describe(entry) for entry in entries if entry.kind == "endpoint" and entry.chain_id == chain_id)
 
     def judge(self, check: Check) -> tuple[Row, str | None]:
         """What an RPC endpoint or a source is, as a row, and why it is bad; unknown before it was asked, and of an

@@ -14,7 +14,7 @@ from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFa
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class HeadAnswer(NamedTuple):

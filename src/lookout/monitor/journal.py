@@ -21,7 +21,7 @@ from lookout.monitor.lists import Lists, Subjects
 from lookout.monitor.recorder import Recorder
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 STALL_MS: Final = 2_000  # the clock is read twice a second: after a longer gap, the event loop stood still

@@ -195,7 +195,7 @@ class Instruments(Collector):
     ) -> None:
         """What is watched from now on. Series begin at 0, so that a rate sees the first of what they count. Causes are
         too many for that: there the rate of all failures sees the first."""
-        endpoints = (EntryKey("endpoint", each.name, each.chain_id) for each in built.endpoints)
+        endpoints = (EntryKey("endpoint", endpoint.name, endpoint.chain_id) for endpoint in built.endpoints)
         self.board.begin((*endpoints, *(EntryKey("source", source.name) for source in built.sources)))
         self._chains = chains
         services = (*SERVICES, *own_services)

@@ -35,7 +35,7 @@ from lookout.store.protocol import LostStoreError, Writer
 
 _CLOCK_EVERY_S: Final = 0.5
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 def build_monitor(

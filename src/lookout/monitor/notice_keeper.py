@@ -15,7 +15,7 @@ from lookout.state.codec import decode_notices, encode_notices
 STORED_WITHIN_S: Final = 10.0
 _STOPPED: Final = "the monitor ended, or lost its store, before this was stored"
 
-log = get_logger("notices")
+log = get_logger()
 
 
 class NotStoredError(Exception):

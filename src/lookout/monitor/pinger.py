@@ -20,7 +20,7 @@ from lookout.protocols.client.session import Session
 TIMEOUT_S: Final = 10.0
 _TRY_EVERY_S: Final = 1.0
 
-log = get_logger("ping")
+log = get_logger()
 
 
 class Pinger:

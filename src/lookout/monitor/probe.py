@@ -144,12 +144,12 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
         probed.append(ProbedRow(row, _describe(what, row, cause, read), cause, later, took_ms))
     doubts = find_doubts(found.values(), min(ends, default=None), run.clock.now())
     probed[0] = replace(probed[0], doubts=doubts)
-    if not run.again_s or all(each.row.reason != "behind" for each in probed):
+    if not run.again_s or all(row.row.reason != "behind" for row in probed):
         return probed
     await asyncio.sleep(run.again_s)
     with suppress(OwnFault):
         found = await observe(source, run.session, run.clock.now)
-    return [_compare_position(each, found[each.row.check], run.again_s) for each in probed]
+    return [_compare_position(row, found[row.row.check], run.again_s) for row in probed]
 
 
 def _compare_position(probed: ProbedRow, again: Found, again_s: float) -> ProbedRow:

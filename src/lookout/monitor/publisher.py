@@ -25,7 +25,7 @@ from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError,
 
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class Publisher:

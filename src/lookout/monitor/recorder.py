@@ -21,7 +21,7 @@ _CLOSE_S: Final = 2.0
 _BEGINNING: Final = b'{"at":"'
 _LONGEST_LINE: Final = 65_536
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class Record:

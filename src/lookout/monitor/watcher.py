@@ -38,7 +38,7 @@ _CHANCE: Final = SystemRandom()
 _FAILED: Final = Row(Check("", None), "unknown", "unreachable")
 _AGAIN_MS: Final = 10_000  # so long after a source was asked it can be asked out of turn
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class Rechecked(Struct, frozen=True, rename="camel"):
@@ -132,7 +132,8 @@ class Watcher:
     async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
         """Ask the sources of these services on these chains now, and not after a back-off. What fails does not count
         (M2), and each source is asked at most once in 10 s."""
-        meant = [each for each in self._built.sources if any(check.is_among(services, chains) for check in each.checks)]
+        sources = self._built.sources
+        meant = [source for source in sources if any(check.is_among(services, chains) for check in source.checks)]
         asked: list[_Turn] = []
         for source in meant:
             turn = self._turns.get(source.name)

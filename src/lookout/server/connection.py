@@ -32,7 +32,7 @@ _RESET: Final = Struct("=ii").pack(1, 0)
 # so that it soon shows whether a slow reader reads.
 _BUFFERS: Final = {socket.SO_RCVBUF: 16_384, socket.SO_SNDBUF: 262_144}
 
-log = get_logger("server")
+log = get_logger()
 
 
 class Limits(NamedTuple):

@@ -130,7 +130,7 @@ _POLL_EVERY_S: Final = 0.125
 _FIRST_POLL_S: Final = 2.0
 _LAST_POLL_S: Final = 0.25
 
-log = get_logger("server")
+log = get_logger()
 
 
 class _Timed(NamedTuple):

@@ -245,7 +245,7 @@ _GUARDS: Final[Headers] = (
     ("referrer-policy", "no-referrer"),
 )
 
-log = get_logger("server")
+log = get_logger()
 
 
 def build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:

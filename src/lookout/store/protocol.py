@@ -10,7 +10,7 @@ from lookout.documents.document import Document, DocumentName
 
 _LARGEST_STEP: Final = 2**32
 
-log = get_logger("store")
+log = get_logger()
 
 
 class Snapshot(NamedTuple):
