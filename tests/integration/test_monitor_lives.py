@@ -168,7 +168,7 @@ def test_a_traceback_shows_no_local_variables(form: Any, capfd: pytest.CaptureFi
     try:
         _ = len(planted) / 0
     except ZeroDivisionError:
-        get_logger("test").exception("a bug")
+        get_logger().exception("a bug")
     finally:
         set_sink(before)
     output = capfd.readouterr().err

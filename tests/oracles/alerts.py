@@ -86,7 +86,7 @@ def due_with(
             old = before.episodes.get((rule.key, check))
             if old is not None and old.is_seen:
                 old = old._replace(lasted_ms=old.lasted_ms + seen_ms)
-            is_excused = check in empty and not rule.counts_nothing
+            is_excused = check in empty and not rule.alerts_on_no_data
             now, kind = _follow(old, status, "" if is_excused else reason, rule, at)
             if kind != "ended" and check in quiet and now is not None and kind:
                 # It stays due, but it was seen.

@@ -331,7 +331,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
     which are never ambiguous."""
     which = f"-c {quote(config)} " if config else ""
     chains: dict[str, dict[int | None, None]] = {}
-    for news in (each for each in bad if has_row(each.check)):
+    for news in (entry for entry in bad if has_row(entry.check)):
         chains.setdefault(news.check.service, {})[news.check.chain_id] = None
     services: dict[tuple[int | None, ...], list[str]] = {}
     for service, chain_ids in chains.items():

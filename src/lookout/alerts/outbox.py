@@ -143,9 +143,9 @@ class Outbox:
         """Whether a message reports an end, and none after it to the same target is about that check. It is kept until
         it is accepted: otherwise people would be left with the beginning."""
         queued = self.messages[number]
-        later = [each for after, each in self.messages.items() if after > number and each.target == queued.target]
-        ended = queued.checks(OVER)
-        return bool(ended.difference(*(each.checks() for each in later)))
+        newer = (message for after, message in self.messages.items() if after > number)
+        later = [message for message in newer if message.target == queued.target]
+        return bool(queued.checks(OVER).difference(*(message.checks() for message in later)))
 
     def _turn(self, target: str) -> _Turn:
         return self._turns.get(target, _Turn(self._first_wait_ms))

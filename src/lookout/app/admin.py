@@ -41,7 +41,7 @@ _MOST_BYTES: Final = 65_536  # of what is sent to be changed
 # They would be a second series for each counter, and nobody asks for them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
-log = get_logger("admin")
+log = get_logger()
 
 
 def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[str]:

@@ -35,7 +35,7 @@ _TO_END_S: Final = 8.0  # answers that were begun have five
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:

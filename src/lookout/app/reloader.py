@@ -41,7 +41,7 @@ _Key = TypeVar("_Key")
 Replace = Callable[[Settings], Awaitable[None]]
 """Lets a monitor of these settings go on. StateError if that cannot be: then nothing changes."""
 
-log = get_logger("reload")
+log = get_logger()
 
 
 class Reloaded(Struct, frozen=True, rename="camel"):

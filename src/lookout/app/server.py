@@ -45,7 +45,7 @@ _BETWEEN_WORKERS_S: Final = 1.0
 _LAST_WORDS_S: Final = 8.0  # of a worker: its answers may take five
 _SPAWN: Final = SpawnContext()  # a fork would copy locks that are held
 
-log = get_logger("server")
+log = get_logger()
 
 
 class Work(NamedTuple):

@@ -54,5 +54,5 @@ class Logger:
 _logger = Logger()
 
 
-def get_logger(_name: str) -> Logger:
+def get_logger() -> Logger:
     return _logger

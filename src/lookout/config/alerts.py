@@ -87,7 +87,7 @@ class AlertRule(Table, frozen=True):
                 statuses=frozenset(("unknown",)),
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED if reasons is None else _UNJUDGED & reasons,
-                counts_nothing="no-observation"
+                alerts_on_no_data="no-observation"
                 in self.reasons,  # a chain that never had a broadcaster, say, stays without
             )
 

@@ -1,11 +1,11 @@
-"""One chain's RPC endpoints, and the answer of theirs that is the chain's head (M8)."""
+"""Which answer of a chain's RPC endpoints is its head (M8)."""
 
 from collections.abc import Iterable
 from typing import Final, Literal
 
 from lookout.core.heads import ChainProgress, Heads, Pace, Reading
 
-# What an endpoint's latest answer counts for. Only one that agrees has a part in the head.
+# How an endpoint's latest answer counts. Only an answer that agrees takes part in the head.
 Standing = Literal["agrees", "behind", "disagrees", "not_confirmed", "below", "old", "failed", "wrong_chain"]
 STANDING_WORDS: Final[dict[Standing, str]] = {
     "agrees": "agrees with another",
@@ -19,7 +19,7 @@ STANDING_WORDS: Final[dict[Standing, str]] = {
 }
 
 APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
-SILENT: Final[frozenset[Standing]] = frozenset(("old", "failed", "wrong_chain"))  # of one that does not answer
+SILENT: Final[frozenset[Standing]] = frozenset(("old", "failed", "wrong_chain"))  # no usable answer
 
 FUTURE_TOLERANCE_MS: Final = 60_000
 NEAR_MS: Final = 600_000
@@ -34,8 +34,8 @@ def describe_place(height: int, lag: int | None) -> str:
 class Agreement:
     """The latest answer of each endpoint.
 
-    At first nothing is agreed until each endpoint has answered or failed, or the wait for that was ended: the first to
-    answer, alone, might be the one that lies.
+    There is no head until every endpoint has answered or failed, or the wait has ended: the first answer, alone, might
+    be a lie.
     """
 
     def __init__(self, endpoints: int, max_age_ms: int) -> None:
@@ -43,10 +43,10 @@ class Agreement:
         self._max_age_ms = max_age_ms
         self._answers: dict[int, Reading] = {}
         self._unheard = set(range(endpoints))
-        self._wrong_chain: set[int] = set()  # found to be of another chain, and without an answer since
+        self._wrong_chain: set[int] = set()  # last seen on another chain
 
     def answered(self, endpoint: int, answer: Reading) -> bool:
-        """Take an endpoint's answer. False if it has failed by that: its block is from the future."""
+        """Take an endpoint's answer. False if its block is from the future, which counts as a failure."""
         self._unheard.discard(endpoint)
         if answer.block_at - answer.at > FUTURE_TOLERANCE_MS:
             return False
@@ -55,7 +55,7 @@ class Agreement:
         return True
 
     def failed(self, endpoint: int, *, is_wrong_chain: bool = False) -> None:
-        """An endpoint gave no answer. Its last one still counts, unless it was found to be of another chain."""
+        """The endpoint failed. Its last answer still counts, unless the endpoint is on another chain."""
         self._unheard.discard(endpoint)
         if is_wrong_chain:
             self._answers.pop(endpoint, None)
@@ -85,8 +85,7 @@ class Agreement:
         return min((answer.at + self._max_age_ms + 1 for answer in self._eligible(at)), default=None)
 
     def standings(self, at: int, heads: Heads) -> tuple[Standing, ...]:
-        """Of each endpoint, beside the head that positions are compared with at this instant (M16); of none while some
-        are waited for."""
+        """How each endpoint compares with the head at this instant (M16); empty while an endpoint is waited for."""
         if self._unheard:
             return ()
         progress, eligible = heads.progress(at - self._max_age_ms), self._eligible(at)
@@ -105,7 +104,7 @@ class Agreement:
         if head is None and len(eligible) > 1:
             return "disagrees"
         if head is None:
-            return "not_confirmed" if self._endpoints > 2 else "below"  # of two or one, one alone would be accepted
+            return "not_confirmed" if self._endpoints > 2 else "below"  # of one or two, one answer is enough
         if _are_near(answer.height, head.height, pace):
             return "agrees"
         return "behind" if answer.height < head.height else "disagrees"
@@ -115,8 +114,8 @@ class Agreement:
 
 
 def agree_among_many(answers: Iterable[Reading], pace: Pace) -> Reading | None:
-    """The second-highest, if another answer is near it: one endpoint that lies, lags or is frozen moves nothing while
-    two others agree."""
+    """The second-highest, if another answer is near it: while two endpoints agree, a third that lies, lags or is frozen
+    has no effect."""
     highest_first = sorted(answers, key=_by_height, reverse=True)
     if len(highest_first) < 2:
         return None
@@ -126,10 +125,10 @@ def agree_among_many(answers: Iterable[Reading], pace: Pace) -> Reading | None:
 
 
 def agree_among_two(one: Reading, other: Reading, pace: Pace) -> Reading | None:
-    """The lower; if they are far from each other, the one with the later block: the other may still be syncing."""
+    """The lower; if they are far apart, the answer with the later block: the other endpoint may still be syncing."""
     lower, higher = sorted((one, other), key=_by_height)
     if lower.height == higher.height:
-        return higher  # the one read last
+        return higher  # the answer read last
     if _are_near(lower.height, higher.height, pace):
         return lower
     earlier_block, later_block = sorted((one, other), key=lambda answer: answer.block_at)
@@ -137,7 +136,7 @@ def agree_among_two(one: Reading, other: Reading, pace: Pace) -> Reading | None:
 
 
 def accept_alone(answer: Reading, heads: Heads) -> Reading | None:
-    """An answer that no other can confirm, unless it is far below what the chain is known to have reached."""
+    """An answer without confirmation, unless it is far below a height that the chain is known to have reached."""
     missing = heads.highest_before(answer.at) - answer.height
     return None if heads.pace().takes_longer(missing, NEAR_MS) else answer
 

@@ -9,7 +9,7 @@ from lookout.core.model import Blocks, Failed, FaultyBlocks, Found, Indexes, Mem
 
 
 class CauseEntry(NamedTuple):
-    """What people read of a cause: words, with the detail in place of the "…" or else after them; what to do next."""
+    """The words for a cause, in which the detail replaces "…" or else follows, and what to do next."""
 
     words: str
     next_step: str
@@ -18,7 +18,7 @@ class CauseEntry(NamedTuple):
 _ASK_OWNER: Final = "look at the service's own log, or ask those who run it"
 _CHECK_ADDRESS: Final = "check its address in the configuration"
 
-# Why a probe failed: the code, which is stable, and its words. It was reached if there is an answer, usable or not.
+# Why a probe failed: the stable code, and its words. A source was reached if it sent any answer, usable or not.
 CAUSES: Final = {
     "bad_address": CauseEntry("the address cannot be asked", _CHECK_ADDRESS),
     "bad_encoding": CauseEntry("no usable answer: compressed in a way that cannot be undone", _ASK_OWNER),
@@ -82,7 +82,7 @@ CAUSES: Final = {
     "too_large": CauseEntry("no usable answer: too large", f"{_CHECK_ADDRESS}; what answers is something else"),
     "wrong_chain": CauseEntry("a node of another chain", _CHECK_ADDRESS),
 }
-# What a probe found that is no failure of the request.
+# Causes found by a probe whose request succeeded.
 OWN_CAUSES: Final = {
     "apart": CauseEntry(
         "far from the head that the chain's other endpoints agree on",
@@ -149,41 +149,41 @@ OWN_CAUSES: Final = {
     ),
 }
 ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
-STANDS_AFTER_MS: Final = 60_000  # observations so far apart have to find the same position
+STANDS_AFTER_MS: Final = 60_000  # a position stands still if observations this far apart find it
 _CERTIFICATE_ENDS_SOON_MS: Final = 14 * 86_400_000
 WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
 
 _CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
-# Of causes whose detail says more.
+# Steps for causes with a certain detail.
 _STEPS_BY_DETAIL: Final = {
     "network: EHOSTUNREACH": "check that its host is up, then this machine's network and firewall",
     "tls: not TLS": "check the scheme and the port of its address in the configuration",
 }
-_OF_THIS_MACHINE: Final = ("own_fault", "future_block")  # or they may be
+_OF_THIS_MACHINE: Final = ("own_fault", "future_block")  # certainly, and possibly
 
 
 def choose_next_step(cause: str) -> str | None:
-    """What to do about a cause; None of one that is not known."""
+    """What to do about a cause; None if it is unknown."""
     code, detail = split_cause(cause)
-    if code == "http_status" and (detail or "").startswith("4"):  # it means that the request is wrong
+    if code == "http_status" and (detail or "").startswith("4"):  # the request is wrong
         return _CHECK_ACCESS
     return _STEPS_BY_DETAIL.get(cause) or (ALL_CAUSES[code].next_step if code in ALL_CAUSES else None)
 
 
 def choose_step_without_head(causes: Iterable[str]) -> str | None:
-    """What to do about a chain without a head whose endpoints fail like this: first what may be this machine's own."""
+    """What to do about a chain without a head, from its endpoints' causes; faults of this machine come first."""
     known = list(causes)
-    own = [each for each in known if code_of(each) in _OF_THIS_MACHINE]
+    own = [cause for cause in known if code_of(cause) in _OF_THIS_MACHINE]
     if own:
         return choose_next_step(own[0])
-    steps = {choose_next_step(each) for each in known}
+    steps = {choose_next_step(cause) for cause in known}
     step = steps.pop() if len(steps) == 1 else None
     return choose_next_step("no_head") if step is None else f"for each endpoint that fails: {step}"
 
 
 def describe_cause(cause: str) -> str:
-    """A cause in words; of one that is not known, as it is."""
+    """A cause in words; an unknown cause as it is."""
     code, detail = split_cause(cause)
     if code not in ALL_CAUSES:
         return cause
@@ -202,9 +202,9 @@ def explain(
     endpoints_answer: bool = True,
     still_since_at: int | None = None,
 ) -> str | None:
-    """Why what was found gave a row that is not current; None for one that is. ``head`` is the one that a position was
-    compared with, ``gaps`` says what is wrong with an indexer's list, or with a node beside it; ``endpoints_answer``
-    whether any of the chain's endpoints does; ``still_since_at`` since when a position has not moved."""
+    """Why a row is not current; None if it is. ``head`` is the head that its position was compared with, ``gaps`` what
+    is wrong with an indexer's list or with a node compared with it, ``endpoints_answer`` whether any endpoint of the
+    chain answers, and ``still_since_at`` since when the position has not moved."""
     if row.status == "current":
         return None
     match found:
@@ -235,7 +235,7 @@ def explain(
 
 
 def find_doubts(found: Iterable[Found], certificate_ends_at: int | None, at: int) -> tuple[str, ...]:
-    """What is wrong with a source, for the operator alone: its rows are judged without it."""
+    """What is wrong with a source, for the operator alone: rows do not depend on it."""
     doubts = ["indexing_errors"] if any(isinstance(what, FaultyBlocks) for what in found) else []
     if certificate_ends_at is not None and certificate_ends_at - at < _CERTIFICATE_ENDS_SOON_MS:
         doubts.append(f"certificate_ends: {format_second(certificate_ends_at)[:10]}")
@@ -247,7 +247,6 @@ def code_of(cause: str) -> str:
 
 
 def split_cause(cause: str) -> tuple[str, str | None]:
-    """The code, and the detail if there is one."""
     code, _, detail = cause.partition(": ")
     return code, detail or None
 

@@ -1,8 +1,8 @@
 """When to send a message: publications in, news out.
 
-An episode is one check that one rule finds bad. It begins with the first publication in which it is, and ends with the
-first in which the check is known to be better: what is not seen has not recovered. How long it has lasted is the time
-that was seen to pass, so that neither the monitor's absence nor a clock that was set can make it long enough.
+An episode is one check that one rule finds bad. It begins with the first publication that shows the check bad, and ends
+with the first that shows it better: an unobserved check has not recovered. Its duration is monitored time only, so that
+neither downtime of the monitor nor a changed clock makes it long enough to report.
 """
 
 import re
@@ -20,7 +20,7 @@ from lookout_reader.statuses import KNOWN_STATUSES
 
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
-# What is stored is held to this when it is read: no damaged disk makes an instant that cannot be written.
+# Limits for stored values when they are read: a damaged store makes no instant that cannot be written.
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
 Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
@@ -33,45 +33,46 @@ NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
 class EpisodeRule(Struct, frozen=True):
-    """These checks, in one of these statuses and for one of these reasons, are reported to these targets after this
-    long; reminders become rarer."""
+    """Which checks are reported to which targets, for which statuses and reasons, and after how long; the interval of
+    reminders grows."""
 
-    key: str  # by which its episodes are found again
+    key: str  # identifies its stored episodes
     checks: frozenset[Check]
     statuses: frozenset[Status]
     for_ms: int
     remind_ms: int  # 0: never
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
-    counts_nothing: bool = True  # whether it is bad that a service answers, and never had anything for a chain
+    alerts_on_no_data: bool = True  # whether a service that answers, and never had data for a chain, is bad
 
     def is_bad(self, row: Row) -> bool:
-        is_counted = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
-        return is_counted and (self.counts_nothing or not row.is_of_nothing or row.last_success_at is not None)
+        is_named = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
+        has_had_data = not row.answered_without_data or row.last_success_at is not None
+        return is_named and (self.alerts_on_no_data or has_had_data)
 
 
 def endpoint_check(name: str, chain_id: int) -> Check:
-    """By what the episodes of an RPC endpoint are found."""
+    """The check that stands for an RPC endpoint in episodes."""
     return Check(_ENDPOINT + name, chain_id)
 
 
 def source_check(name: str, checks: tuple[Check, ...]) -> Check:
-    """By what the episodes of a source with these checks are found, in which its rows are as they should be."""
+    """The check that stands for a source with these checks in episodes about the source itself."""
     return Check(_SOURCE + name, checks[0].chain_id if len(checks) == 1 else None)
 
 
 def endpoint_of(check: Check) -> str | None:
-    """The name of the RPC endpoint that this is; None of anything else."""
+    """The name of the RPC endpoint, if the check stands for an endpoint."""
     return check.service.removeprefix(_ENDPOINT) if check.service.startswith(_ENDPOINT) else None
 
 
 def source_of(check: Check) -> str | None:
-    """The name of the source that this is; None of anything else."""
+    """The name of the source, if the check stands for a source."""
     return check.service.removeprefix(_SOURCE) if check.service.startswith(_SOURCE) else None
 
 
 def has_row(check: Check) -> bool:
-    """Whether it is a service's, and neither an endpoint nor a source."""
+    """Whether the check is a service's, and stands for neither an endpoint nor a source."""
     return " " not in check.service
 
 
@@ -84,28 +85,27 @@ class EpisodeRules(Struct, frozen=True):
 
 
 class Episode(Struct, frozen=True):
-    """One check that one rule found bad, and still does unless it does not see it. The names that are stored are older
-    than those here."""
+    """One check that one rule found bad when it was seen last. Stored names are older than the attributes' names."""
 
     rule: str
     check: Check
     since_at: Instant
     status: Status  # when it was bad last
     reason: Reason
-    is_seen: bool = True  # by the last publication: only then the time until the next one counts
+    is_seen: bool = True  # in the last publication; if not, the time until the next does not count
     seen_ms: Lasted = 0
     reported_to: tuple[str, ...] = field(default=(), name="told_to")
-    reported_ms: Lasted = field(default=0, name="told_ms")  # how much had been seen at the last report
+    reported_ms: Lasted = field(default=0, name="told_ms")  # ``seen_ms`` at the last report
     reminders: Lasted = 0
-    causes: tuple[str, ...] = ()  # the first, and the last if it differs; of a lag the largest. As far as known
+    causes: tuple[str, ...] = ()  # as far as known: the first, and the last if it differs; the largest lag
 
 
 class News(Struct, frozen=True):
-    """What there is to report about one check. ``left``: it is not configured any more, or its rule is not."""
+    """A change of one check to report. ``left``: the check or its rule is not configured any more."""
 
     kind: NewsKind
     check: Check
-    status: Status  # as it is now, or was when it was last watched
+    status: Status  # now, or when it was last watched
     reason: Reason
     was: Status  # when it was bad last
     since_at: Instant
@@ -127,15 +127,15 @@ class AlertState(Struct, frozen=True):
 
 
 def restart(state: AlertState) -> AlertState:
-    """The monitor starts, or its clock was set: what passed since the last publication was not seen."""
+    """The monitor starts, or its clock was set: the time since the last publication does not count."""
     return replace(state, published_at=None)
 
 
 def advance(
     state: AlertState, at: int, rows: Iterable[Row], rules: EpisodeRules, silenced: Collection[Check] = ()
 ) -> tuple[AlertState, tuple[News, ...]]:
-    """A publication was made: the new state, and the news that are to be sent now, together. Of checks that are
-    silenced neither beginnings nor reminders are news, but ends are; what falls due meanwhile is reported later."""
+    """After a publication: the new state, and the news to send now in one message. A silence delays beginnings and
+    reminders of its checks, but not ends."""
     passed_ms = 0 if state.published_at is None else min(max(0, at - state.published_at), rules.hold_ms)
     before = {(episode.rule, episode.check): episode for episode in state.episodes}
     published = tuple(rows)
@@ -149,18 +149,18 @@ def advance(
                 now, new = _follow(_add_time(episode, passed_ms), _expire(row, at), heard, at)
                 episodes += [] if now is None else [now]
                 news += [] if new is None else [new]
-    news += [_make_news("left", each, each.status, each.reason, at) for each in before.values()]
-    gathered = (*state.gathered, *(each for each in news if each.targets))  # no end without a reported beginning
+    news += [_make_news("left", episode, episode.status, episode.reason, at) for episode in before.values()]
+    gathered = (*state.gathered, *(entry for entry in news if entry.targets))  # no end without a reported beginning
     clock_ms = state.clock_ms + passed_ms
     since_ms = state.gathered_since_ms if state.gathered else clock_ms
     if clock_ms - since_ms < rules.group_ms:
         return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
     newest = {row.check: _expire(row, at) for row in published}
-    return AlertState(at, clock_ms, tuple(episodes)), tuple(_update(each, newest.get(each.check)) for each in gathered)
+    return AlertState(at, clock_ms, tuple(episodes)), tuple(_update(new, newest.get(new.check)) for new in gathered)
 
 
 def find_next_due_ms(state: AlertState, rules: EpisodeRules) -> int | None:
-    """In how long a beginning is due, or what was gathered; None if that is not known, or held back by a silence."""
+    """The time until a beginning or gathered news are due; None if unknown, or if a silence delays them."""
     for_ms = {rule.key: rule.for_ms for rule in rules.rules}
     waiting = [episode for episode in state.episodes if episode.is_seen and not episode.reported_to]
     due = [for_ms.get(episode.rule, 0) - episode.seen_ms for episode in waiting]
@@ -170,23 +170,23 @@ def find_next_due_ms(state: AlertState, rules: EpisodeRules) -> int | None:
 
 
 def _update(news: News, newest: Row | None) -> News:
-    """What could not be judged and now can be is what it is when that is reported."""
+    """The end of an episode of unknown status reports the newest known status."""
     if news.kind != "ended" or news.was != "unknown" or newest is None or newest.status not in _KNOWN:
         return news
     return replace(news, status=newest.status, reason=newest.reason)
 
 
 def note_causes(state: AlertState, causes: Mapping[tuple[Check, Reason], str]) -> AlertState:
-    """Remember why the checks of the last publication are bad, for the message that it is over."""
-    return replace(state, episodes=tuple(_note_cause(each, causes) for each in state.episodes))
+    """Remember why checks of the last publication are bad, for the message at the end of an episode."""
+    return replace(state, episodes=tuple(_note_cause(episode, causes) for episode in state.episodes))
 
 
 def _note_cause(episode: Episode, causes: Mapping[tuple[Check, Reason], str]) -> Episode:
     cause = causes.get((episode.check, episode.reason))
     if cause is None or not episode.is_seen:
         return episode
-    largest = max((each for each in (*episode.causes, cause) if code_of(each) in _OF_LAG), key=_lag, default=None)
-    noted = (largest if largest and code_of(each) in _OF_LAG else each for each in (*episode.causes[:1], cause))
+    largest = max((text for text in (*episode.causes, cause) if code_of(text) in _OF_LAG), key=_lag, default=None)
+    noted = (largest if largest and code_of(text) in _OF_LAG else text for text in (*episode.causes[:1], cause))
     return replace(episode, causes=tuple(dict.fromkeys(noted)))
 
 
@@ -196,12 +196,12 @@ def _lag(cause: str) -> int:
 
 
 def _mute(rule: EpisodeRule) -> EpisodeRule:
-    """The same rule, of which no beginning and no reminder is ever due."""
+    """The rule without beginnings and reminders."""
     return replace(rule, for_ms=_NEVER_MS, remind_ms=0)
 
 
 def _follow(episode: Episode | None, row: Row, rule: EpisodeRule, at: int) -> tuple[Episode | None, News | None]:
-    """What the next publication makes of an episode, or of none."""
+    """The episode of a check, if any, after the next publication, and the news of it."""
     if rule.is_bad(row):
         if episode is None:
             episode = Episode(rule.key, row.check, at, row.status, row.reason)
@@ -229,14 +229,14 @@ def _report_if_due(episode: Episode, rule: EpisodeRule, at: int) -> tuple[Episod
 
 
 def _add_time(episode: Episode | None, passed_ms: int) -> Episode | None:
-    """Add the time since the last publication, for which the status that it had lasted."""
+    """Add the time since the last publication, during which the episode's status held."""
     if episode is None or not episode.is_seen:
         return episode
     return replace(episode, seen_ms=episode.seen_ms + passed_ms)
 
 
 def _expire(row: Row, at: int) -> Row:
-    """A row past its time says nothing any more (H17)."""
+    """The row, or an unknown one if it has expired (H17)."""
     return replace(row, status="unknown", reason="no-observation") if row.has_expired(at) else row
 
 

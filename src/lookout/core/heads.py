@@ -14,7 +14,7 @@ PACE_MIN_BLOCKS: Final = 10
 STANDSTILL_MS: Final = 600_000
 FRESH_BLOCK_MS: Final = 600_000
 FINAL_MS: Final = 60_000
-"""A block that is final has at least so much time of the chain above it, whatever its confirmations (S17)."""
+"""A final block has at least this much chain time above it, whatever its confirmations (S17)."""
 
 
 class Pace(NamedTuple):
@@ -36,7 +36,7 @@ class Reading(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether its block was new enough, when it was read, to say how fast the chain moves (S15)."""
+        """Whether its block was new enough, when it was read, to measure the pace (S15)."""
         return self.at - self.block_at <= FRESH_BLOCK_MS
 
 
@@ -50,7 +50,7 @@ class Reference(Struct, frozen=True, gc=False):
 
 
 class ChainProgress(NamedTuple):
-    """How far a chain is, and how fast it moves; ``head`` is None while there is none to compare with."""
+    """How far a chain is, and how fast it moves; ``head`` is None while no head can be compared with."""
 
     head: Reading | None
     pace: Pace
@@ -62,19 +62,19 @@ class Heads:
         self.newest_of_run: Reading | None = None
         """The newest head since the monitor started, or its clock was set."""
         self._before_step: tuple[Reading, ...] = ()
-        """Heads of before the clock was set forward; how old they are is not known."""
-        self._tuple: tuple[Reading, ...] | None = None  # of the readings, once it was asked for
+        """Heads read before the clock was set forward; their age is unknown."""
+        self._tuple: tuple[Reading, ...] | None = None  # cached ``readings``
         self._take_all(readings)
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """The same value until there is a new head, so that it is cheap to see that nothing changed."""
+        """The same object until there is a new head, so that a change is cheap to detect."""
         if self._tuple is None:
             self._tuple = tuple(self._readings)
         return self._tuple
 
     def is_new(self, answer: Reading) -> bool:
-        """Whether an agreed answer is another head than the last of this run, and not read before it (M8)."""
+        """Whether an agreed answer differs from the last head of this run, and was not read before it (M8)."""
         last = self.newest_of_run
         return last is None or (answer != last and answer.at >= last.at)
 
@@ -84,9 +84,9 @@ class Heads:
         self.newest_of_run = reading
 
     def start(self, set_by_ms: int = 0) -> None:
-        """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block.
-        After a step forward there is no head until the next one, and the pace begins anew: how much of that time
-        really passed, as it does while a machine sleeps, is not known."""
+        """A run begins. If the clock was set back meanwhile, heads and their blocks keep their age. After a step
+        forward there is no head until the next reading, and the pace is measured from the start: how much of the
+        skipped time really passed is unknown, since a sleeping machine looks the same."""
         self.newest_of_run = None
         if set_by_ms:
             moved = tuple(_move(reading, set_by_ms) for reading in self._readings)
@@ -101,7 +101,7 @@ class Heads:
         return Reference(newest.height, max(0, newest.height - confirmations), newest.at, self.pace())
 
     def progress(self, oldest_at: int) -> ChainProgress:
-        """A head that was read before ``oldest_at`` is none any more (S13)."""
+        """The newest head and the pace, without a head if it was read before ``oldest_at`` (S13)."""
         newest = self._readings[-1] if self._readings else None
         return ChainProgress(newest if newest is not None and newest.at >= oldest_at else None, self.pace())
 
@@ -148,18 +148,18 @@ class Heads:
         self._tuple = None
         if reading.is_fresh:
             self._fresh.append(reading)
-        if self._risen_at < oldest_at:  # the highest has left the hour: another one is the highest now
+        if self._risen_at < oldest_at:  # the highest head has left the hour
             first_highest = max(self._readings, key=lambda kept: kept.height)
             self._highest, self._risen_at = first_highest.height, first_highest.at
 
     def _may_have_stood(self) -> bool:
-        """Whether a standstill of the chain may be among the readings: the exact answer takes a look at all of them,
-        which is too slow for every judgement, and there hardly ever is one."""
+        """Whether the readings may include a standstill of the chain: a quick test, since the exact answer reads all of
+        them, too slow for every judgement."""
         return self._stood_at is not None and self._stood_at >= self._readings[0].at
 
 
 def find_final_block(height: int, pace: Pace, confirmations: int) -> int:
-    """The last block that is deep enough below this height to be final (S17)."""
+    """The highest block deep enough below this height to be final (S17)."""
     return height - max(confirmations, -(-FINAL_MS * pace.blocks // pace.ms))
 
 

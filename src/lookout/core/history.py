@@ -1,8 +1,8 @@
 """The 14-day history: published statuses in, one character per bucket and uptime out (clauses H).
 
-A publication says something about every row, yet costs only as much as what it changed: the time for which
-statuses were held is one running total for all rows, and a row adds its share of it when its status changes or its
-bucket ends. Buckets are numbered from 1970; a day holds a whole number of them.
+A publication samples every row, yet costs only as much as what changed: the monitored time is one running total for all
+rows, and a row adds its share when its status changes or its bucket ends. Buckets are numbered from 1970; a day holds a
+whole number of them.
 """
 
 from bisect import insort
@@ -17,9 +17,9 @@ from lookout.core.strip import CHARACTERS, KNOWN, NO_DATA, Strip, Tally, uptime
 
 DAY_MS: Final = 86_400_000
 WINDOW_DAYS: Final = (1, 7, 14)
-# Ended buckets are kept this much longer than they are shown, so that a clock set forward and back finds them again.
+# Ended buckets are kept this much longer than they are shown, so that they survive a clock set forward and back.
 SPARE_DAYS: Final = 3
-# Tallies that are kept aside: a clock that is set back again and again must not fill the store.
+# Limit for tallies kept aside: a clock that is set back again and again must not fill the store.
 MOST_LATER: Final = 16
 _NEVER: Final = 1 << 62
 
@@ -29,14 +29,14 @@ class HistoryProgress(Struct, frozen=True):
     first: int
     """The earliest bucket ever begun."""
     newest: int
-    """The bucket of the last publication. An earlier version left it at the latest bucket ever begun, and the tallies
-    with it, when the clock was set back."""
+    """The bucket of the last publication. Earlier versions left it, and the tallies, at the latest bucket ever begun
+    when the clock was set back."""
     published_at: int
     watched_ms: int
 
 
 class HistoryState(Struct, frozen=True):
-    """The history as it is stored: of each check the filling bucket's tally, and the ended buckets by day (M7)."""
+    """The stored history: for each check the tally of the filling bucket, and the ended buckets by day (M7)."""
 
     progress: HistoryProgress
     tallies: Mapping[Check, Tally]
@@ -55,7 +55,7 @@ class Uptime(Struct, frozen=True, rename={"day": "24h", "week": "7d", "fortnight
 
 
 class HistoryRow(Struct, frozen=True):
-    """One row's characters, oldest first, and what they come to."""
+    """One row's characters, oldest first, and its uptime."""
 
     check: Check
     buckets: str
@@ -83,7 +83,7 @@ class History:
         self._per_day = DAY_MS // span.bucket_ms
         self._windows = [min(days, span.retention_days) * self._per_day for days in WINDOW_DAYS]
         self._first = self._bucket = self._bucket_at = self._watched_ms = 0
-        self._is_filling = True  # the bucket of the last publication; or it was recorded, and the clock set back to it
+        self._is_filling = True  # false if the clock was set back to a bucket that is recorded
         self.published_at: int | None = None
         self._strips: dict[Check, Strip] = {}
         self._expires_at = _NEVER  # no row expires before
@@ -94,12 +94,12 @@ class History:
 
     @property
     def checks(self) -> Iterable[Check]:
-        """Every check that has a history here, the ones that left the configuration included (H15)."""
+        """Every check with a history, also checks that left the configuration (H15)."""
         return self._strips.keys()
 
     def publish(self, at: int, changed: Iterable[Row], gone: Iterable[Check] = ()) -> None:
-        """A publication, a sample of every row (H8): of those that changed since the last one, these are the new
-        rows; ``gone`` are no longer published. Of several publications at one instant only the last one counts."""
+        """A publication, a sample of every row (H8). ``changed`` has the rows that changed since the last publication,
+        ``gone`` the checks that left. Of several publications at one instant only the last counts."""
         last_at, bucket = self.published_at, self._bucket
         if last_at is None:
             bucket = self._first = at // self._span.bucket_ms
@@ -118,7 +118,7 @@ class History:
             strip = self._strips.get(check)
             if strip is None:  # it aged out just now
                 continue
-            if self._bucket != bucket:  # its last status reaches into a bucket in which it was not published
+            if self._bucket != bucket:  # its last status reaches into a later bucket
                 strip.discard(self._watched_ms)
             strip.publish(NO_DATA, None, at, self._watched_ms)
         if self._expires_at <= at:
@@ -149,22 +149,22 @@ class History:
             self._expires_at = row.expires_at
 
     def _expire(self, at: int) -> None:
-        """Rows that ran out without a new probe count as unknown from this publication on (H17)."""
+        """Rows that expired without a new probe count as unknown from this publication on (H17)."""
         for strip in self._strips.values():
             strip.count(at, self._watched_ms)
         expiries = (strip.expires_at for strip in self._strips.values())
         self._expires_at = min((later for later in expiries if later is not None and later > at), default=_NEVER)
 
     def _watch(self, from_at: int, until_at: int) -> None:
-        """Let the statuses of a publication last in the filling bucket, until their hold runs out (H8)."""
+        """Add the time for which a publication's statuses hold to the filling bucket (H8)."""
         if self._is_filling:
             begin_at = max(from_at, self._bucket_at)
             end_at = min(until_at, from_at + self._span.hold_ms, self._bucket_at + self._span.bucket_ms)
             self._watched_ms += max(0, end_at - begin_at)
 
     def _advance(self, at: int, last_at: int) -> None:
-        """Go on to a later bucket. All that began before it are recorded (H16): the one of the last publication, and
-        those before which the clock was set back and over which it has jumped now."""
+        """Go on to a later bucket, and record all earlier ones (H16): the bucket of the last publication, and buckets
+        kept aside when the clock was set back."""
         self._watch(last_at, at)
         bucket = at // self._span.bucket_ms
         self._put_aside()
@@ -178,7 +178,7 @@ class History:
             self._forget_old_days()
 
     def _set_back(self, at: int) -> None:
-        """The clock was set back (H16): what was published last was seen, but for a time that nobody measured."""
+        """The clock was set back (H16): the last statuses were seen, but for an unknown time."""
         if self._is_filling:
             for strip in self._strips.values():
                 strip.mark_seen()
@@ -191,7 +191,7 @@ class History:
         self._expire(at)
 
     def _put_aside(self) -> None:
-        """Keep the tallies of the filling bucket, until it is recorded or the clock comes back to it."""
+        """Keep the tallies of the filling bucket until it is recorded, or the clock comes back to it."""
         if self._is_filling:
             for strip in self._strips.values():
                 strip.put_aside(self._bucket, self._watched_ms)
@@ -200,7 +200,7 @@ class History:
         return sorted({later for strip in self._strips.values() for later in strip.tally.later})
 
     def _enter(self, bucket: int) -> None:
-        """Begin a bucket, or go on with one that had begun. One that was recorded takes no more."""
+        """Begin a bucket, or resume it from its tallies. A recorded bucket does not change."""
         self._bucket, self._bucket_at = bucket, bucket * self._span.bucket_ms
         self._first = min(self._first, bucket)
         self._is_filling = not self._is_recorded(bucket)
@@ -217,14 +217,13 @@ class History:
             self._has_new_day = True
 
     def _is_recorded(self, bucket: int) -> bool:
-        """Whether a bucket was recorded. It is so for all rows alike: a publication is a sample of every one of
-        them."""
+        """Whether a bucket was recorded, which is the same for all rows: a publication samples every row."""
         place = divmod(bucket, self._per_day)
         return any(strip.recorded(*place) != NO_DATA for strip in self._strips.values())
 
     def _forget_old_days(self) -> None:
-        """Forget days by how much was recorded later, not by date: a clock that stands ten days ahead for a moment, or
-        for a moment every hour, must not cost what is shown at the right time."""
+        """Forget days by how much was recorded later, not by date: a clock that is ten days ahead for a moment, even
+        once an hour, must not erase the buckets shown at the right time."""
         days = self._span.retention_days + SPARE_DAYS
         recorded = {day: self._recorded_on(day) for day in self._days_kept}
         later = sum(recorded.values())
@@ -234,12 +233,12 @@ class History:
                 self._forget(day)
         today = self._bucket // self._per_day
         shown = range(today - self._span.retention_days, today + 1)
-        while len(self._days_kept) > 4 * days:  # however little was recorded on them
+        while len(self._days_kept) > 4 * days:  # even nearly empty days
             self._forget(min(self._days_kept, key=lambda day: (day in shown, recorded[day])))
 
     def _recorded_on(self, day: int) -> int:
         characters = (strip.days.get(day, "") for strip in self._strips.values())
-        return max(len(each) - each.count(NO_DATA) for each in characters)
+        return max(len(row) - row.count(NO_DATA) for row in characters)
 
     def _forget(self, day: int) -> None:
         self._days_kept.remove(day)

@@ -1,7 +1,7 @@
-"""What the monitor knows: probe results, heads, comparisons of lists and the passing of time in; the two documents out.
+"""The monitor's knowledge: probe results, heads, comparisons of lists and time in; the two documents out.
 
-Everything the monitor knows is here, and all of it follows from the events alone, so that a recorded log replays to
-the same documents and a stored state resumes where it stopped.
+All of it follows from the events alone, so that a recorded log replays to the same documents, and a stored state
+resumes where it stopped.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from lookout.core.policy import Memory, judge, move_to, set_clock
 
 
 class CheckState(Struct, frozen=True, gc=False):
-    """A monitored check as it is stored: what its judgement remembers, and its row."""
+    """The stored state of a monitored check: the memory of its judgement, and its row."""
 
     memory: Memory
     row: Row
 
 
 class State(Struct, frozen=True):
-    """All that has to survive a restart or a takeover (M7). What did not change between two states of a ledger is the
-    very same value in both, so that comparing them is cheap."""
+    """The state that survives a restart or a takeover (M7). Unchanged parts of two states of a ledger are the same
+    objects, so that comparing states is cheap."""
 
     last_answer_at: int | None
     checks: Mapping[Check, CheckState]
@@ -39,7 +39,7 @@ _NO_STATE: Final = State(None, {}, {}, None)
 
 
 class Ledger:
-    """What the monitor knows, under one plan."""
+    """The monitor's knowledge under one plan."""
 
     def __init__(self, plan: Plan, state: State | None = None) -> None:
         state = state or _NO_STATE
@@ -51,7 +51,7 @@ class Ledger:
         }
         self._plan = plan
         self._checks = plan.checks()
-        self._judged: dict[Check, CheckState] = {}  # of the monitored: the newest row, published or not yet
+        self._judged: dict[Check, CheckState] = {}  # monitored checks, with the newest row, published or not
         self._changed: dict[Check, Row] = {}  # since the last publication; before the first, all of them
         for check in self._checks:
             if check not in plan.monitored:
@@ -61,7 +61,7 @@ class Ledger:
             memory = move_to(before.memory, plan.addresses.get(check, ""))
             self._judged[check] = before if memory is before.memory else CheckState(memory, before.row)
             self._changed[check] = before.row
-        # What was taken out leaves with the next publication: its buckets are kept (H15), and when it last answered.
+        # Removed checks leave with the next publication. Their buckets are kept (H15), and when they last answered.
         self._gone = [check for check in self._history.checks if check not in self._changed]
         others = (known for check, known in state.checks.items() if check not in self._judged)
         self._left = {known.row.check: left for known in others if (left := _leave(known))}
@@ -82,9 +82,9 @@ class Ledger:
         return self._judged[check].memory.failures
 
     def start(self, at: int, last_at: int | None = None, step_ms: int = 0) -> None:
-        """The monitor begins to run; ``last_at`` is the last instant it knew of before, if not that of its last
-        publication. If the clock was set back meanwhile, or forward by ``step_ms`` while it ran, all that was waiting
-        has waited for as long as before: no head stays fresh, and a node that trails is neither excused nor accused."""
+        """The monitor begins to run; ``last_at`` is the last instant before, if not that of the last publication. If
+        the clock was set back meanwhile, or forward by ``step_ms`` while the monitor ran, ages and waits stay as they
+        were: no head stays fresh, and a node that trails gets neither more nor less time."""
         last_at = self.published_at if last_at is None else last_at
         if self._last_answer_at is None:
             self._last_answer_at = at
@@ -121,7 +121,7 @@ class Ledger:
         self.hear(reading.at)
 
     def hear(self, at: int) -> None:
-        """Somebody answered, so that the monitor is not blind (M13)."""
+        """A third party answered, so the monitor is not blind (M13)."""
         if self._last_answer_at is None or at > self._last_answer_at:
             self._last_answer_at = at
 
@@ -138,12 +138,12 @@ class Ledger:
 
     @property
     def gaps(self) -> dict[Check, Gaps]:
-        """What is known of indexers' lists that are not the chain's."""
+        """The gaps in indexers' lists, and of ppoi nodes."""
         known = ((check, judged.memory.gaps) for check, judged in self._judged.items())
         return {check: gaps for check, gaps in known if gaps != NO_GAPS}
 
     def set_gaps(self, check: Check, gaps: Gaps) -> None:
-        """From now on this is known of a monitored indexer's list; its row follows with its next judgement (S18)."""
+        """Set the gaps of a monitored check; its row changes with its next judgement (S18)."""
         judged = self._judged[check]
         self._judged[check] = CheckState(replace(judged.memory, gaps=gaps), judged.row)
 
@@ -176,13 +176,13 @@ class Ledger:
         return self._heads[check.chain_id].reference(confirmations)
 
     def _is_blind(self, at: int) -> bool:
-        """Whether nothing at all has answered for so long that a failure is the monitor's own (M13)."""
+        """Whether no third party has answered for so long that failures are the monitor's own (M13)."""
         after_ms = self._plan.limits.blind_after_ms
         return after_ms > 0 and self._last_answer_at is not None and at - self._last_answer_at >= after_ms
 
 
 def _leave(state: CheckState) -> CheckState | None:
-    """What is kept of a check that is taken out of the plan, in case it is put back: when it last answered."""
+    """What is kept of a check that left the plan, in case it returns: when it last answered."""
     last_success_at, check = state.memory.last_success_at, state.row.check
     if last_success_at is None:
         return None

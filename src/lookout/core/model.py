@@ -22,11 +22,11 @@ class Check(NamedTuple):
 
     @property
     def name(self) -> str:
-        """For people who run it."""
+        """For operators."""
         return self.service if self.chain_id is None else f"{self.service} {self.chain_id}"
 
     def is_among(self, services: Collection[str], chains: Collection[int]) -> bool:
-        """Whether it is of one of these services on one of these chains; none named means all."""
+        """Whether the check is of these services and chains; an empty collection means all."""
         return (not services or self.service in services) and (not chains or self.chain_id in chains)
 
 
@@ -37,7 +37,7 @@ class Blocks(Struct, frozen=True, gc=False):
 
 
 class FaultyBlocks(Blocks, frozen=True, gc=False):
-    """And it said that it has errors, which is for the operator alone."""
+    """The answer also reports errors, which are for the operator alone."""
 
 
 class Indexes(Struct, frozen=True, gc=False):
@@ -61,11 +61,11 @@ class Peers(Struct, frozen=True, gc=False):
 
 
 class Responding(Struct, frozen=True, gc=False):
-    """The service answered, and there is nothing more to an answer of it."""
+    """The service answered, and its answer carries no data."""
 
 
 class Nothing(Struct, frozen=True, gc=False):
-    """The service answered, but has nothing for this chain; or nothing yet, for another cause."""
+    """The service answered without data for this chain, or without data yet, as ``cause`` says."""
 
     cause: str = "nothing"
 
@@ -89,9 +89,9 @@ class Observation(Struct, frozen=True, gc=False):
 
 
 class Gaps(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is known to be wrong with a service that would be current: how many transactions an indexer's list lacks,
-    and how many it has that the chain does not (S18), how often its running hash breaks (S20), and by how many entries
-    a ppoi node is behind the list (S21)."""
+    """Faults of a service that would be current otherwise: transactions missing from an indexer's list, extra
+    transactions in it (S18), breaks of its running hash (S20), and entries that a ppoi node is behind the list
+    (S21)."""
 
     missing: Count = 0
     extra: Count = 0
@@ -103,7 +103,7 @@ NO_GAPS: Final = Gaps()
 
 
 class Metrics(Struct, frozen=True, gc=False):
-    """A row's numbers; what is not known is left out (R8)."""
+    """A row's numbers; unknown ones are omitted (R8)."""
 
     position: Annotated[Count, Meta(description="the service's own position: an index or a block")] | UnsetType = UNSET
     head: Annotated[Count, Meta(description="what the position is compared with")] | UnsetType = UNSET
@@ -130,12 +130,12 @@ class Row(Struct, frozen=True, gc=False):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is of a probe that failed: no other row has this reason (S1, S2)."""
+        """Whether the probe failed: only failed probes give this reason (S1, S2)."""
         return self.reason == "unreachable"
 
     @property
-    def is_of_nothing(self) -> bool:
-        """Whether the service answered, and has nothing for this chain (S10, S12)."""
+    def answered_without_data(self) -> bool:
+        """Whether the service answered, and has no data for this chain (S10, S12)."""
         return self.reason == "no-observation" and self.observed_at is not None and self.expires_at is None
 
     def has_expired(self, at: int) -> bool:

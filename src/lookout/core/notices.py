@@ -1,4 +1,4 @@
-"""Notes and silences: what the operator declares about some rows for some time. Neither changes what is measured."""
+"""Notes and silences: the operator declares them about some rows for some time. Neither changes a measurement."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
@@ -24,8 +24,8 @@ NoticeKind = Literal["note", "silence"]
 
 
 class Notice(Struct, frozen=True):
-    """A note is for everybody to read; its ``text`` is that, and of a silence why there is one. While a notice that
-    ``silences`` holds, alerts of its rows are held back."""
+    """A note or a silence. ``text`` is a note's public text, or a silence's reason. While a notice that ``silences`` is
+    valid, alerts of its rows are held back."""
 
     id: str
     kind: NoticeKind
@@ -47,25 +47,25 @@ class Notice(Struct, frozen=True):
         return self.silences and self.has_begun(at) and not self.is_over(at)
 
     def has_begun(self, at: int) -> bool:
-        """One that began at once goes on if the clock is set back."""
+        """A notice that began at once continues if the clock is set back."""
         return self.from_at <= max(at, self.added_at)
 
 
 class Notices(Struct, frozen=True):
-    """All notices, the oldest first. What is over stays until another one is declared: a clock that is days ahead for
+    """All notices, the oldest first. Expired notices stay until another one is declared: a clock that is days ahead for
     a moment ends nothing."""
 
     next_number: Lasted = 1
     declared: tuple[Notice, ...] = ()
 
     def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
-        """The notices that are not over, also those yet to come, the newest first."""
-        valid = (each for each in reversed(self.declared) if not each.is_over(at))
-        return tuple(each for each in valid if kind in (None, each.kind))
+        """Current and future notices, the newest first."""
+        valid = (notice for notice in reversed(self.declared) if not notice.is_over(at))
+        return tuple(notice for notice in valid if kind in (None, notice.kind))
 
     def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
-        silent = [each for each in self.declared if each.is_silent(at)]
-        return frozenset(check for check in checks if any(each.covers(check) for each in silent))
+        silent = [notice for notice in self.declared if notice.is_silent(at)]
+        return frozenset(check for check in checks if any(notice.covers(check) for notice in silent))
 
 
 class NoticeDraft(Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,7 +98,7 @@ class NoticeError(Exception):
 
 
 def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) -> tuple[Notices, Notice]:
-    """The notices with one more, and that one. NoticeError says everything that is wrong with it."""
+    """All notices with the new one, and the new one. NoticeError names every problem of the draft."""
     problems: list[Problem] = []
     from_at, until_at = _read_times(draft, at, problems)
     chains = tuple(dict.fromkeys(_find_chains(draft.chains, watched.chains, problems)))
@@ -122,26 +122,26 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
     problems += () if problems else _check_rows(added, watched.checks)
     if problems:
         raise NoticeError(*problems)
-    kept = tuple(each for each in notices.declared if not each.is_over(at))
+    kept = tuple(notice for notice in notices.declared if not notice.is_over(at))
     return Notices(notices.next_number + 1, (*kept, added)), added
 
 
 def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> tuple[Notices, Notice]:
-    """The notices without this one, and this one, which ends now. NoticeError if there is none of this kind."""
-    found = next((each for each in notices.list_valid(at) if each.id == notice_id), None)
+    """The other notices, and the ended one. NoticeError if there is no such notice of this kind."""
+    found = next((notice for notice in notices.list_valid(at) if notice.id == notice_id), None)
     if found is None or found.kind != kind:
-        ids = [each.id for each in notices.list_valid(at, kind)]
+        ids = [notice.id for notice in notices.list_valid(at, kind)]
         hint = f"the ids are {', '.join(ids)}" if ids else "there is none at all"
         if found is not None:
             hint = f"it is a {found.kind}: lookout {found.kind} end {found.id}"
         raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; {hint}"))
     ended = replace(found, until_at=at // 1000 * 1000)
-    return replace(notices, declared=tuple(each for each in notices.declared if each is not found)), ended
+    return replace(notices, declared=tuple(notice for notice in notices.declared if notice is not found)), ended
 
 
 def _read_times(draft: NoticeDraft, at: int, problems: list[Problem]) -> tuple[int, int | None]:
-    """When it begins and ends, as far as that can be read."""
-    now_at = at // 1000 * 1000  # what is shown, to the second, is what is stored
+    """When the notice begins and ends, as far as the draft can be read."""
+    now_at = at // 1000 * 1000  # stored to the second, as shown
     from_at = _read_instant("from", draft.from_, problems)
     until_at = _read_instant("until", draft.until, problems)
     begin_at = now_at if from_at is None else from_at
@@ -203,20 +203,20 @@ def _check_services(named: Sequence[str], known: Collection[str]) -> Iterator[Pr
 
 
 def _find_chains(named: Sequence[str | int], known: Mapping[int, str], problems: list[Problem]) -> Iterator[int]:
-    for each in dict.fromkeys(map(str, named)):
-        found = [chain_id for chain_id, name in known.items() if each in (str(chain_id), name)]
-        found = found or [chain_id for chain_id, name in known.items() if each.casefold() == name.casefold()]
+    for wanted in dict.fromkeys(map(str, named)):
+        found = [chain_id for chain_id, name in known.items() if wanted in (str(chain_id), name)]
+        found = found or [chain_id for chain_id, name in known.items() if wanted.casefold() == name.casefold()]
         if len(found) == 1:
             yield found[0]
         elif found:
-            problems.append(Problem("chain", f"several are named {each}; give the id: {', '.join(map(str, found))}"))
+            problems.append(Problem("chain", f"several are named {wanted}; give the id: {', '.join(map(str, found))}"))
         else:
             there = ", ".join(f"{name} ({chain_id})" for chain_id, name in known.items()) or "none"
-            problems.append(Problem("chain", f"there is no chain {shorten(each, 60)!r}; there are {there}"))
+            problems.append(Problem("chain", f"there is no chain {shorten(wanted, 60)!r}; there are {there}"))
 
 
 def _check_rows(notice: Notice, checks: Iterable[Check]) -> Iterator[Problem]:
-    """A service that is named and has no row on the chains that are named is a mistake."""
+    """A named service without a row on the named chains is a mistake."""
     covered = {check.service for check in checks if notice.covers(check)}
     for service in notice.services:
         if service not in covered:

@@ -1,4 +1,4 @@
-"""What is watched and by which thresholds: the configuration as the rules need it."""
+"""What is monitored and by which thresholds: the configuration as the rules need it."""
 
 from msgspec import Struct
 
@@ -39,11 +39,11 @@ class Plan(Struct, frozen=True):
 
     chains: dict[int, Pace]
     monitored: frozenset[Check]
-    confirmations: dict[Check, int]  # of those that are compared with their chain's head
+    confirmations: dict[Check, int]  # of checks that are compared with their chain's head
     limits: Limits
     span: Span
     own_services: tuple[Service, ...] = ()
-    addresses: dict[Check, str] = {}  # fingerprints of where the monitored checks are asked
+    addresses: dict[Check, str] = {}  # fingerprints of the monitored checks' addresses
 
     def checks(self) -> tuple[Check, ...]:
         return all_checks(self.chains, self.own_services)

@@ -1,4 +1,4 @@
-"""The status policy: what a check remembers and what a probe found, in; its row, out (clauses R and S)."""
+"""The status policy: a check's memory and what a probe found in; its row out (clauses R and S)."""
 
 from bisect import bisect_right
 from operator import itemgetter
@@ -30,27 +30,27 @@ from lookout.core.model import (
 )
 from lookout.core.plan import Limits
 
-# A head may be a minute old, so a position may exceed it by some blocks. A position that is above it by more than both
-# of these is of another chain, or is no position at all (S13).
+# A head may be a minute old, so a position may exceed it by some blocks. A position above both limits is of another
+# chain, or is no position at all (S13).
 FAR_ABOVE_BLOCKS: Final = 10
 FAR_ABOVE_MS: Final = 600_000
 
-# Instants and heads, both rising: the highest head seen up to each instant.
+# Rising instants, with the highest head seen up to that instant.
 HeadsSeen = tuple[tuple[int, int], ...]
-# What a row says of a service that was compared.
+# The row's part of a comparison.
 Judgement = tuple[Status, Reason, Metrics]
 
 
 class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a check's next judgement has to know of the earlier ones (M7)."""
+    """What a check's next judgement needs of the earlier ones (M7)."""
 
-    failures: int = 0  # in a row
-    far_behind: int = 0  # evaluations in a row
+    failures: int = 0  # consecutive
+    far_behind: int = 0  # consecutive evaluations
     last_success_at: int | None = None
     trailing_since_at: int | None = None  # ppoi
     heads_seen: HeadsSeen = ()  # ppoi, since it trails
     gaps: Gaps = NO_GAPS  # indexers and ppoi
-    address: str = ""  # a fingerprint of where it was asked; "" if that is not known
+    address: str = ""  # fingerprint of the address; "" if unknown
 
 
 def judge(
@@ -58,11 +58,11 @@ def judge(
 ) -> tuple[Memory, Row]:
     """The row that this observation gives, and the memory it leaves.
 
-    ``reference`` is an indexer's net head. ``blind`` says that nothing at all has answered for long: then a failure
+    ``reference`` is an indexer's net head. ``blind`` says that no third party has answered for long: then a failure
     is the monitor's own, not the service's (M13).
     """
     match seen.found:
-        # The two most frequent by attribute: a pattern that takes a Struct apart takes twice as long.
+        # The two most frequent types without attribute patterns, which take twice as long.
         case Blocks() as blocks:
             return _judge_blocks(memory, seen, blocks.position, reference, limits)
         case Indexes() as indexes:
@@ -93,7 +93,7 @@ def judge(
 
 
 def is_failure(found: Found) -> bool:
-    """Whether it is judged as a failed probe (S1, S2, S10, S11)."""
+    """Whether this is judged as a failed probe (S1, S2, S10, S11)."""
     match found:
         case Members(responding, monitored):
             return responding == 0 < monitored
@@ -103,7 +103,7 @@ def is_failure(found: Found) -> bool:
 
 def move_to(memory: Memory, address: str) -> Memory:
     """The check is asked at this address from now on. Another address is another deployment, which is not judged by
-    what its predecessor did; when the service last answered stays."""
+    its predecessor's past; only the last success is kept."""
     if memory.address == address:
         return memory
     if not memory.address:  # an earlier version stored none
@@ -112,7 +112,7 @@ def move_to(memory: Memory, address: str) -> Memory:
 
 
 def set_clock(memory: Memory, by_ms: int) -> Memory:
-    """The clock was set by so much: a node that trails has trailed for as long as before."""
+    """The clock was set by ``by_ms``: a node has trailed for as long as before."""
     if memory.trailing_since_at is None:
         return memory
     return replace(
@@ -139,7 +139,7 @@ def _judge_blocks(
 
 
 def _at_head(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
-    """It is where it should be: current, unless something is known to be wrong with its list (S18, S20, S21)."""
+    """The position is good: current, unless the list has known gaps (S18, S20, S21)."""
     gaps = memory.gaps
     if gaps == NO_GAPS:
         return _evaluated(memory, seen, ("current", "synced", metrics), limits)
@@ -171,7 +171,7 @@ def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, 
 
 
 def _remember_head(heads_seen: HeadsSeen, at: int, head: int, long_ago_at: int) -> HeadsSeen:
-    """Add a head; of those that were seen long ago only the highest, which is the last, is kept, as the first."""
+    """Add a head, and keep only the last, which is the highest, of heads seen before ``long_ago_at``."""
     if not heads_seen or head > heads_seen[-1][1]:
         heads_seen = (*heads_seen, (at, head))
     long_ago = bisect_right(heads_seen, long_ago_at, key=itemgetter(0))
@@ -196,7 +196,7 @@ def _evaluated(
 def _incomparable(
     memory: Memory, seen: Observation, reason: Reason, metrics: Metrics = NO_METRICS
 ) -> tuple[Memory, Row]:
-    """The service answered, which ends a row of failures, but says nothing that could be compared (R6, S12, S13)."""
+    """The service answered, which ends consecutive failures, but without a comparable position (R6, S12, S13)."""
     row = Row(seen.check, "unknown", reason, seen.at, memory.last_success_at, None, metrics)
     return replace(memory, failures=0), row
 

@@ -1,9 +1,9 @@
 """The services that are watched, each declared once: the five of the contract here, and an operator's own in the
 configuration (R14).
 
-These few facts decide its rows and their order, how a probe of it is judged and written to the observation log, its
-table in the configuration, whether it is compared with a chain's head, and what alerts and metrics call it. Sentences
-for people that are about one service are elsewhere: CONTRIBUTING.md lists the files.
+A declaration decides the service's rows and their order, how its probes are judged and recorded, its table in the
+configuration, whether it is compared with a chain's head, and its name in alerts and metrics. CONTRIBUTING.md lists the
+files with sentences about single services.
 """
 
 import re
@@ -17,15 +17,15 @@ from lookout.core.model import Answer, Blocks, Check, Failed, Found, Indexes, Me
 
 
 class Service(Struct, frozen=True):
-    """``answer`` is what a probe finds where all is well; the policy reads by it."""
+    """``answer`` is the type of a successful probe's result, by which the policy judges."""
 
     name: str
     answer: type[Answer]
     is_shared: bool = False
-    """One row that is of no chain, and not one for each chain."""
+    """One row without a chain instead of one per chain."""
     given_title: str = ""
     only_on: frozenset[int] | None = None
-    """The chains that it has rows for, if not all of them."""
+    """The chains that the service has rows for; None for all."""
 
     @property
     def title(self) -> str:
@@ -33,12 +33,12 @@ class Service(Struct, frozen=True):
 
     @property
     def needs_head(self) -> bool:
-        """Whether its position is compared with the head of its chain."""
+        """Whether the service's position is compared with the head of its chain."""
         return self.answer is Blocks
 
     @property
     def has_list(self) -> bool:
-        """Whether it is an indexer, whose list of transactions can be compared with its chain's (S17)."""
+        """Whether the service is an indexer, whose list of transactions can be compared with the chain (S17)."""
         return self.needs_head and self.name in SERVICES
 
     @property
@@ -58,7 +58,7 @@ class Service(Struct, frozen=True):
         return isinstance(found, self.answer | Nothing | Failed)
 
 
-PPOI: Final = "ppoi"  # the one service whose rows are beside another one's (S21)
+PPOI: Final = "ppoi"  # the only service that is compared with another service (S21)
 OWN_NAME: Final = re.compile(r"[a-z][a-z0-9-]*")  # of a service of the operator's own (R14)
 
 # In the report's order (R12).
@@ -76,7 +76,7 @@ def make_title(name: str, given: str) -> str:
 
 
 def all_services(own: Iterable[Service] = ()) -> tuple[Service, ...]:
-    """Those of the contract, and then the operator's own, in the report's order (R12, R14)."""
+    """The contract's services, then the operator's own, in the report's order (R12, R14)."""
     return (*SERVICES, *own)
 
 

@@ -18,10 +18,10 @@ _UNMONITORED: Final = CHARACTERS["unmonitored"]
 
 
 def bucket_character(seen_ms: Mapping[str, int], counts_from_ms: int) -> str:
-    """The character of a bucket in which these statuses were seen, each for so long (H6, H7).
+    """The character of a bucket, from the time for which statuses were seen in it (H6, H7).
 
-    A status that was published last and has not lasted yet is there with 0. Short trouble alone is too little to tell:
-    nothing is shown as current that was not seen so.
+    A status that was just published counts with 0 ms. Short trouble alone makes the bucket unknown: it is
+    shown as current only if a current status was seen in it.
     """
     if not KNOWN.isdisjoint(seen_ms):
         total_ms = 0
@@ -41,14 +41,14 @@ def uptime(current: int, known: int, min_known: int) -> float | None:
     if rest * 2 > known or (rest * 2 == known and share % 2 == 1):
         share += 1
     if current < known:
-        share = min(share, 9_999)  # 1 is for a window without a single other bucket (H11)
+        share = min(share, 9_999)  # 1 only if every known bucket is current (H11)
     return share / 10_000
 
 
 class Tally(Struct, frozen=True, omit_defaults=True):
-    """What the filling bucket holds for one row: the status that counts now, since when, and how long others lasted.
+    """One row's filling bucket: the status that counts now, since when, and how long other statuses lasted.
 
-    ``later`` has what lasted in buckets that began before the clock was set back, and go on when it reaches them.
+    ``later`` holds the tallies of buckets that began before the clock was set back, and resume when it reaches them.
     """
 
     check: Check
@@ -59,7 +59,7 @@ class Tally(Struct, frozen=True, omit_defaults=True):
 
 
 class Strip:
-    """What the history keeps of one row. Tally and days are values: a change makes new ones."""
+    """One row's history. Tally and days are immutable values."""
 
     __slots__ = ("days", "expires_at", "published", "tally")
 
@@ -70,12 +70,12 @@ class Strip:
         self.expires_at: int | None = None
 
     def publish(self, character: str, expires_at: int | None, at: int, watched_ms: int) -> None:
-        """Take the row's new status, and let it count from this instant on."""
+        """Set the row's status, which counts from this instant on."""
         self.published, self.expires_at = character, expires_at
         self.count(at, watched_ms)
 
     def count(self, at: int, watched_ms: int) -> None:
-        """Let the row count, from this instant on, as what it is then (H17). So much of the bucket was watched."""
+        """Count the row's status, or unknown if it has expired, from this instant on (H17)."""
         expired = self.expires_at is not None and self.expires_at <= at
         character = "?" if expired else self.published
         if character != self.tally.counted:
@@ -83,17 +83,17 @@ class Strip:
             self.tally = replace(self.tally, counted=character, since_ms=watched_ms, lasted_ms=lasted_ms)
 
     def discard(self, watched_ms: int) -> None:
-        """Let what was watched of the bucket since then count as nothing."""
+        """Do not count the time since the last status began."""
         self.tally = replace(self.tally, since_ms=watched_ms)
 
     def mark_seen(self) -> None:
-        """The status that counts now was seen in this bucket, however short."""
+        """The status that counts now was seen in this bucket, however briefly."""
         counted, lasted_ms = self.tally.counted, self.tally.lasted_ms
         if counted != NO_DATA:
             self.tally = replace(self.tally, lasted_ms={**lasted_ms, counted: lasted_ms.get(counted, 0)})
 
     def put_aside(self, bucket: int, watched_ms: int) -> None:
-        """Keep the tally of the filling bucket, until it is recorded or the clock comes back to it."""
+        """Keep the tally of the filling bucket until it is recorded, or the clock comes back to it."""
         lasted_ms, later = self._lasted_ms(watched_ms), self.tally.later
         if lasted_ms:
             later = {**later, bucket: lasted_ms}
@@ -104,7 +104,7 @@ class Strip:
         self.tally = replace(self.tally, since_ms=0, lasted_ms=lasted_ms)
 
     def record(self, bucket: int, per_day: int, counts_from_ms: int) -> None:
-        """Keep the character of a bucket that has ended, and was put aside."""
+        """Store the character of an ended bucket that was put aside."""
         character = bucket_character(self._take_later(bucket), counts_from_ms)
         if character != NO_DATA:
             day, place = divmod(bucket, per_day)
@@ -117,7 +117,7 @@ class Strip:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the row is not published any more, and nothing is kept of it."""
+        """Whether the row has left the report, and has no buckets."""
         return self.tally.counted == NO_DATA and not (self.days or self.tally.later)
 
     def recorded(self, day: int, place: int) -> str:

@@ -1,7 +1,7 @@
-"""Alerts people: what the rules find in publications becomes messages, which wait in the store until they are sent.
+"""Alerts: rules turn publications into messages, which are stored until they are sent.
 
-A message is sent once the publication that made it is stored, and leaves the store with the next one after it was
-accepted. A monitor that is killed, or taken over from, in between loses none.
+A message is sent once its publication is stored, and leaves the store with the next publication after the target
+accepted it. So neither a kill nor a takeover loses a message.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
 
 NO_CAUSES: Final[Mapping[Check, str]] = {}
-LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
+LAST_SEND_S: Final = 5.0  # how long a shutdown waits for messages under way
 
-log = get_logger("alerts")
+log = get_logger()
 
 
 class _StaleError(Exception):
-    """The store may be another monitor's by now, and so the message."""
+    """Another monitor may have taken over the store, and with it the message."""
 
 
 class Alerts:
-    """The episodes and the outbox, and a task with its thread for each target. All calls are made on the event loop."""
+    """The episodes, the outbox, and one task with a thread per target. Call it on the event loop."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Alerts:
         kept = decode_alerts(stored)
         self._policy = policy
         self._state = kept.state
-        self._good: dict[Check, Row] = {}  # the last row of each check that was compared, since the start
+        self._good: dict[Check, Row] = {}  # last compared row by check, since the start
         self._outbox = Outbox(kept.messages, kept.next_number, first_rest_ms)
         self._clock = clock
         self._instruments = instruments
@@ -59,10 +59,10 @@ class Alerts:
         self._open_sender = open_sender
         self._first_rest_ms = first_rest_ms
         self._request_publication: Callable[[], None] = lambda: None
-        self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
+        self._changed = asyncio.Event()  # a target's next step may have changed; replaced when set
         self._restored_at = kept.restored_at
         self._is_sending = False
-        self._next_due: asyncio.TimerHandle | None = None  # a beginning, or what was gathered
+        self._next_due: asyncio.TimerHandle | None = None  # of a beginning, or of gathered news
         of_rules = (check for rule in policy.rules.rules for check in rule.checks if not has_row(check))
         self.without_rows = tuple(dict.fromkeys(of_rules))  # that are reported
 
@@ -77,11 +77,11 @@ class Alerts:
         self._set_gauges()
 
     def restart(self) -> None:
-        """The monitor starts, or its clock was set: time that the monitor did not see pass does not count."""
+        """The monitor starts, or its clock was set: unmonitored time does not count."""
         self._state = restart(self._state)
 
     def report_clock(self, at: int, error_ms: int) -> None:
-        """This machine's clock is this wrong (M17), or right again if that is 0; sent with the next publication."""
+        """Report with the next publication that this machine's clock is wrong (M17), or right again if 0."""
         for target in self._policy.targets:
             self._put(target, write_clock(at, error_ms, self._policy.deployment))
         self._request_publication()
@@ -93,14 +93,14 @@ class Alerts:
         causes: Mapping[Check, str] = NO_CAUSES,
         silenced: Collection[Check] = (),
     ) -> None:
-        """A publication was made, and is about to be stored with ``pieces()``. ``causes`` says why checks are not
-        current, of those that were probed since the start; ``silenced`` are those of which no alert is to begin."""
+        """After a publication, before it is stored with ``pieces()``. ``causes`` says why probed checks are not
+        current; no alert begins for ``silenced`` checks."""
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
         others = [self._instruments.board.judge(check) for check in self.without_rows]
         everything = {**published, **{row.check: row for row, _ in others}}
         self._state, news = advance(self._state, at, everything.values(), self._policy.rules, silenced)
-        # A cause is of the newest row: what is about an expired row, or an earlier reason, has none.
+        # A cause belongs to the newest row; news of an expired row or an earlier reason has none.
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
         known |= {(row.check, row.reason): cause for row, cause in others if cause is not None}
         self._state = note_causes(self._state, known)
@@ -122,7 +122,6 @@ class Alerts:
         self._publish_when_due()
 
     def _publish_when_due(self) -> None:
-        """The next heartbeat may be half a minute away."""
         if self._next_due is not None:
             self._next_due.cancel()
         in_ms = find_next_due_ms(self._state, self._policy.rules)
@@ -138,19 +137,19 @@ class Alerts:
         return AlertFacts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
 
     def pieces(self) -> dict[str, bytes]:
-        """All that is to be in the store."""
+        """The alerts' whole stored state."""
         outbox = self._outbox
         return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages, self._restored_at))
 
     def mark_stored(self, stored_ms: int) -> None:
-        """The publication is stored; at this instant the store was ours."""
+        """The publication is stored; this monitor owned the store at that instant."""
         self._outbox.mark_stored(stored_ms)
         self._changed.set()
         self._changed = asyncio.Event()
 
     @asynccontextmanager
     async def sending(self, request_publication: Callable[[], None]) -> AsyncIterator[None]:
-        """Send meanwhile. At the end, wait a little for what is being sent."""
+        """Send messages during the block. At its end, wait briefly for messages under way."""
         self._request_publication = request_publication
         self._is_sending = True
         tasks = [
@@ -167,8 +166,8 @@ class Alerts:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _keep_sending(self, target: str) -> None:
-        """Send to a target until cancelled. If that fails, by a bug or because there is no thread, it is started again:
-        the messages wait in the store meanwhile."""
+        """Send to a target until cancelled. After a crash, or without a free thread, start again: the messages wait in
+        the store meanwhile."""
         is_failing = False
         wait_s = self._first_rest_ms / 1000
         while True:
@@ -199,7 +198,7 @@ class Alerts:
                     await changed.wait()
 
     async def _try(self, attempt: Attempt, thread: Caller) -> None:
-        """Send a message. At the end, wait a little for what is being sent."""
+        """Send a message. When cancelled, wait briefly for its end."""
         queued = attempt.queued
         send = partial(self._send, self._policy.targets[queued.target], queued.message)
         call = asyncio.ensure_future(thread.call(send))
@@ -215,7 +214,7 @@ class Alerts:
                 call.cancel()
 
     def _send(self, address: str, message: Message) -> None:
-        """Send a message, in the target's thread."""
+        """Runs in the target's thread."""
         if not self._outbox.owns_store(self._clock.elapsed_ms()):  # the process may have been frozen meanwhile
             raise _StaleError
         self._open_sender(address)(message)
@@ -228,7 +227,7 @@ class Alerts:
             return
         except NotAcceptedError:
             log.warning("a message was not accepted; trying again", **about)
-        except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
+        except Exception:  # a bug here or in Apprise must not stop other messages
             log.exception("sending crashed; trying again", **about)
         else:
             self._accept(attempt)
@@ -241,7 +240,7 @@ class Alerts:
 
     def _accept(self, attempt: Attempt) -> None:
         self._outbox.accept(attempt)
-        self._request_publication()  # also at the end: the next monitor would send again what is still stored
+        self._request_publication()  # also at shutdown: the next monitor would send stored messages again
         self._count(attempt.queued, "sent")
         log.info("a message was sent", target=attempt.queued.target, message=attempt.number)
         self._set_gauges()

@@ -45,12 +45,12 @@ EntryKind = Literal["source", "endpoint", "coverage", "links", "agreement"]
 
 
 class EntryKey(NamedTuple):
-    """A source, an RPC endpoint of a chain, or what reads a source's list: beside the chain, along its running hash, or
-    beside a ppoi node."""
+    """A source, an RPC endpoint of a chain, or a comparison of a source's list: with the chain, by its running hash, or
+    with a ppoi node."""
 
     kind: EntryKind
     name: str
-    chain_id: int | UnsetType = UNSET  # of an endpoint: two chains may have one name
+    chain_id: int | UnsetType = UNSET  # an endpoint's: its name may occur on two chains
 
 
 class SideOutcome(NamedTuple):
@@ -61,7 +61,7 @@ class SideOutcome(NamedTuple):
 
 
 class CoverageNote(NamedTuple):
-    """What is known of a list after a look at it. ``outcomes`` are by the endpoints' names; of the list by None."""
+    """A list's comparison with the chain. ``outcomes`` are by endpoint name; None is the list itself."""
 
     check: Check
     at: int
@@ -72,7 +72,7 @@ class CoverageNote(NamedTuple):
 
 
 class LinksNote(NamedTuple):
-    """What is known of a list's running hash."""
+    """The check of a list's running hash."""
 
     check: Check
     took_ms: int
@@ -81,7 +81,7 @@ class LinksNote(NamedTuple):
 
 
 class AgreementNote(NamedTuple):
-    """What is known of a ppoi node beside an indexer's list."""
+    """The comparison of a ppoi node with an indexer's list."""
 
     node: Check
     indexer: Check
@@ -98,7 +98,7 @@ class ListedEntry(Struct, frozen=True):
 
 
 class BreakEntry(Struct, frozen=True):
-    """Neighbours of which the second's hash does not follow from the first's."""
+    """Two neighbours in a list; the second's hash does not follow from the first's."""
 
     first: ListedEntry
     second: ListedEntry
@@ -111,16 +111,16 @@ class LinksEntry(Struct, frozen=True, rename="camel"):
     chain_id: int | None
     breaks: int
     suspected: int
-    """Places that are not confirmed yet."""
+    """Unconfirmed breaks."""
     places: tuple[BreakEntry, ...]
     all_read_at: str | None
-    """When all entries had been read last."""
+    """When the last complete reading ended."""
     unsupported: str | UnsetType = UNSET
     """Why the list, or a part of it, cannot be checked."""
 
 
 class AgreementEntry(Struct, frozen=True, rename="camel"):
-    """A ppoi node beside an indexer's list: how many entries each has, and whether their difference has lasted."""
+    """A ppoi node and an indexer's list: their numbers of entries, and whether the difference has lasted."""
 
     chain_id: int | None
     agrees_with: str
@@ -157,7 +157,7 @@ class CoverageEntry(Struct, frozen=True, rename="camel"):
     chain_id: int | None
     first_block: int
     last_block: int | None
-    """The highest that was compared, of which some below may wait for it."""
+    """The highest compared block; lower blocks may still wait."""
     checked_blocks: int
     oldest_unchecked_at: str
     missing: int
@@ -167,18 +167,18 @@ class CoverageEntry(Struct, frozen=True, rename="camel"):
     extra_transactions: tuple[TransactionEntry, ...]
     extra_more: int
     suspected: int
-    """Differences that are not confirmed yet."""
+    """Unconfirmed differences."""
     not_compared: tuple[NotComparedEntry, ...]
     not_compared_more: int
     endpoints: tuple[SideEntry, ...]
     unusable: str | UnsetType = UNSET
-    """Why nothing is held against the list."""
+    """Why the list cannot be compared."""
 
 
 class Entry(Struct, frozen=True, rename="camel"):
-    """Of a source the rows that its last probe gave; of an endpoint the block that it read, how far that is below the
-    head that positions were compared with then (less than 0: above it), and what its latest answer counts for; of a
-    comparison how far it has come. Never an address."""
+    """A source with the rows of its last probe; or an endpoint with the block that it read, the distance below the head
+    of that time (negative if above), and how its latest answer counts; or a comparison's progress. Never an
+    address."""
 
     name: str
     kind: EntryKind
@@ -196,20 +196,20 @@ class Entry(Struct, frozen=True, rename="camel"):
     links: LinksEntry | UnsetType = UNSET
     agreement: AgreementEntry | UnsetType = UNSET
     doubts: tuple[str, ...] | UnsetType = UNSET
-    """What is wrong with a source beside its rows: causes."""
+    """Causes of what is wrong with a source, whatever its rows."""
 
 
 class Board:
-    """Written on the event loop; read by threads, which take the entries as they are then."""
+    """Written on the event loop; threads may read copies of the entries."""
 
     def __init__(self) -> None:
         self._entries: dict[EntryKey, Entry] = {}
-        self._standings: dict[int, Mapping[str, Standing]] = {}  # of each chain's endpoints, by name
+        self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
         self._coverages: dict[EntryKey, CoverageNote] = {}
         self._lists: dict[EntryKey, LinksNote | AgreementNote] = {}
-        self._doubts: dict[str, tuple[str, ...]] = {}  # by the names of sources
-        self.certificates_end_at: dict[str, int] = {}  # likewise
-        self._order: dict[tuple[str, int | UnsetType], int] = {}  # of the configuration, by name and chain
+        self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
+        self.certificates_end_at: dict[str, int] = {}  # by source name
+        self._order: dict[tuple[str, int | UnsetType], int] = {}  # in the configuration, by name and chain
 
     def list_list_notes(self) -> list[LinksNote | AgreementNote]:
         return list(self._lists.copy().values())
@@ -238,13 +238,13 @@ class Board:
         return place, key.kind not in ("source", "endpoint")
 
     def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
-        """What each RPC endpoint of a chain does."""
+        """The state of each RPC endpoint of a chain."""
         entries = self.list_entries()
-        return tuple(_describe(each) for each in entries if each.kind == "endpoint" and each.chain_id == chain_id)
+        return tuple(_describe(entry) for entry in entries if entry.kind == "endpoint" and entry.chain_id == chain_id)
 
     def judge(self, check: Check) -> tuple[Row, str | None]:
-        """What an RPC endpoint or a source is, as a row, and why it is bad; unknown before it was asked, and of an
-        endpoint without a head."""
+        """The status of an RPC endpoint or a source as a row, and why it is bad; unknown before the first answer, and
+        for an endpoint without a head."""
         if (source := source_of(check)) is not None:
             doubts = self._doubts.get(source)
             if doubts:
@@ -262,8 +262,8 @@ class Board:
         return Row(check, "degraded", "incompatible-reference"), f"apart: {_describe_block(entry)}"
 
     def begin(self, keys: Iterable[EntryKey] = ()) -> None:
-        """A monitor starts, or starts again with other settings, which have these sources and endpoints in this order:
-        nothing was asked yet."""
+        """A monitor starts, perhaps with other settings: forget all outcomes, and list sources and endpoints in this
+        order."""
         self._order = {(key.name, key.chain_id): place for place, key in enumerate(keys)}
         self._entries, self._coverages, self._lists = {}, {}, {}
         self._doubts, self.certificates_end_at = {}, {}
@@ -279,7 +279,7 @@ class Board:
         )
 
     def note_doubts(self, source: str, doubts: tuple[str, ...]) -> list[str]:
-        """What is wrong with a source beside its rows; what of it is new, by the codes."""
+        """Set what is wrong with a source, and return the doubts whose codes are new."""
         before = set(map(code_of, self._doubts.get(source, ())))
         self._doubts[source] = doubts
         return [doubt for doubt in doubts if code_of(doubt) not in before]
@@ -287,7 +287,7 @@ class Board:
     def note_reading(
         self, endpoint: EntryKey, at: int, took_ms: int, reading: Reading | str, head: Reading | None
     ) -> None:
-        """``reading`` is the cause where there is none; ``head`` is what positions are compared with then."""
+        """``reading`` is the cause if it failed; ``head`` is the head that positions are compared with then."""
         if isinstance(reading, str):
             entry = _entry(endpoint, at, took_ms, "failed", reading)
         else:
@@ -315,13 +315,13 @@ class Board:
         self._lists[key] = note
 
     def note_own_failure(self, key: EntryKey, at: int, took_ms: int, cause: str | None) -> None:
-        """It could not be asked for a fault of the monitor's own, which ``cause`` says, or for a bug."""
+        """A source or endpoint could not be asked, by a fault of the monitor's own (``cause``) or a bug."""
         self._entries[key] = (
             _entry(key, at, took_ms, "bug") if cause is None else _entry(key, at, took_ms, "own_fault", cause)
         )
 
     def note_standings(self, chain_id: int, standings: Mapping[str, Standing]) -> None:
-        """Of all endpoints of a chain; of none, while nothing can be said."""
+        """Set the standings of a chain's endpoints; empty while unknown."""
         self._standings[chain_id] = standings
 
 

@@ -14,11 +14,11 @@ from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFa
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class HeadAnswer(NamedTuple):
-    """What an endpoint said: a block, or the cause of its failure."""
+    """An endpoint's block, or the cause of its failure."""
 
     said: Reading | str
     took_ms: int
@@ -26,7 +26,7 @@ class HeadAnswer(NamedTuple):
 
 
 async def read_endpoint(endpoint: Endpoint, session: Session, clock: Clock) -> HeadAnswer:
-    """OwnFault if something of our own was lacking to ask."""
+    """OwnFault if a local resource ran out."""
     began_ms = clock.elapsed_ms()
     try:
         said: Reading | str = await endpoint.read(session, clock.now)
@@ -37,7 +37,7 @@ async def read_endpoint(endpoint: Endpoint, session: Session, clock: Clock) -> H
 
 
 def enter_answer(agreement: Agreement, number: int, answer: HeadAnswer) -> Reading | str:
-    """Let an endpoint's answer take part; the block, or the cause if the reading failed."""
+    """Add an endpoint's answer to the agreement; return its block, or the cause of its failure."""
     if isinstance(answer.said, str):
         agreement.failed(number, is_wrong_chain=answer.is_wrong_chain)
         return answer.said
@@ -45,19 +45,19 @@ def enter_answer(agreement: Agreement, number: int, answer: HeadAnswer) -> Readi
 
 
 class HeadsRead(NamedTuple):
-    """What came of reading all endpoints of a chain once; ``answers`` and ``standings`` are in their order."""
+    """The result of reading all endpoints of a chain once; ``answers`` and ``standings`` are in their order."""
 
     head: Reading | None
     answers: tuple[HeadAnswer, ...]
     standings: tuple[Standing, ...]
     heights: dict[str, int]
-    """How far each endpoint is that agrees on the head, by name."""
+    """The heights of the endpoints that agree on the head, by name."""
 
 
 async def read_heads_once(
     endpoints: Sequence[Endpoint], heads: Heads, max_age_ms: int, session: Session, clock: Clock
 ) -> HeadsRead:
-    """Read all endpoints of a chain, as after a start, and enter the head that they agree on into ``heads``."""
+    """Read all endpoints of a chain, as after a start, and add their agreed head to ``heads``."""
 
     async def read(endpoint: Endpoint) -> HeadAnswer:
         began_ms = clock.elapsed_ms()
@@ -80,13 +80,12 @@ async def read_heads_once(
 
 
 class FollowedChain:
-    """What the endpoints agree on, from a start of the chain to the next: what an endpoint answers after ``end`` takes
-    no part any more."""
+    """The endpoints' agreement, from one start of the chain to the next: answers after ``end`` do not count."""
 
     def __init__(
         self, endpoints: Sequence[Endpoint], max_age_ms: int, journal: Journal, clock: Clock, board: Board
     ) -> None:
-        self.has_head = asyncio.Event()  # to compare with; set, too, if no head came in time
+        self.has_head = asyncio.Event()  # also set if no head came in time
         self._chain_id = endpoints[0].chain_id
         self._names = [endpoint.name for endpoint in endpoints]
         self._max_age_ms = max_age_ms
@@ -94,24 +93,24 @@ class FollowedChain:
         self._journal = journal
         self._clock = clock
         self._board = board
-        self._apart: set[str] = set()  # endpoints that the log says are far from the others
+        self._apart: set[str] = set()  # endpoints logged as far from the others
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
 
     def wait_for_all(self, at_most_ms: int) -> None:
-        """Wait so long for endpoints that are silent; then the others agree without them."""
+        """Wait at most this long for silent endpoints; then agree without them."""
         asyncio.get_running_loop().call_later(at_most_ms / 1000, self._end_wait)
 
     def enter(self, number: int, answer: HeadAnswer) -> Reading | str:
-        """Let an answer take part; the block, or the cause if the reading failed."""
+        """Add an answer to the agreement; return its block, or the cause of its failure."""
         if isinstance(answer.said, Reading):
-            self._journal.ledger.hear(self._clock.now())  # whatever it says: the monitor is not blind (M13)
+            self._journal.ledger.hear(self._clock.now())  # any answer: the monitor is not blind (M13)
         entered = enter_answer(self._agreement, number, answer)
         self._agree()
         return entered
 
     def heights(self) -> dict[str, int]:
-        """How far each endpoint is that agrees on the head, by name."""
+        """The heights of the endpoints that agree on the head, by name."""
         heights = self._agreement.heights(self._clock.now(), self._journal.ledger.heads(self._chain_id))
         return {self._names[number]: height for number, height in heights.items()}
 
@@ -122,12 +121,12 @@ class FollowedChain:
             self._next_change.cancel()
 
     def _agree(self) -> None:
-        """Read the head that the endpoints agree on now, and again when one of their answers becomes too old."""
+        """Enter the agreed head now, and agree again when an answer becomes too old."""
         now, heads = self._clock.now(), self._journal.ledger.heads(self._chain_id)
         answer = self._agreement.agreed(now, heads)
         if answer is not None:
             self._journal.read_head(self._chain_id, answer)
-            if not self._journal.timeline.stepped.is_set():  # or all are about to agree again
+            if not self._journal.timeline.stepped.is_set():  # then all endpoints are asked again first
                 self.has_head.set()
         self._note_standings(dict(zip(self._names, self._agreement.standings(now, heads), strict=False)))
         if self._next_change is not None:
@@ -137,7 +136,7 @@ class FollowedChain:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self._agree)
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
-        """Log for the operator which endpoints are far from the others. Those that fail are logged elsewhere."""
+        """Log which endpoints are far from the others. Failures are logged elsewhere."""
         self._board.note_standings(self._chain_id, standings)
         silent = self._journal.silent_chains
         (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)
@@ -151,7 +150,7 @@ class FollowedChain:
                 log.info("the endpoint agrees again", endpoint=name, chain=self._chain_id)
 
     def _describe_place(self, number: int) -> str:
-        """How far from the head an endpoint's latest answer is, if there is one, and which block that is."""
+        """The block of an endpoint's latest answer, and its distance from the head if there is one."""
         head = self._journal.ledger.heads(self._chain_id).progress(self._clock.now() - self._max_age_ms).head
         answer = self._agreement.latest(number)
         lag = None if answer is None or head is None else head.height - answer.height

@@ -1,4 +1,4 @@
-"""Where all that happens is entered first: into the ledger, and into the observation log."""
+"""Every event goes through the journal, into the ledger and the observation log."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ from lookout.monitor.lists import Lists, Subjects
 from lookout.monitor.recorder import Recorder
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
-log = get_logger("monitor")
+log = get_logger()
 
 
-STALL_MS: Final = 2_000  # the clock is read twice a second: after a longer gap, the event loop stood still
-STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
+STALL_MS: Final = 2_000  # the clock is read twice a second; a longer gap means that the event loop stood still
+STEP_MS: Final = 5_000  # a jump of the wall clock by this much is a setting
 
 
 class Step(NamedTuple):
-    """The wall clock was set: where it would be otherwise, and where it is."""
+    """A setting of the wall clock: the instant expected, and the instant found."""
 
     expected_at: int
     at: int
@@ -39,22 +39,22 @@ class Timeline:
     """Gives each event its instant."""
 
     def __init__(self, clock: Clock) -> None:
-        self.stepped = asyncio.Event()  # the clock was set, and not everything is being asked again yet
+        self.stepped = asyncio.Event()  # the clock was set, and not every source is being asked again yet
         self._clock = clock
         self._last_at = self._wall_at = self._elapsed_ms = 0
         self._stalled_ms = -1  # when the event loop last went on after it had stood still
 
     def start(self, last_at: int | None) -> int:
-        """The instant of a start after a publication of ``last_at``."""
+        """The instant of a start after a publication at ``last_at``."""
         self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
         self._last_at = self._wall_at
         if last_at is not None and self._wall_at < last_at <= self._wall_at + STEP_MS:
-            # The clock of the monitor before may have been a little ahead: generatedAt never goes back.
+            # The last monitor's clock may have been a little ahead: generatedAt never goes back.
             self._last_at = last_at
         return self._last_at
 
     def detect_step(self) -> Step | None:
-        """Read the clock. If it was set, time goes on from where it is now."""
+        """Read the clock. After a setting, time goes on from the new instant."""
         now, elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
         expected_at = self._wall_at + elapsed_ms - self._elapsed_ms
         if elapsed_ms - self._elapsed_ms > STALL_MS:
@@ -71,15 +71,15 @@ class Timeline:
         return self._stalled_ms >= since_ms or self._clock.elapsed_ms() - self._elapsed_ms > STALL_MS
 
     def now(self, not_before: int = 0) -> int:
-        """The instant at which the clock was last read, and never before the instant last used: a clock that is slowed
-        down a little must not unorder events."""
+        """The instant of the last reading of the clock, never before an instant already used: events stay in order with
+        a slowed clock."""
         self._last_at = max(self._last_at, self._wall_at, not_before)
         return self._last_at
 
 
 class Journal:
     """Gives events their instants, lets the ledger judge them, and records them. A clock that was set is a stop and a
-    start (M12): every method that needs the time looks for that first."""
+    start (M12): every method that needs the time checks for that first."""
 
     def __init__(
         self,
@@ -90,20 +90,19 @@ class Journal:
         lists: Lists | None = None,
         beside: Mapping[Check, Check] = {},
     ) -> None:
-        """``beside`` has the indexer's check of each check of a ppoi node that is compared with a list (S21)."""
+        """``beside`` maps a ppoi node's check to the check of the indexer that it is compared with (S21)."""
         self.ledger = ledger
         self.timeline = timeline
         self.alerts = alerts
         self.changed = asyncio.Event()  # there is something to publish
-        self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
-        self._standing: dict[Check, tuple[int, int]] = {}  # positions, and since when each is that one
-        self.silent_chains: set[int] = set()  # of which no RPC endpoint answers
+        self.causes: dict[Check, str] = {}  # why probed checks are not current
+        self._standing: dict[Check, tuple[int, int]] = {}  # positions, and since when
+        self.silent_chains: set[int] = set()  # no RPC endpoint answers
         self.lists = Lists() if lists is None else lists
         self._beside = beside
         self._recorder = recorder
 
     def start(self) -> None:
-        """The monitor begins to run."""
         self.alerts.start()
         self._start(self.timeline.start(self.ledger.published_at), None)
 
@@ -111,7 +110,7 @@ class Journal:
         self._record(Stopped(self.now()))
 
     def now(self) -> int:
-        """The instant of what happens now, after a start if the clock was set."""
+        """The current instant; if the clock was set, a start is recorded first."""
         self.detect_clock_step()
         return self.timeline.now()
 
@@ -146,7 +145,7 @@ class Journal:
         return row
 
     def _follow_position(self, before: Row, row: Row) -> int | None:
-        """Since when a position has not moved, if evaluations that are a minute apart found the same one."""
+        """Since when a position has not moved, if evaluations a minute apart found it."""
         position, at = row.metrics.position, row.observed_at
         if position is UNSET or at is None:
             return None
@@ -160,23 +159,23 @@ class Journal:
         """A chain's endpoints agree on this answer. A head changes no row, and so needs no publication."""
         self.detect_clock_step()
         if self.timeline.stepped.is_set():
-            # A clock set forward makes every answer too old but this one, which might be the one that lies. All are
-            # about to be asked again.
+            # A clock set forward makes all other answers too old, and this one alone might be a lie. All endpoints are
+            # asked again soon.
             return
-        # Not before it was read, as the log has it: a clock that is slowed down may go back by less than a step.
+        # Not before its reading, for the log: a slowed clock may go back by less than a step.
         at = self.timeline.now(not_before=answer.at)
         if self.ledger.heads(chain_id).is_new(answer):
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
 
     def set_read_lists(self, subjects: Subjects) -> None:
-        """These lists are read from now on; nothing is held against another."""
+        """These lists are compared from now on; findings about other lists are dropped."""
         self.lists.follow(subjects, self.now())
         for check in {*self.ledger.gaps, *subjects.coverages, *subjects.links, *subjects.nodes}:
             self._update_gaps(check)
 
     def hear_position(self, check: Check, found: Found) -> None:
-        """An indexer said how far it is, or did not."""
+        """Take the position, or its absence, from a probe of an indexer."""
         self.lists.hear(check, found)
         if check in self.lists:
             self._update_gaps(check)
@@ -184,12 +183,12 @@ class Journal:
     def final_block(self, check: Check) -> int | None:
         """The last final block of an indexer's chain; None without a head (S17)."""
         at = self.now()
-        if self.timeline.stepped.is_set():  # all is about to begin again
+        if self.timeline.stepped.is_set():  # every source is asked again soon
             return None
         return self.ledger.final_block(check, at)
 
     def final_entry_block(self, check: Check) -> int | None:
-        """The last block of which an indexer's list has all entries, all of them final; None if that is not known."""
+        """The last block up to which an indexer's list is complete and final; None if unknown."""
         final, position = self.final_block(check), self.lists.position(check)
         return None if final is None or position is None else min(final, position)
 
@@ -202,7 +201,7 @@ class Journal:
                 self._update_gaps(node)
 
     def end_look(self, check: Check, coverage: Coverage) -> None:
-        """A list was looked at: this is known of it now."""
+        """Take the result of a comparison of a list."""
         was_unusable = self.lists.coverage(check).unusable
         self.lists.end_look(check, coverage)
         if coverage.unusable and not was_unusable:
@@ -210,7 +209,7 @@ class Journal:
         self._update_gaps(check)
 
     def set_links(self, check: Check, links: Links) -> None:
-        """Entries of a list were read: this is known of its running hash now."""
+        """Take the result of a check of a list's running hash."""
         before = self.lists.links(check)
         self.lists.set_links(check, links)
         if links.unsupported and not before.unsupported:
@@ -218,7 +217,7 @@ class Journal:
         self._update_gaps(check)
 
     def _update_gaps(self, check: Check) -> None:
-        """What is known of a list may have changed what its row is judged by (S18, S20, S21)."""
+        """Give the ledger the gaps by which a row is judged, if they changed (S18, S20, S21)."""
         at, gaps = self.now(), self.lists.gaps(check)
         before = self.ledger.gaps.get(check, NO_GAPS)
         if gaps == before:
@@ -243,7 +242,7 @@ class Journal:
         self._record_start(at, step_ms)
 
     def _record_start(self, at: int, step_ms: int = 0) -> None:
-        """Record a start, with what is known of the lists: a log may begin here."""
+        """Record a start with the known gaps: a log may begin here."""
         self._record(Started(at, step_ms))
         for check, gaps in self.ledger.gaps.items():
             self._record(Compared(at, check, gaps))
@@ -254,6 +253,6 @@ class Journal:
 
 
 def _is_current(row: Row, at: int) -> bool:
-    """Whether a row would be current, but for what is known of the list (S21)."""
+    """Whether a row would be current without the list's known gaps (S21)."""
     is_current = row.status == "current" or row.reason in ("incomplete", "inconsistent")
     return is_current and not row.has_expired(at)

@@ -1,4 +1,4 @@
-"""What the monitor measures of itself, for Prometheus; docs/operations.md says what each means.
+"""What the monitor measures of itself, for Prometheus; docs/operations.md explains them.
 
 Labels are the contract's words, chain ids and their names: an address or a header is never among them.
 """
@@ -33,10 +33,10 @@ MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
 AnswerOutcome = Literal["answered", "failed"]
 ReloadOutcome = Literal["applied", "refused"]
 _Sample = tuple[str, Sequence[str], float]
-"""The name of a gauge, the values of its labels, and its own."""
+"""The name of a gauge, the values of its labels, and its value."""
 _WINDOWS: Final = {field.name: field.encode_name for field in fields(Uptime)}
 
-# What each is, and its labels.
+# The help text and the labels.
 _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_probes_total": ("Probes of a check, by what they found", "service", "outcome"),
     "lookout_probe_failures_total": ("Failed probes of a check, by their cause", "service", "chain", "cause"),
@@ -75,17 +75,17 @@ _HISTOGRAMS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_store_write_duration_seconds": ("How long the store took for a publication, or to fail",),
 }
 _BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
-    # A probe that is given up takes 10 s (M3).
+    # A probe times out after 10 s (M3).
     "lookout_probe_duration_seconds": (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15),
-    "lookout_endpoint_read_duration_seconds": (0.1, 0.5, 2.5, 10),  # few, since there are many endpoints
+    "lookout_endpoint_read_duration_seconds": (0.1, 0.5, 2.5, 10),  # few buckets, since there are many endpoints
     "lookout_scheduler_delay_seconds": (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     "lookout_store_write_duration_seconds": (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 }
-# Made at each scrape, and therefore never stale. What is not known has no sample.
+# Made at each scrape, so never stale. Unknown values have no sample.
 _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_rows": ("Rows of the last publication, by status", "status"),
     "lookout_row_status": ("1 for the status that each row has", "service", "chain", "status"),
-    # A row has no more than one of the next two: a ppoi node's indexes are not blocks.
+    # A row has at most one of the next two: a ppoi node's indexes are not blocks.
     "lookout_row_lag_blocks": (
         "How many blocks a row is behind the head that it is compared with",
         *("service", "chain"),
@@ -162,7 +162,7 @@ class _Publication(NamedTuple):
 
 
 class Instruments(Collector):
-    """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads."""
+    """The monitor's metrics in a registry. Call it on the event loop; scrapes come from other threads."""
 
     def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
         self.board = Board()
@@ -171,7 +171,7 @@ class Instruments(Collector):
         self._stored: _Publication | None = None
         self._uptimes: Mapping[Check, Uptime] = {}
         self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
-        self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
+        self._own_fault_ms: int | None = None  # when the last one was, on the clock that never jumps
         self._known: dict[str, float] = {"lookout_alerts_firing": 0}  # gauges without labels
         self._waiting: Mapping[str, int] = {}
         self._chains: tuple[ChainDescription, ...] = ()
@@ -193,9 +193,9 @@ class Instruments(Collector):
     def describe_watched(
         self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], built: Built
     ) -> None:
-        """What is watched from now on. Series begin at 0, so that a rate sees the first of what they count. Causes are
-        too many for that: there the rate of all failures sees the first."""
-        endpoints = (EntryKey("endpoint", each.name, each.chain_id) for each in built.endpoints)
+        """Set what is monitored from now on. Series begin at 0, so that a rate includes the first event. Causes are too
+        many for that: the rate of all failures includes their first event."""
+        endpoints = (EntryKey("endpoint", endpoint.name, endpoint.chain_id) for endpoint in built.endpoints)
         self.board.begin((*endpoints, *(EntryKey("source", source.name) for source in built.sources)))
         self._chains = chains
         services = (*SERVICES, *own_services)
@@ -215,7 +215,7 @@ class Instruments(Collector):
                     self.count("lookout_probes_total", service.name, outcome, by=0)
 
     def count(self, name: str, *labels: str, by: int = 1) -> None:
-        """Count one, or 0: then the series is there from the beginning, and a rate sees the first."""
+        """Count one, or 0 to create the series before the first event, so that a rate includes it."""
         counter = self._counters[name]
         (counter.labels(*labels) if labels else counter).inc(by)
 
@@ -224,7 +224,7 @@ class Instruments(Collector):
         (histogram.labels(*labels) if labels else histogram).observe(max(0, took_ms) / 1000)
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Show how many tasks this loop has, whenever that is asked for."""
+        """Show the number of this loop's tasks at every scrape."""
         self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None:
@@ -246,11 +246,11 @@ class Instruments(Collector):
 
     def count_own_fault(self, lacking: Lacking) -> None:
         self.count("lookout_own_faults_total", lacking)
-        if lacking != "time":  # a pause that is over; anything else lasts until it is repaired
+        if lacking != "time":  # a pause is over; other faults last until they are repaired
             self._own_fault_ms = self._clock.elapsed_ms()
 
     def is_exhausted(self, within_s: float) -> bool:
-        """Whether the monitor lacked something of its own that lately (M17)."""
+        """Whether a local resource ran out within this time (M17)."""
         last_ms = self._own_fault_ms
         return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
 
@@ -259,7 +259,7 @@ class Instruments(Collector):
         self._published = _Publication(at, self._clock.elapsed_ms(), rows, chains)
 
     def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None:
-        """What the history says that was made last."""
+        """Set the uptimes of the newest history."""
         self._uptimes = uptimes
 
     def stored(self, took_ms: int) -> None:
@@ -288,12 +288,12 @@ class Instruments(Collector):
         self._known["lookout_config_last_reload_successful"] = outcome == "applied"
 
     def set_config_loaded(self, at: int, *, last_reload_successful: bool) -> None:
-        """The settings in force were read then. The file may have been refused since."""
+        """Set when the settings in force were read. The file may have been refused since."""
         self._known["lookout_config_loaded_timestamp_seconds"] = at / 1000
         self._known["lookout_config_last_reload_successful"] = last_reload_successful
 
     def readiness(self, max_age_s: float | None) -> Readiness:
-        """Whether this process stored a publication, and lately enough."""
+        """Whether this process stored a publication recently enough."""
         if self._stored is None:
             return Readiness(False, "nothing was stored yet", None)
         age_s = self._age_s(self._stored)
@@ -349,7 +349,7 @@ def _row_labels(check: Check) -> tuple[str, str]:
 def _sample_row(
     row: Row, answer: type[Answer] | None, chains: Mapping[int, ChainProgress], now: int
 ) -> Iterator[_Sample]:
-    """The figures of a row that has expired are not known any more."""
+    """The figures of an expired row are unknown, and omitted."""
     labels = _row_labels(row.check)
     yield "lookout_row_status", [*labels, row.status], 1
     if row.expires_at is not None:

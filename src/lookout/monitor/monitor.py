@@ -35,7 +35,7 @@ from lookout.store.protocol import LostStoreError, Writer
 
 _CLOCK_EVERY_S: Final = 0.5
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 def build_monitor(
@@ -48,8 +48,8 @@ def build_monitor(
     recorder: Recorder | None = None,
     config: str = "",
 ) -> "Monitor":
-    """A monitor of these settings that goes on from what is stored; StateError if that cannot be read. ``config`` is
-    the path of the configuration file, for messages. ``store`` makes the writer's calls."""
+    """A monitor of these settings that resumes the stored state; StateError if that cannot be read. ``config`` is the
+    path of the configuration file, for messages. ``store`` makes the writer's calls."""
     plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(config)
     lists = settings.transaction_lists()
     built = sources_of(settings, decode_sightings(stored))
@@ -69,7 +69,7 @@ def build_monitor(
 def resume_ledger(
     plan: Plan, stored: Mapping[str, bytes], make: Callable[[Plan, State | None], Ledger] = Ledger
 ) -> Ledger:
-    """StateError if what is stored is no state of this plan."""
+    """StateError if the stored state does not fit this plan."""
     try:
         return make(plan, decode_state(stored))
     except StateError as error:
@@ -131,7 +131,7 @@ class Monitor:
             raise lost
 
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
-        """Publish until the store is lost, which ends the others. That is no failure of the group: one that fails
+        """Publish until the store is lost, then cancel the other tasks. It returns the error: a task group that fails
         forgets whether it was cancelled meanwhile."""
         try:
             await self.publisher.run()
@@ -142,7 +142,7 @@ class Monitor:
         return None
 
     async def _watch_clock(self) -> None:
-        """After the clock was set, ask everything again (M12). While it is wrong, the operator is to know (M17)."""
+        """Ask every source again after the clock was set (M12), and report a wrong clock to the operator (M17)."""
         stepped, reported_ms = self._journal.timeline.stepped, 0
         while True:
             verdict_ms = self._watcher.judge_own_clock()
@@ -171,11 +171,11 @@ Build = Callable[[Settings, Mapping[str, bytes], Recorder | None], Monitor]
 
 
 class Succession:
-    """Runs a monitor and, after each reload, the next one, which goes on from what the last one knew. Probes under way
-    are dropped, and count as nothing."""
+    """Runs a monitor and, after each reload, the next one, which resumes the state of the last. Probes under way are
+    dropped, and do not count."""
 
     def __init__(self, build: Build, settings: Settings, stored: Mapping[str, bytes], record: Record) -> None:
-        """StateError if what is stored cannot be read. The record has the recorder of these settings already."""
+        """StateError if the stored state cannot be read. The record already has the recorder of these settings."""
         self.monitor = build(settings, stored, record.recorder)
         self._build = build
         self._record = record
@@ -199,11 +199,11 @@ class Succession:
                 await asyncio.sleep(GATHER_MS / 1000)  # after the last publication (M5)
                 self.monitor = self._next.result()()
         finally:
-            self._has_begun.set()  # a reload that waits uses its settings when there is a monitor again
+            self._has_begun.set()  # a waiting reload continues
 
     async def replace(self, settings: Settings) -> None:
-        """Let a monitor of these settings go on. If that cannot be, nothing changes: StateError if what is known does
-        not fit them."""
+        """Replace the monitor by one with these settings. If the state does not fit them, nothing changes:
+        StateError."""
         self._build(settings, self.monitor.publisher.pieces(), None)
         recorder = self._record.open(settings.monitor)
         self._has_begun.clear()

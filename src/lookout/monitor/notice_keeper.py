@@ -15,30 +15,30 @@ from lookout.state.codec import decode_notices, encode_notices
 STORED_WITHIN_S: Final = 10.0
 _STOPPED: Final = "the monitor ended, or lost its store, before this was stored"
 
-log = get_logger("notices")
+log = get_logger()
 
 
 class NotStoredError(Exception):
-    """What was declared is not in the store; the text says what that means."""
+    """The change is not in the store; the text says what follows."""
 
 
 class NoticeKeeper:
-    """Declares and ends notices, and waits until that is stored. All calls but ``list_valid`` are made on the event
-    loop."""
+    """Declares and ends notices, and waits until the change is stored. Call it on the event loop, except
+    ``list_valid``."""
 
     def __init__(self, description: Description, plan: Plan, stored: Mapping[str, bytes], journal: Journal) -> None:
-        """Go on with what is stored. StateError if it cannot be read."""
+        """StateError if the stored notices cannot be read."""
         self._notices = decode_notices(stored)
-        self.pieces = encode_notices(self._notices)  # all that is to be in the store
+        self.pieces = encode_notices(self._notices)  # the whole stored state of notices
         self._journal = journal
-        self._unstored: list[asyncio.Future[None]] = []  # who waits for what the next publication stores
+        self._unstored: list[asyncio.Future[None]] = []  # callers that wait for the next publication to be stored
         self._being_stored: list[asyncio.Future[None]] = []
         self._is_stopped = False
         self._description = description
         self._plan = plan
 
     async def add(self, draft: NoticeDraft) -> Notice:
-        """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it could not be
+        """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it is not
         stored."""
         services = tuple(service.name for service in self._description.services)
         chains = {chain.id: chain.name for chain in self._description.chains}
@@ -49,8 +49,8 @@ class NoticeKeeper:
         return added
 
     async def end(self, kind: NoticeKind, notice_id: str) -> Notice:
-        """End a notice, and return once that is stored. NoticeError if there is none such, NotStoredError if it could
-        not be stored."""
+        """End a notice, and return once that is stored. NoticeError if it does not exist, NotStoredError if it is not
+        stored."""
         ended = await self._change(lambda at: end_notice(self._notices, kind, notice_id, at))
         log.info("a notice was ended", kind=kind, id=ended.id)
         return ended

@@ -1,7 +1,7 @@
-"""Says regularly that the monitor lives, so that its end is noticed: a dead-man's switch.
+"""Pings an address regularly while the monitor runs: a dead-man's switch.
 
-Only a monitor that stores publications pings. A standby does not, nor does one whose store fails, nor one that cannot
-ask because it lacks something of its own: its rows age, and it could send no other message either (M17).
+Only a monitor that stores publications pings: neither a standby, nor a monitor whose store fails, nor one that cannot
+ask because a local resource ran out. Its rows age, and it could send no other message either (M17).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from lookout.protocols.client.session import Session
 TIMEOUT_S: Final = 10.0
 _TRY_EVERY_S: Final = 1.0
 
-log = get_logger("ping")
+log = get_logger()
 
 
 class Pinger:
@@ -42,7 +42,7 @@ class Pinger:
             await asyncio.sleep(max(0, began_s + wait_s - asyncio.get_running_loop().time()))
 
     async def _ping_if_alive(self, session: Session) -> float:
-        """Ping; how long to wait from the beginning of this to the next."""
+        """Ping; return the time from the beginning of this ping to the next."""
         is_alive = self._instruments.readiness(self._max_age_s).ready
         if not is_alive or self._instruments.is_exhausted(self._exhausted_s):
             return _TRY_EVERY_S
@@ -53,7 +53,7 @@ class Pinger:
         try:
             await session.fetch(Request("GET", self._ping.url))
         except ProbeFailed as failure:
-            # What is not 200 may be as good: 202 or 204, say.
+            # Other codes, such as 202 or 204, are as good as 200.
             if not (isinstance(failure, HttpCodeFailed) and 200 <= failure.http_code < 300):
                 self._instruments.count_ping("failed")
                 if not self._failing:
@@ -64,7 +64,7 @@ class Pinger:
             self._instruments.count_ping("failed")
             self._instruments.count_own_fault(fault.lacking)
             return
-        except Exception:  # a bug is no reason to end the monitor
+        except Exception:  # a bug must not end the monitor
             self._instruments.count_ping("failed")
             log.exception("the ping crashed; trying again at its interval")
             return

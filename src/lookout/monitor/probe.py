@@ -1,4 +1,4 @@
-"""Every source and endpoint asked once, and the rows that a monitor which started now would publish first."""
+"""Asks every source and endpoint once, for the first rows that a monitor started now would publish."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,17 +30,17 @@ from lookout.protocols.source import Endpoint, Source, observe
 
 
 class ProbedRow(Struct, frozen=True):
-    """A row as it would be published, with what it is made of; in words that never hold an address."""
+    """A row as it would be published, with its origin in words that never hold an address."""
 
     row: Row
     found: str = ""
     cause: str | None = None
     """Why it is not current."""
     later: str = ""
-    """What one probe cannot show, since it takes several, or time."""
+    """What one probe cannot show, since it needs several, or time."""
     took_ms: int | None = None
     doubts: tuple[str, ...] = ()
-    """What is wrong with its source beside the rows: causes, at the source's first row."""
+    """Causes of what is wrong with the source, whatever its rows; at the source's first row."""
 
     @property
     def is_fine(self) -> bool:
@@ -51,11 +51,11 @@ class ProbedEndpoint(Struct, frozen=True):
     name: str
     found: str
     cause: str | None
-    """Why it has no part in the head, if it failed."""
+    """Why it failed, if it did."""
     is_fine: bool
     took_ms: int
     block: str = ""
-    """What it said, compared with no other."""
+    """The block in its answer, before any comparison."""
 
 
 class ProbedChain(Struct, frozen=True):
@@ -66,7 +66,7 @@ class ProbedChain(Struct, frozen=True):
 
 
 class ProbedList(Struct, frozen=True):
-    """What one look at an indexer's list shows; a finding counts only if it lasts."""
+    """The result of one reading of an indexer's list; a finding counts only if it lasts."""
 
     check: Check
     found: str
@@ -74,7 +74,7 @@ class ProbedList(Struct, frozen=True):
 
 
 class Probed(Struct, frozen=True):
-    """What a probe of everything found; ``rows`` are all of the report, in its order (R12)."""
+    """The result of a probe of all sources; ``rows`` are the whole report, in its order (R12)."""
 
     chains: tuple[ProbedChain, ...]
     rows: tuple[ProbedRow, ...]
@@ -92,8 +92,8 @@ class _Run(NamedTuple):
 
 
 async def probe_once(settings: Settings, clock: Clock, again_s: float = 0) -> Probed:
-    """Ask all of them at the same time. As after a start, a position is compared once all endpoints were heard. What is
-    behind is asked once more after ``again_s``, if that is not 0, to see whether it moves."""
+    """Ask all sources and endpoints at the same time. As after a start, positions are compared once all endpoints have
+    answered. If ``again_s`` is not 0, sources that are behind are asked again after it, to see whether they move."""
     built, plan = sources_of(settings), settings.plan()
     ledger = Ledger(plan)
     ledger.start(clock.now())
@@ -123,7 +123,7 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
     session = with_fields(run.session, hear_certificate=ends.append)
     try:
         found = await observe(source, session, run.clock.now)
-    except OwnFault as fault:  # nothing was observed (M17)
+    except OwnFault as fault:  # no observation (M17)
         took_ms = run.clock.elapsed_ms() - began_ms
         return [
             ProbedRow(run.ledger.newest_row(check), describe_cause(fault.cause), fault.cause, took_ms=took_ms)
@@ -144,16 +144,16 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
         probed.append(ProbedRow(row, _describe(what, row, cause, read), cause, later, took_ms))
     doubts = find_doubts(found.values(), min(ends, default=None), run.clock.now())
     probed[0] = replace(probed[0], doubts=doubts)
-    if not run.again_s or all(each.row.reason != "behind" for each in probed):
+    if not run.again_s or all(row.row.reason != "behind" for row in probed):
         return probed
     await asyncio.sleep(run.again_s)
     with suppress(OwnFault):
         found = await observe(source, run.session, run.clock.now)
-    return [_compare_position(each, found[each.row.check], run.again_s) for each in probed]
+    return [_compare_position(row, found[row.row.check], run.again_s) for row in probed]
 
 
 def _compare_position(probed: ProbedRow, again: Found, again_s: float) -> ProbedRow:
-    """What is behind, with whether it moves."""
+    """The row with a note whether its position moves."""
     if probed.row.reason != "behind" or not isinstance(again, Blocks | Indexes):
         return probed
     if again.position != probed.row.metrics.position:
@@ -182,13 +182,13 @@ async def _probe_links(check: Check, of: LinkedList, run: _Run) -> ProbedList:
 
 
 def _compared_nodes(settings: Settings) -> list[Check]:
-    """Of a ppoi node that is to agree with an indexer's list, on every chain of it (S21)."""
+    """The checks of a ppoi node that is compared with an indexer's list (S21)."""
     sources = settings.sources_by_check().items()
     return [check for check, table in sources if isinstance(table, PpoiTable) and table.agrees_with]
 
 
 async def _probe_agreement(node: Check, rows: Mapping[Check, ProbedRow], settings: Settings, run: _Run) -> ProbedList:
-    """Count the entries beside which a ppoi node is held."""
+    """Count the entries of the list with which a ppoi node is compared."""
     if node not in (counted := settings.counted_lists()):
         why = "this chain has no indexer of kind squid that it could be compared with"
         return ProbedList(node, f"not compared with a list: {why}", can_be_checked=False)
@@ -207,7 +207,7 @@ async def _probe_agreement(node: Check, rows: Mapping[Check, ProbedRow], setting
 
 
 async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
-    """Let the chain's endpoints agree on a head, and compare each with it."""
+    """Let the chain's endpoints agree on a head, and compare them with it."""
     heads = run.ledger.heads(chain.id)
     read = await read_heads_once(endpoints, heads, run.limits.head_max_age_ms, run.session, run.clock)
     now, compared = run.clock.now(), []
@@ -237,7 +237,7 @@ def _describe_head(head: Reading, now: int) -> str:
 
 
 def _describe_lack(causes: Sequence[str | None]) -> str:
-    """``causes`` are those of the endpoints; one that answered has none."""
+    """``causes`` are the endpoints' causes; None for an endpoint that answered."""
     if any(cause is not None and code_of(cause) == "own_fault" for cause in causes):
         return "no head: this machine could not ask every endpoint"
     match causes.count(None):
@@ -250,12 +250,12 @@ def _describe_lack(causes: Sequence[str | None]) -> str:
 
 
 def _describe(found: Found, row: Row, cause: str | None, read: Reading | None) -> str:
-    """What was found, and why that is not current. ``read`` is the head that a position is compared with."""
+    """The finding, and why it is not current. ``read`` is the head that a position is compared with."""
     why = "" if cause is None else describe_cause(cause)
     match found:
         case Blocks(position) | Indexes(position):
             head = row.metrics.head
-            if row.reason == "behind":  # which says both
+            if row.reason == "behind":  # the cause says both
                 return why
             if head is UNSET:
                 where = f"position {position}"

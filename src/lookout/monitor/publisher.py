@@ -1,4 +1,4 @@
-"""From the ledger to what is stored: publications, and the thread that writes them."""
+"""Publications: from the ledger to the store, and the thread that writes them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -23,14 +23,14 @@ from lookout.public.about import Description, describe_note
 from lookout.state.codec import Differ, all_pieces, encode_sightings
 from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 
-LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
+LAST_WRITE_S: Final = 5.0  # how long a shutdown waits for a store that hangs
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class Publisher:
-    """Publishes the ledger: gathered, when something changed, and as often as the heartbeat demands. It runs on the
-    event loop; only the writing has a thread of its own."""
+    """Publishes the ledger: changes together, and at least once per heartbeat. It runs on the event loop; only writes
+    have a thread of their own."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Publisher:
         clock: Clock,
         instruments: Instruments,
     ) -> None:
-        """``seen`` gives what the sources have to remember (M7). ``store`` makes the writes, also those of the monitor
-        before: so none is overtaken by a later one."""
+        """``seen`` gives what the sources have to remember (M7). ``store`` makes all writes, also the previous
+        monitor's: so they stay in order."""
         self._journal = journal
         self._notices = notices
         self._seen = seen
@@ -60,25 +60,25 @@ class Publisher:
         self._description = description
 
     async def run(self) -> None:
-        """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
-        is another monitor's now."""
+        """Publish changes together, and at least once per heartbeat (M5). LostStoreError if another monitor took over
+        the store."""
         try:
             async with self._journal.alerts.sending(self._journal.changed.set):
                 await self._publish_always()
         except LostStoreError:
-            self._journal.changed.clear()  # the monitor that took over knows better what was accepted
+            self._journal.changed.clear()  # the state in the store is the other monitor's now
             raise
         finally:
-            if self._journal.changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
+            if self._journal.changed.is_set() or self._writer.has_unwritten:  # so that a clean stop loses nothing
                 await self._publish_the_last()
 
     def pieces(self) -> Mapping[str, bytes]:
-        """What a monitor that goes on from here has to be given, whether or not it could be stored (M7)."""
+        """The state from which the next monitor resumes, stored or not (M7)."""
         state = self._journal.ledger.state()
         return {} if state.history is None else all_pieces(state, self._encode_others()).put
 
     def _encode_others(self) -> dict[str, bytes]:
-        """The pieces of all that is not the ledger's."""
+        """The pieces of everything but the ledger."""
         journal = self._journal
         sightings, coverages = encode_sightings(self._seen()), journal.lists.pieces()
         return {**sightings, **coverages, **journal.alerts.pieces(), **self._notices.pieces}
@@ -94,11 +94,11 @@ class Publisher:
                     await self._journal.changed.wait()
 
     async def _publish_the_last(self) -> None:
-        """A disk that hangs is not waited for: the end would never come."""
+        """Publish, without waiting for a disk that hangs, which would block the shutdown."""
         try:
             if not await ends_within(self._publish(), LAST_WRITE_S):
                 log.error("the last publication was not stored: the store hangs", waited_s=LAST_WRITE_S)
-        except LostStoreError as lost:  # who is to end does not stand by instead
+        except LostStoreError as lost:  # a monitor that stops does not become a standby
             log.warning("the last publication was not stored", why=str(lost))
 
     async def _publish(self) -> None:
@@ -119,7 +119,7 @@ class Publisher:
             self._instruments.set_uptimes({row.check: row.uptime for row in view.rows})
             self._history_due_ms = clock.elapsed_ms() + self._history_every_ms
         about = self._describe(at)
-        if with_history or about != self._stored_about:  # no note waits for the next history
+        if with_history or about != self._stored_about:  # a note does not wait for the next history
             documents["about"] = Document(about, etag(about), at)
         self._notices.begin_write()
         began_ms = clock.elapsed_ms()
@@ -130,12 +130,12 @@ class Publisher:
             raise
         if is_stored:
             self._stored_about = about
-            # The process may have been frozen after the store had answered, for who knows how long.
+            # The process may have been frozen after the store had answered.
             was_frozen = self._journal.timeline.has_stalled_since(began_ms)
             self._journal.alerts.mark_stored(began_ms if was_frozen else clock.elapsed_ms())
             self._notices.mark_stored()
             return
-        self._journal.changed.set()  # so that it is tried again soon
+        self._journal.changed.set()  # so that it is retried soon
         if with_history:
             self._history_due_ms = began_ms
 
@@ -145,36 +145,36 @@ class Publisher:
 
 
 def _heartbeat_ms(limits: Limits) -> int:
-    """A publication that is due on the second may begin a little late: generatedAt is not to show it."""
+    """The heartbeat, a little early: a late start must not show in generatedAt, which has whole seconds."""
     return limits.heartbeat_ms - min(1_000, limits.heartbeat_ms // 10)
 
 
 class PublicationWriter:
-    """Writes publications, each with what changed since the last one that was stored. A store that is not as it was
-    left is written whole."""
+    """Writes publications, each with what changed since the last one that was stored. A store in any other state than
+    the last write left is written whole."""
 
     def __init__(self, writer: Writer, store: Caller, clock: Clock, instruments: Instruments) -> None:
-        self.has_unwritten = False  # a write failed, or was not waited for to its end
+        self.has_unwritten = False  # a write failed, or did not end in time
         self._writer = writer
         self._store = store
         self._clock = clock
         self._instruments = instruments
         self._differ = Differ()
-        self._documents: dict[DocumentName, Document] = {}  # the last of each name
+        self._documents: dict[DocumentName, Document] = {}  # the last of every name
         self._is_failing = False
 
     async def write(
         self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
     ) -> bool:
-        """Write a publication; whether that went well. LostStoreError if the store is another monitor's
-        now."""
-        self._documents = {**self._documents, **documents}  # a write that still waits keeps its own
+        """Write a publication, and return whether it is stored. LostStoreError if another monitor took over the
+        store."""
+        self._documents = {**self._documents, **documents}  # a copy, since a waiting write keeps its own
         began_ms = self._clock.elapsed_ms()
         self.has_unwritten = True
         try:
             await self._write(documents, state, others)
         except LostStoreError:
-            self.has_unwritten = False  # the monitor that took over knows better
+            self.has_unwritten = False  # the store is the other monitor's now
             raise
         except StoreError as error:
             self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)

@@ -16,12 +16,12 @@ from lookout.base.logger import get_logger
 from lookout.config.tables import MonitorTable
 from lookout.state.log import Event, LineError, Started, format_event, parse_line
 
-_MOST_WAITING: Final = 10_000  # events; some minutes' worth for a hundred rows
+_MOST_WAITING: Final = 10_000  # events; a few minutes of a hundred rows
 _CLOSE_S: Final = 2.0
 _BEGINNING: Final = b'{"at":"'
 _LONGEST_LINE: Final = 65_536
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class Record:
@@ -43,13 +43,13 @@ class Record:
         return Recorder(self._file_at(path, max_bytes))
 
     def use(self, recorder: "Recorder | None") -> None:
-        """Record with this one from now on. The one before has been given its last event, and is not waited for."""
+        """Record with this recorder from now on. The previous one has its last event, and may still be writing."""
         before, self.recorder = self.recorder, recorder
         if before is not None and before is not recorder:
             before.end()
 
     def close(self) -> None:
-        """Wait for what was recorded to be written, and let others have the file."""
+        """Wait until all events are written, and unlock the file."""
         if self.recorder is not None:
             self.recorder.close()
 
@@ -60,8 +60,8 @@ class _Noted(NamedTuple):
 
 
 class Recorder:
-    """Records every event, by a thread of its own: a disk that hangs, or is full, delays no probe. What it could not
-    take is a gap, after which the log starts again."""
+    """Records every event in a thread of its own: a disk that hangs, or is full, delays no probe. Lost events are a
+    gap, after which the log starts again."""
 
     def __init__(self, file: "LogFile") -> None:
         self.file = file
@@ -83,7 +83,7 @@ class Recorder:
         self._waiting.put(None)
 
     def close(self) -> None:
-        """Wait for what was recorded to be written, but not for a disk that hangs."""
+        """Wait until all events are written, but not for a disk that hangs."""
         self.end()
         self._thread.join(_CLOSE_S)
         if self._thread.is_alive():
@@ -108,8 +108,8 @@ class Recorder:
 
 
 class LogFile:
-    """Appends events to a file that no other process records to meanwhile. One that grew too large becomes the one
-    before, and a new one begins."""
+    """Appends events to a file, locked against other processes. A file that grew too large is renamed to the previous
+    file, and a new one begins."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self.path = path
@@ -118,7 +118,7 @@ class LogFile:
         self._is_whole = True  # no event was lost since the last start
 
     def append(self, event: Event) -> None:
-        """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""
+        """OSError if the event cannot be written; the next one is retried, after a start of its own."""
         try:
             file = self._current_file()
             if file.tell() > self.max_bytes:
@@ -133,7 +133,7 @@ class LogFile:
         self._is_whole = True
 
     def mark_gap(self) -> None:
-        """Something was lost: what comes next begins with a start."""
+        """Events were lost: the next one follows a start."""
         self._is_whole = False
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class LogFile:
             file.close()
 
     def _current_file(self) -> FileIO:
-        """Our file while it is at the path. Otherwise it was moved away, and what is at the path now may be another
+        """The open file if it is still at the path. If not, it was moved away, and the file at the path may be another
         process's."""
         if self._file is not None and not _is_at(self.path, self._file):
             self.close()
@@ -157,7 +157,7 @@ class LogFile:
                 raise _no_log()
             size = file.seek(0, os.SEEK_END)
             whole = _end_of_last_line(file, size)
-            if whole < size:  # a crash, or a disk that was full, cut the last line off
+            if whole < size:  # a crash or a full disk cut the last line off
                 file.truncate(whole)
                 file.seek(0, os.SEEK_END)
         except OSError:
@@ -170,7 +170,7 @@ class LogFile:
         while True:
             file = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
-                return file  # a device has room for several
+                return file  # several processes may write to a device
             try:
                 flock(file, LOCK_EX | LOCK_NB)
             except BlockingIOError:
@@ -181,7 +181,7 @@ class LogFile:
             file.close()  # the process that had the lock has just renamed it
 
     def _rotate(self, full: FileIO) -> FileIO:
-        """Rename a file that is full. Its lock is held until the next file is locked as well."""
+        """Rename a full file. Its lock is held until the next file is locked."""
         self._file = None
         with closing(full):
             self.path.replace(self.path.with_name(self.path.name + ".1"))
@@ -202,11 +202,11 @@ def _is_at(path: Path, file: FileIO) -> bool:
 
 
 def _may_be_log(file: FileIO) -> bool:
-    """Whether a file begins as a log does, or is empty: a file that is named by mistake loses nothing."""
+    """Whether a file is empty or begins as a log: a file named by mistake is left alone."""
     if not S_ISREG(os.fstat(file.fileno()).st_mode):
         return True
     line, newline, _ = file.read(_LONGEST_LINE).partition(b"\n")
-    if not newline:  # a crash cut the first one off
+    if not newline:  # a crash cut the first line off
         return _BEGINNING.startswith(line[: len(_BEGINNING)])
     try:
         parse_line(line)

@@ -19,7 +19,7 @@ class Built(NamedTuple):
 
 
 def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Built:
-    """All of them, none of which has done anything yet. ``seen`` is what ``seen_by`` gave before a restart (M7)."""
+    """All sources and endpoints, before their first probe. ``seen`` comes from ``seen_by`` before a restart (M7)."""
     sources = (
         source
         for service, table in settings.tables()
@@ -34,7 +34,7 @@ def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) ->
 
 
 def seen_by(sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
-    """What the sources of each service have to be given back after a restart (M7)."""
+    """What the sources of a service have to remember over a restart (M7), by service."""
     listening = [source for source in sources if isinstance(source, BroadcastersSource)]
     return {
         service.name: _join(source.seen for source in listening if source.checks[0].service == service.name)

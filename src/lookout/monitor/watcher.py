@@ -1,4 +1,4 @@
-"""Asking every source and endpoint, and comparing every list, each on its own (M1, M2, M6, M11, M12, M17)."""
+"""Asks all sources and endpoints, and compares all lists, independently (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
 from collections import defaultdict
@@ -32,17 +32,17 @@ from lookout.protocols.client.failure import OwnFault, own_fault
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source, observe
 
-EXHAUSTED_RECHECKS: Final = 2  # for so many of its waits after a fault of its own the monitor counts as exhausted
+EXHAUSTED_RECHECKS: Final = 2  # how many waits the monitor counts as exhausted after a fault of its own
 _CHANCE: Final = SystemRandom()
 
 _FAILED: Final = Row(Check("", None), "unknown", "unreachable")
-_AGAIN_MS: Final = 10_000  # so long after a source was asked it can be asked out of turn
+_AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class Rechecked(Struct, frozen=True, rename="camel"):
-    """A source that was asked out of turn. ``isAsked`` is false where the last probe began a moment ago."""
+    """A source that was asked out of turn. ``isAsked`` is false if its last probe began a moment ago."""
 
     name: str
     is_asked: bool
@@ -54,8 +54,8 @@ class _Turn:
 
     def __init__(self) -> None:
         self.is_extra = False  # whether the next probe, or the one under way, is out of turn
-        self.began_ms = self.due_ms = 0  # the last probe, and the next one in turn
-        self.failed: dict[Check, str] = {}  # what the last probe found out of turn, and did not count
+        self.began_ms = self.due_ms = 0  # of the last probe, and of the next in turn
+        self.failed: dict[Check, str] = {}  # failures of the last probe out of turn, which do not count
         self.done = asyncio.Event()
         self._ended = asyncio.Event()
 
@@ -74,7 +74,7 @@ class _Turn:
 
 
 class Watcher:
-    """A task for each source, endpoint and list that is compared: none waits for another."""
+    """Independent tasks: one per source, endpoint and compared list."""
 
     def __init__(
         self,
@@ -98,19 +98,18 @@ class Watcher:
         self._chance = chance
         self._woken = asyncio.Event()
         self._chains: dict[int, FollowedChain] = {}
-        self._turns: dict[str, _Turn] = {}  # by the names of sources
+        self._turns: dict[str, _Turn] = {}  # by source name
         self._failing: set[EntryKey] = set()  # endpoints
-        self._exhausted = False  # the monitor lacks something of its own (M17)
+        self._exhausted = False  # a local resource ran out (M17)
 
     async def run(self, session: Session) -> None:
-        """Ask, until cancelled."""
         self._session = replace(session, hear_date=self._hear_date)
         while True:
             self._woken.clear()
             await self._ask_until_woken()
 
     def set_read_lists(self) -> None:
-        """The journal keeps what is known of the lists that are read, and of no others."""
+        """Let the journal forget the findings about lists that are not compared any more."""
         comparisons = (comparer.comparison for comparer in self._comparers)
         subjects = Subjects(
             {comparison.check: comparison.subject() for comparison in comparisons},
@@ -120,19 +119,19 @@ class Watcher:
         self._journal.set_read_lists(subjects)
 
     def judge_own_clock(self) -> int | None:
-        """By how much this machine's clock is wrong, 0 if it is right; None while too little is known (M17)."""
+        """The error of this machine's clock, 0 if it is right; None while unknown (M17)."""
         return self.own_clock.verdict_ms(self._clock.elapsed_ms())
 
     def wake(self) -> None:
-        """Ask everything again at once, spread over the jitter: the clock was set (M12). Answers under way are
-        dropped."""
+        """Ask every source again, spread over the jitter: the clock was set (M12). Answers under way are dropped."""
         self.own_clock.forget()
         self._woken.set()
 
     async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
-        """Ask the sources of these services on these chains now, and not after a back-off. What fails does not count
-        (M2), and each source is asked at most once in 10 s."""
-        meant = [each for each in self._built.sources if any(check.is_among(services, chains) for check in each.checks)]
+        """Ask the sources of these services on these chains now, without a back-off. Failures do not count (M2). A
+        source is asked at most once in 10 s."""
+        sources = self._built.sources
+        meant = [source for source in sources if any(check.is_among(services, chains) for check in source.checks)]
         asked: list[_Turn] = []
         for source in meant:
             turn = self._turns.get(source.name)
@@ -198,7 +197,7 @@ class Watcher:
         await self._keep_asking(reader.key, partial(reader.look, self._session))
 
     async def _probe(self, source: Source, turn: _Turn) -> int:
-        """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
+        """Probe a source, and judge its answers; return the wait until the next probe in milliseconds."""
         began_ms = turn.began_ms = self._clock.elapsed_ms()
         turn.failed = {}
         ends: list[int] = []
@@ -222,7 +221,7 @@ class Watcher:
                 labels = row.check.service, chain_label(row.check), code_of(cause)
                 self._instruments.count("lookout_probe_failures_total", *labels)
         now_ms = self._clock.elapsed_ms()
-        if not rows:  # out of turn, and nothing counts
+        if not rows:  # a failure out of turn does not count
             return max(0, turn.due_ms - now_ms)
         self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
@@ -231,7 +230,7 @@ class Watcher:
         return next_ms
 
     def _note_doubts(self, source: str, found: Iterable[Found], ends: list[int]) -> None:
-        """Show and log what is wrong with a source beside its rows. One that failed is as it was."""
+        """Show and log what is wrong with a source, whatever its rows. A failed probe changes no doubts."""
         board = self._instruments.board
         if ends:
             board.certificates_end_at[source] = min(ends)
@@ -242,20 +241,20 @@ class Watcher:
             log.warning("something is wrong with a source", source=source, cause=doubt, why=describe_cause(doubt))
 
     async def _read(self, endpoint: Endpoint, number: int, key: EntryKey) -> int:
-        """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
+        """Read an endpoint's head; return the wait until the next reading in milliseconds."""
         chain_id, began_ms = endpoint.chain_id, self._clock.elapsed_ms()
         answer = await read_endpoint(endpoint, self._session, self._clock)
         self._check_for_own_fault(began_ms)
         said = self._chains[chain_id].enter(number, answer)
         if (head := self._journal.ledger.heads(chain_id).newest_of_run) is not None:
-            # What endpoints agree on: a block of one alone may be a lie.
+            # The agreed head, since a single endpoint's block may be a lie.
             self.own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
         self._note_reading(key, chain_id, answer._replace(said=said))
         return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
 
     def _check_for_own_fault(self, began_ms: int, found: Iterable[Found] = ()) -> None:
-        """OwnFault if nothing was observed: the event loop stood still meanwhile, or announcements were compared with a
-        clock that is wrong (M17)."""
+        """OwnFault if the probe is no observation: the event loop stood still meanwhile, or announcements were compared
+        with a wrong clock (M17)."""
         if self._journal.timeline.has_stalled_since(began_ms):
             raise OwnFault("time")
         if self.own_clock.is_suspected and any(isinstance(what, Members) for what in found):
@@ -267,8 +266,8 @@ class Watcher:
             self.own_clock.hear(host, self._clock.now() - parse_http_date(date), self._clock.elapsed_ms())
 
     def _note_reading(self, key: EntryKey, chain_id: int, answer: HeadAnswer) -> None:
-        """Show a reading to the operator. It is logged where an endpoint begins to fail and where it answers again; in
-        between at debug."""
+        """Show a reading to the operator, and log where an endpoint begins to fail and where it answers again; other
+        failures at debug."""
         at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
         cause = answer.said if isinstance(answer.said, str) else None
         self._instruments.count_reading(chain_id, key.name, answer.took_ms, None if cause is None else code_of(cause))
@@ -286,9 +285,8 @@ class Watcher:
     async def _keep_asking(
         self, key: EntryKey, ask: Callable[[], Awaitable[int]], rest: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> NoReturn:
-        """Ask again and again, after as long as ``ask`` returns. A bug in one source is logged with its traceback and
-        stops no other (M11). A fault of our own is no observation: nothing is judged by it, and nothing that was found
-        before is lost (M17)."""
+        """Call ``ask`` repeatedly, after the waits that it returns. A bug in one source is logged with its traceback
+        and stops no other source (M11). A fault of the monitor's own is no observation, and changes no result (M17)."""
         clock, instruments = self._clock, self._instruments
         while True:
             began_ms = clock.elapsed_ms()
@@ -309,8 +307,7 @@ class Watcher:
             instruments.measure("lookout_scheduler_delay_seconds", clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
-        """Logged once for all that cannot be asked, and counted for each. A moment in which the process stood still is
-        over already."""
+        """Count the fault, and log it once for all sources. A stall of the process is already over."""
         if fault.lacking == "time":
             log.warning("a probe was left out: the monitor stood still meanwhile")
         elif not self._exhausted:
@@ -319,7 +316,7 @@ class Watcher:
         self._instruments.count_own_fault(fault.lacking)
 
     def _note_end_of_own_faults(self) -> None:
-        """Over once everything was asked again without one."""
+        """The fault is over once every source was asked without one."""
         within_s = EXHAUSTED_RECHECKS * self._limits.recheck_ms / 1000
         if self._exhausted and not self._instruments.is_exhausted(within_s):
             log.info("the monitor's own fault is over")

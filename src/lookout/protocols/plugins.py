@@ -37,7 +37,7 @@ _FRAMES: Final = 10  # of a traceback that are logged: those where the error was
 _SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
 _LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
 
-log = get_logger("monitor")
+log = get_logger()
 
 
 class PluginError(Exception):

@@ -1,1 +1,1 @@
-"""Answering requests: ready-made replies, chosen by a pure function, kept up to date with the store."""
+"""Answers requests with ready-made replies, which a pure function chooses, and which follow the store."""

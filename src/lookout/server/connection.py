@@ -18,21 +18,20 @@ from lookout.server.shared import Closed
 STALLED_S: Final = 30.0
 _END: Final = b"\r\n\r\n"
 _EMPTY_LINES: Final = re.compile(rb"(?:\r\n)+")
-# What can never become a head: a line that ends with LF alone, or what is no text.
+# Bytes that never become a head: a line that ends with LF alone, or control characters.
 _HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
 _MOST_HEAD: Final = 32_768
-_AT_ONCE: Final = 16  # requests of one connection, and connections that are accepted: then others have their turn
+_AT_ONCE: Final = 16  # requests of one connection, or new connections, before others have their turn
 KEPT_HEADS: Final = 1_024
-_LINGER_S: Final = 1.0  # and up to a second more, until the next tick
+_LINGER_S: Final = 1.0  # until the first tick after it, up to a second later
 _MOST_DISCARDED: Final = 65_536
 _STOP_S: Final = 5.0
-_FULL: Final = 262_144  # bytes of answers that wait to be sent, all of which are shared with other connections
+_FULL: Final = 262_144  # bytes of unsent answers, which connections share
 _RESET: Final = Struct("=ii").pack(1, 0)
-# What a connection may have on its way, so that many that are not served or do not read take little of the kernel; and
-# so that it soon shows whether a slow reader reads.
+# Small kernel buffers: idle or slow connections take little memory, and it soon shows whether a slow reader reads.
 _BUFFERS: Final = {socket.SO_RCVBUF: 16_384, socket.SO_SNDBUF: 262_144}
 
-log = get_logger("server")
+log = get_logger()
 
 
 class Limits(NamedTuple):
@@ -46,24 +45,24 @@ class Limits(NamedTuple):
 
 class Application(Protocol):
     def answer(self, request: Request, connection: "Connection", /) -> Wire | None:
-        """The whole answer, or None if it will be given to the connection's ``reply``."""
+        """The whole answer, or None if it follows by the connection's ``reply``."""
 
     def refuse(self, http_code: int, /) -> Wire:
-        """The answer to what is no request: 400, or 431 if its head is too long."""
+        """The answer to bytes that are no request: 400, or 431 if the head is too long."""
 
     def note_closed(self, reason: Closed, /) -> None:
-        """A connection was closed so that others are let in."""
+        """A connection was closed to admit others."""
 
     def begin_second(self, date: bytes, connections: int, /) -> None:
-        """Called about every second, with the line of a head that says so, and how many connections are open."""
+        """Called about every second, with the Date line for heads and the number of open connections."""
 
 
 class HttpServer:
-    """Accepts the connections of a listening socket, between ``async with`` and its end."""
+    """Accepts connections of a listening socket, inside ``async with``."""
 
     def __init__(self, listener: socket.socket, application: Application, limits: Limits, callers: Callers) -> None:
         self.application = application
-        self.heads: dict[bytes, Request] = {}  # of the last second (A14)
+        self.heads: dict[bytes, Request] = {}  # parsed in the last second (A14)
         self.now = time.monotonic()
         self._listener = listener
         self._limits = limits
@@ -81,7 +80,7 @@ class HttpServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Answers that were begun have some seconds more."""
+        """Answers under way may take some more seconds."""
         self._loop.remove_reader(self._listener)
         self._listener.close()
         self._all_closed.clear()
@@ -116,7 +115,7 @@ class HttpServer:
                 accepted, address = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError:  # no file is left; asking again before the next tick would take all of a processor
+            except OSError:  # out of files; a retry before the next tick would use a whole processor
                 self._loop.remove_reader(self._listener)
                 return
             caller = self._callers.look_up(address[0] if address else "")
@@ -135,13 +134,13 @@ class HttpServer:
     async def _open_transport(self, connection: "Connection", accepted: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: connection, accepted)
-        except OSError:  # it is gone already
+        except OSError:  # the connection is gone
             accepted.close()
             self.forget(connection)
 
     def _tick(self) -> None:
         self.now = time.monotonic()
-        if self._listener.fileno() >= 0:  # also after there was no file left
+        if self._listener.fileno() >= 0:  # also after it ran out of files
             self._loop.add_reader(self._listener, self._accept)
         self.heads.clear()
         for connection in tuple(self._open):
@@ -155,10 +154,10 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: HttpServer, caller: Caller) -> None:
         self.peer = Peer(caller)
         self._server = server
-        self._transport: Any = None  # asyncio's, once there is one
+        self._transport: Any = None  # asyncio's, once connected
         self._unread = b""
-        self._searched = 0  # bytes of it in which no head ends
-        self._heard_at = self._moved_at = server.now  # when a head began; when an answer was taken, or there was none
+        self._searched = 0  # leading bytes in which no head ends
+        self._heard_at = self._moved_at = server.now  # start of a head; progress of an answer, or none due
         self._written = self._taken = 0  # bytes of answers
         self._is_full = False  # the other end does not read as fast as it asks
         self._is_busy = False  # the application has not answered yet
@@ -167,12 +166,12 @@ class Connection(asyncio.Protocol):
         self._discarded = 0
         self._body: tuple[int, asyncio.Future[None]] | None = None
 
-    # ---- What the event loop calls
+    # ---- Called by the event loop
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         transport.set_write_buffer_limits(_FULL)
-        if self._is_last:  # the server has ended meanwhile
+        if self._is_last:  # the server stopped meanwhile
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -193,7 +192,7 @@ class Connection(asyncio.Protocol):
             self._proceed()
 
     def eof_received(self) -> bool:
-        """Whether the transport stays open: what was asked before is answered first."""
+        """Whether the transport stays open: earlier requests are answered first."""
         self._is_ended = True
         self._offer_body()
         self._proceed()
@@ -214,7 +213,7 @@ class Connection(asyncio.Protocol):
         self._offer_body()
         self._server.forget(self)
 
-    # ---- What the application calls
+    # ---- Called by the application
 
     def reply(self, wire: Wire) -> None:
         self._is_busy = False
@@ -231,10 +230,10 @@ class Connection(asyncio.Protocol):
         self._body = None
         return self._unread[:length]
 
-    # ---- What the server calls
+    # ---- Called by the server
 
     def is_stalled(self, now: float, stalled_s: float) -> bool:
-        """Whether nothing moved for too long, and so this connection was closed in the middle of something."""
+        """Close the connection if it made no progress for too long; whether that cut off a request or an answer."""
         if self._transport is None or (self._is_busy and self._body is None):
             self._moved_at = now
             return False
@@ -242,7 +241,7 @@ class Connection(asyncio.Protocol):
         if self._written - left != self._taken:
             self._taken = self._written - left
             self._moved_at = now
-        # With answers left to read, asking for more of them is no progress.
+        # While answers are unread, new requests are no progress.
         since = self._moved_at if left else max(self._moved_at, self._heard_at)
         if now - since < (_LINGER_S if self._is_last and not left else stalled_s):
             return False
@@ -250,7 +249,7 @@ class Connection(asyncio.Protocol):
         return bool(left or (self._unread and not self._is_last))
 
     def finish(self) -> None:
-        """Send what was begun, and close. An answer that is being made ends the connection itself."""
+        """Send the answers under way, and close. An answer that the application still makes closes it at its end."""
         if self._is_last or (self._is_busy and self._body is None):
             return
         if self._transport is None or self._transport.is_closing():
@@ -259,7 +258,7 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def abort(self) -> None:
-        """Close at once. Bytes that nobody reads are not kept for later."""
+        """Close at once, and drop unsent bytes."""
         if self._transport is not None:
             if self._transport.get_write_buffer_size():
                 with suppress(OSError):
@@ -269,7 +268,7 @@ class Connection(asyncio.Protocol):
     # ---- From bytes to answers
 
     def _proceed(self) -> None:
-        """Answer what has arrived, as far as the other end reads the answers."""
+        """Answer the requests that have arrived, while the client reads the answers."""
         if self._is_last:
             return
         for _ in range(_AT_ONCE):
@@ -309,7 +308,7 @@ class Connection(asyncio.Protocol):
             raise RefusedError(400)
         if len(unread) >= _MOST_HEAD:
             raise RefusedError(431)
-        has_begun = len(unread) > 1  # a single CR may be half an empty line, which begins no head
+        has_begun = len(unread) > 1  # a single CR may begin an empty line
         if has_begun and not self._searched:
             self._heard_at = self._server.now
         self._searched = len(unread) if has_begun else 0
@@ -331,8 +330,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(part)
 
     def _end(self) -> None:
-        """Close after what was written. Closed with bytes unread, the other end would be told of a reset, and could
-        lose the answer: so what it still sends is read for a moment."""
+        """Close after the written answers, and discard input for a moment: closed with unread bytes, the kernel sends a
+        reset, and the client could lose the answer."""
         self._is_last = True
         self._unread = b""
         self._heard_at = time.monotonic()

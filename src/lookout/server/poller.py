@@ -1,7 +1,7 @@
-"""Follows the store, and keeps ready-made replies of what is in it.
+"""Follows the store, and keeps ready-made replies of its documents.
 
-What is served is a pure function of what happened (``step``): a live report that was loaded once is served for ever
-after, whatever fails (A11), and a history until it has been unreadable for some minutes (A12).
+The served documents are a pure function of events (``step``): once loaded, a live report is always served, whatever
+fails (A11), and a history until it has been unreadable for some minutes (A12).
 """
 
 import threading
@@ -39,13 +39,13 @@ def get_body(forms: Forms | None) -> bytes | None:
 
 
 class PollBegan(NamedTuple):
-    """The store may keep the poll waiting for ever."""
+    """A poll began; it may hang with the store for ever."""
 
     at_ms: int
 
 
 class Read(NamedTuple):
-    """A document was read; None: there is none. The live report is read first, then the history."""
+    """A document was read, or None if it does not exist. The live report is read before the history."""
 
     at_ms: int
     name: PlainName
@@ -75,8 +75,8 @@ class Mirror(NamedTuple):
     generated_at: int | None = None  # when the live report was assembled
     history: Forms | None = None
     has_history_failed: bool = False
-    history_unsure_since_ms: int | None = None  # since when it may be unreadable: it failed, or a poll goes on
-    poll_error: str | None = None  # of the poll that goes on
+    history_unsure_since_ms: int | None = None  # it failed, or a poll hangs, since then
+    poll_error: str | None = None  # of the current poll
     error: str | None = None  # why the last poll failed
     is_waiting: bool = False  # for the first report
     store_errors: int = 0
@@ -125,16 +125,16 @@ def _withdraw_history(state: Mirror, now_ms: int, history_unreadable_ms: int) ->
 
 
 _READ_AGAIN_MS: Final = 15_000
-_CLOCK_SET_MS: Final = 1_000  # by so much two clocks do not differ unless one was set
+_CLOCK_SET_MS: Final = 1_000  # a larger difference means that a clock was set
 _POLL_EVERY_S: Final = 0.125
 _FIRST_POLL_S: Final = 2.0
 _LAST_POLL_S: Final = 0.25
 
-log = get_logger("server")
+log = get_logger()
 
 
 class _Timed(NamedTuple):
-    """Replies that time makes untrue; what they were made of, and when, by both clocks."""
+    """Replies that time makes untrue; their sources, and when they were made, by both clocks."""
 
     replies: TimedReplies
     site: Site
@@ -152,7 +152,7 @@ class _Timed(NamedTuple):
 
 
 class Poller:
-    """What a server answers with. ``resources`` is replaced as a whole; a request that took it may go on using it."""
+    """A server's replies. ``resources`` is replaced as a whole, so that requests may keep a reference."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Poller:
         self._make_timed_replies()
 
     def poll(self) -> None:
-        """Take over what is new in the store, which may keep this waiting."""
+        """Load changed documents from the store, which may block."""
         began_ms = self._clock.elapsed_ms()
         self._apply(PollBegan(began_ms))
         try:
@@ -185,36 +185,36 @@ class Poller:
                 self._read_all()
         finally:
             self._apply(PollEnded(self._clock.elapsed_ms()))
-        if self._timed.live is None and self.state.live is not None:  # the first is there at once
+        if self._timed.live is None and self.state.live is not None:  # the first report is served at once
             self._make_timed_replies()
 
     def check_time(self) -> None:
-        """To be called by another thread than the one that polls: it gives up a history that is unreadable for too
-        long, also while the store hangs, and replaces what is no longer true."""
+        """Give up a history that is unreadable for too long, and replace outdated replies. Call it in another thread
+        than ``poll``, which may hang with the store."""
         self._apply(TimePassed(self._clock.elapsed_ms()))
         if not self._timed.is_true(self.site, self.state, self._clock.now(), self._clock.elapsed_ms()):
             self._make_timed_replies()
 
     def _is_due(self, now_ms: int) -> bool:
-        # Often enough that an unreadable history is noticed well before its time is over.
+        # Often enough to notice an unreadable history well before it is given up.
         again_ms = min(_READ_AGAIN_MS, self._history_unreadable_ms // 4)
         try:
             has_changed = self._reader.changed()
         except StoreError:
-            return True  # reading says why
+            return True  # the read says why
         is_failing = self.state.error is not None
         return has_changed or is_failing or self._read_ms is None or now_ms - self._read_ms >= again_ms
 
     def _read_all(self) -> None:
-        self._apply(self._read("live"))  # at once: a history that hangs keeps no report back
+        self._apply(self._read("live"))  # at once: a history that hangs does not delay the report
         history = self._read("history")
         self._apply(history)
-        # After the API: nothing that happens to the rest keeps a document back.
+        # After the API, so that failures here delay no document.
         if isinstance(history, Read) and history.forms is not None:
             self._read_about(history.forms.plain)
 
     def _read(self, name: PlainName) -> Read | ReadFailed:
-        """One document that is unreadable hurts the other in nothing."""
+        """Read one document; a failure does not affect the other."""
         served = self.state.live if name == "live" else self.state.history
         try:
             forms = _read_forms(self._reader, name, served)
@@ -223,8 +223,8 @@ class Poller:
         return Read(self._clock.elapsed_ms(), name, forms)
 
     def _read_about(self, history: Document) -> None:
-        """Follow the store's description of the deployment. One that is older than the history is that of a former
-        monitor: the last one stores none. What cannot be read changes nothing."""
+        """Follow the stored description of the deployment. If it is older than the history, an earlier monitor stored
+        it, and the current one stores none. A failed read changes nothing."""
         try:
             stored = self._reader.read("about")
         except StoreError:
@@ -252,7 +252,7 @@ class Poller:
         try:
             made = site.feeds(get_body(state.live), get_body(state.history), now, now_ms - state.live_arrived_ms)
         except Exception:
-            made = site.feeds(None, None, now, 0)  # after a bug, those without a report: what is old would be a lie
+            made = site.feeds(None, None, now, 0)  # after a bug: old replies would be untrue
             raise
         finally:
             with self._lock:
@@ -270,8 +270,8 @@ class Poller:
 
 
 def _read_forms(reader: Reader, name: PlainName, served: Forms | None) -> Forms | None:
-    """None if there is no such document; StoreError if it cannot be read, or is damaged. What is ``served`` already is
-    not unpacked again."""
+    """None if there is no such document; StoreError if it cannot be read, or is damaged. A body that is ``served``
+    already is not unpacked again."""
     document = reader.read(name)
     if document is None:
         return None
@@ -283,8 +283,8 @@ def _read_forms(reader: Reader, name: PlainName, served: Forms | None) -> Forms 
 
 
 def _read_gzip(reader: Reader, name: PlainName, plain: Document) -> Document | None:
-    """The document as gzip, if it is nothing else: between the two readings another publication may have been stored.
-    The next poll finds that, and until then the answers are plain."""
+    """The same document as gzip. None if another publication was stored between the two reads: until the next poll
+    answers are plain."""
     try:
         packed = reader.read(COMPRESSED[name])
     except StoreError:
@@ -295,7 +295,7 @@ def _read_gzip(reader: Reader, name: PlainName, plain: Document) -> Document | N
 
 
 def _is_whole(stored: object) -> bool:
-    """Whether the document is as a monitor wrote it: a failing disk can change a byte, or the type of a value."""
+    """Whether the document is undamaged: a failing disk can change a byte, or the type of a value."""
     match stored:
         case Document(bytes(body), tag, int()):
             return etag(body) == tag
@@ -318,8 +318,8 @@ def _log_changes(before: Mirror, after: Mirror) -> None:
 
 
 class Follower:
-    """Polls the store eight times a second, from ``start`` to ``stop``. A second thread watches the time, since the
-    first may hang with its store. Both show the other processes that this one is there."""
+    """Polls the store eight times a second, from ``start`` to ``stop``. A second thread checks the time, since the
+    first may hang with the store. Both mark this process as alive for the others."""
 
     def __init__(self, poller: Poller, counts: OwnCounts, clock: Clock) -> None:
         self._poller = poller
@@ -334,7 +334,7 @@ class Follower:
         ]
 
     def start(self) -> None:
-        """The next request gets what is in the store, unless the store keeps it waiting."""
+        """Load the documents before the first request, unless the store hangs."""
         for thread in self._threads:
             thread.start()
         self._polled.wait(_FIRST_POLL_S)
@@ -363,6 +363,6 @@ class Follower:
         while not self._stopped.is_set():
             try:
                 work()
-            except Exception:  # a bug; the replies stay as they are, and the next time may go well
+            except Exception:  # a bug; the replies stay, and the next poll may succeed
                 log.exception("a thread of the server crashed; it goes on", thread=name)
             self._stopped.wait(_POLL_EVERY_S)

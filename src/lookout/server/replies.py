@@ -1,5 +1,5 @@
-"""Every reply there is, ready to be sent, made once per publication and never per request: of the two documents, and of
-the operator's own routes (E1, V3)."""
+"""Ready-made replies, built once per publication and never per request: the two documents and the operator's own routes
+(E1, V3)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ PAGE_CACHING: Final = "no-cache"
 LIVE_RETRY_S: Final = 15  # no reader asks more often (C10)
 HISTORY_RETRY_S: Final = 30  # A12
 
-# A picture or a feed that is opened by itself runs nothing and loads nothing.
+# A picture or a feed, opened as a page, runs and loads nothing.
 _SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
 _VARY: Final = ("vary", "Accept-Encoding")
 _LARGE: Final = 65_536
@@ -47,7 +47,7 @@ _LARGE: Final = 65_536
 
 @dataclass(slots=True)
 class Reply:
-    """A code, headers, and a body, which a HEAD request is not sent."""
+    """A code, headers, and a body, which the answer to HEAD omits."""
 
     http_code: int
     headers: Headers
@@ -56,8 +56,8 @@ class Reply:
     _encoded: dict[tuple[bool, bool], Wire] = field(default_factory=dict, compare=False, repr=False)
 
     def encode(self, date: bytes, *, with_body: bool, keeps_open: bool) -> Wire:
-        """As it is sent, with this line for its date: made once for each. A large body is not copied with every new
-        date: all slow readers share it."""
+        """The bytes to send, with this date line; cached by arguments. A large body is not copied for a new date: slow
+        readers share it."""
         if date is not self._date:
             self._date = date
             self._encoded.clear()
@@ -73,7 +73,7 @@ class Reply:
 
 
 class Form(NamedTuple):
-    """The replies of one representation. Without an ETag there is nothing yet that a client could have."""
+    """The replies of one representation. Without an ETag no client can have a copy yet."""
 
     found: Reply
     etag: str = ""
@@ -81,7 +81,7 @@ class Form(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """The replies of one path, plain and, if there is such a form, as gzip."""
+    """The replies of one path: plain and, if available, gzip."""
 
     plain: Form
     preflight: Reply
@@ -90,8 +90,8 @@ class Resource(NamedTuple):
 
 
 class TimedReplies(NamedTuple):
-    """Replies that time makes untrue: to be made again after ``holds_ms``, unless that is None. ``later`` makes those
-    that few ask for."""
+    """Replies that time makes untrue: to be rebuilt after ``holds_ms``, unless that is None. ``later`` builds rarely
+    requested ones on demand."""
 
     ready: Mapping[str, Resource]
     later: Callable[[str], Resource | None]
@@ -100,13 +100,13 @@ class TimedReplies(NamedTuple):
 
 NO_TIMED_REPLIES: Final = TimedReplies({}, lambda _: None, None)
 
-# What is made of both documents' bytes, at an instant, so long after the live report arrived.
+# Builds replies from both documents' bytes, the instant, and the time since the live report arrived.
 Feeds = Callable[[bytes | None, bytes | None, int, int], TimedReplies]
 
 
 class Site(NamedTuple):
-    """What is served: the two endpoints' paths, replies that never change, and what time makes untrue, made after each
-    publication and whenever that is over."""
+    """The two endpoints' paths, constant replies, and the builder of replies that time makes untrue, called after every
+    publication and when they expire."""
 
     paths: tuple[str, str]
     others: Mapping[str, Resource] = MappingProxyType({})
@@ -114,7 +114,7 @@ class Site(NamedTuple):
 
 
 class ReplyTable(Mapping[str, Resource]):
-    """Replies by path. What ``later`` makes is made once, and kept for as long as the table."""
+    """Replies by path. A reply from ``later`` is built once per table."""
 
     def __init__(self, ready: dict[str, Resource], later: Callable[[str], Resource | None]) -> None:
         self._ready = ready
@@ -137,7 +137,7 @@ class ReplyTable(Mapping[str, Resource]):
 
 
 def make_reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
-    if http_code not in (204, 304):  # those have no content, and so neither a length nor a type of it
+    if http_code not in (204, 304):  # they have no content, so neither its length nor its type
         headers = (*headers, ("content-length", str(len(body))), ("x-content-type-options", "nosniff"))
     return Reply(http_code, headers, body)
 
@@ -155,14 +155,14 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
-# To what is no request.
+# For bytes that are no request.
 REFUSALS: Final = {
     400: api_error(400, "this is no request of HTTP/1.1"),
     431: api_error(431, "the head of a request may have 32 KiB"),
 }
 NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
 
-# The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).
+# The gateway's errors: neither the API's, nor readable for scripts of other origins (E1).
 NOT_FOUND: Final = make_reply(
     404, (("content-type", JSON), ("cache-control", "no-store")), msgspec.json.encode({"message": "no such route"})
 )
@@ -192,8 +192,8 @@ def convenience_resource(
 
 
 def _found(content_type: str, forms: Sequence[tuple[bytes, str]], headers: Headers) -> Resource:
-    """What is there, in one or two forms, each a body and its ETag. ``x-lookout-etags`` is for a cache in front, which
-    can then answer If-None-Match for either form, whichever of them it has."""
+    """A resource in one or two forms, given as body and ETag. With ``x-lookout-etags`` a cache in front can answer
+    If-None-Match for both forms, whichever it has."""
     headers = (*headers, ("x-lookout-etags", ", ".join(tag for _, tag in forms)))
     kind = ("content-type", content_type)
     plain, *packed = forms
@@ -207,7 +207,7 @@ def _form(kind: Headers, body: bytes, tag: str, headers: Headers) -> Form:
 
 
 def make_timed_replies(made: FeedFiles) -> TimedReplies:
-    """What other tools read of how things are: no copy of it is used for longer than it may be true."""
+    """Replies with the status for other tools; no copy is used for longer than it is true."""
 
     def resource(file: File) -> Resource:
         caching = f"public, max-age={made.max_age_s}, must-revalidate"
@@ -221,7 +221,7 @@ def make_timed_replies(made: FeedFiles) -> TimedReplies:
     return TimedReplies(ready, later, made.holds_ms)
 
 
-@lru_cache  # by seconds, of which there are few
+@lru_cache  # by seconds: few values
 def too_many_requests(retry_after_s: int) -> Reply:
     """The edge's page for a caller that asks too often (E2); scripts of other origins cannot read it."""
     return make_reply(
@@ -235,7 +235,7 @@ def too_many_requests(retry_after_s: int) -> Reply:
     )
 
 
-# The page loads nothing from anyone else, runs no script but its own, and is shown in nobody's frame.
+# The page loads nothing from other origins, runs only its own script, and is shown in no frame.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -245,7 +245,7 @@ _GUARDS: Final[Headers] = (
     ("referrer-policy", "no-referrer"),
 )
 
-log = get_logger("server")
+log = get_logger()
 
 
 def build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:
@@ -253,7 +253,7 @@ def build_site(protocol: str, description: Description, assets: dict[str, Resour
     names = Names(protocol, description.read())
 
     def make_replies(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
-        """The page, the feeds, and the description with the notes that are not over."""
+        """The page, the feeds, and the description with current and future notes."""
         made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
         current = description.drop_past_notes(now)
         page = html.render(live, live_path, history_path, current, now, received_ago_ms)
@@ -269,7 +269,7 @@ def build_site(protocol: str, description: Description, assets: dict[str, Resour
 
 
 def build_stored_site(protocol: str, own: Description, assets: dict[str, Resource], stored: bytes) -> Site:
-    """The site of the description in the store, or else of this server's own."""
+    """The site of the stored description, or of this server's own if that cannot be read."""
     try:
         monitors = msgspec.json.decode(stored, type=Description)
     except (ValueError, RecursionError):  # ValueError: not of the type, not JSON, or not UTF-8
@@ -279,8 +279,8 @@ def build_stored_site(protocol: str, own: Description, assets: dict[str, Resourc
 
 
 def build_description_routes(protocol: str, description: Description) -> dict[str, Resource]:
-    """Both schemas, the OpenAPI description, which ``make schemas`` wrote with a gap for the protocol, and that of this
-    deployment."""
+    """Both schemas, the OpenAPI description, in which ``make schemas`` left a gap for the protocol, and the
+    deployment's description."""
     bodies = {f"/schemas/{name}.json": msgspec.json.encode(schema) for name, schema in build_schemas().items()}
     template = files(__package__).joinpath("openapi.json").read_bytes()
     bodies["/openapi.json"] = template.replace(b"{protocol}", protocol.encode())
@@ -291,13 +291,13 @@ def _about_route(description: Description) -> dict[str, Resource]:
     return {about.PATH: _build_about(description.encode())}
 
 
-@lru_cache(2)  # it is asked for with every publication, and seldom another one
+@lru_cache(2)  # requested with every publication, and seldom different
 def _build_about(body: bytes) -> Resource:
     return convenience_resource(JSON, body, caching=PAGE_CACHING)  # a reload or a note may change it
 
 
 def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
-    """What the status page loads: media type and content by path."""
+    """The status page's files: media type and content by path."""
     return {path: convenience_resource(media_type, body, *_GUARDS) for path, (media_type, body) in files.items()}
 
 

@@ -1,4 +1,4 @@
-"""A request: from the bytes of its head to what an answer depends on, and for whom it counts; pure functions."""
+"""Parses a request's head, and identifies its caller; pure functions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,19 +11,18 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from lookout.server.shared import CallerOnPath
 
-# A method may be any token (A2), of which llhttp knows some; it reads all others as PUT. It would also take two spaces,
-# and versions that are not spoken here.
+# A method may be any token (A2), of which llhttp knows some; others are parsed as PUT. llhttp also accepts two spaces,
+# and versions that this server does not support.
 _LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/1\.([01])\r\n")
 _READ_BY_NAME: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"CONNECT"})
 _AUTHORITY: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?")
-# A coding and perhaps its weight, from 0 to 1 with at most three digits after the point. What is written in any other
-# way says nothing.
+# A coding and perhaps its weight, from 0 to 1 with at most three digits after the point. Other forms are ignored.
 _CODING: Final = re.compile(
     r"[ \t]*([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?[ \t]*", re.ASCII
 )
-_LONGEST_CODINGS: Final = 256  # ten times what browsers send; reading more costs more than it can save
-# A head with any other header may say who its sender is, and is not kept (A14).
+_LONGEST_CODINGS: Final = 256  # ten times what browsers send; a longer header costs more than gzip saves
+# A head with any other header may identify its sender, and is not cached (A14).
 _SAYS_NOTHING_OF_ITS_SENDER: Final = frozenset(
     (
         *("accept", "accept-encoding", "accept-language", "cache-control", "connection", "dnt", "host"),
@@ -34,15 +33,15 @@ _SAYS_NOTHING_OF_ITS_SENDER: Final = frozenset(
 )
 _LONGEST_KEPT: Final = 1_024
 
-# An answer as it is written: in one piece, or its head and then a large body.
+# The bytes of an answer: in one piece, or its head and a large body.
 Wire = tuple[bytes, ...]
 
-_PREFIX_V6: Final = 64  # where one caller has many addresses
+_PREFIX_V6: Final = 64  # one caller has many addresses in it
 _MOST_PROXIES: Final = 32
 
 
 class RefusedError(Exception):
-    """These bytes are not the head of a request, or too long for one; the code is the answer's."""
+    """These bytes are no head of a request, or too long; with the code of the answer."""
 
     def __init__(self, http_code: int = 400) -> None:
         super().__init__(http_code)
@@ -52,8 +51,8 @@ class RefusedError(Exception):
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """``path`` is percent-decoded and without the query. ``headers`` are lines by name, in lower case. ``keeps_open``
-    says whether another request may follow: not after a body, which nobody reads. ``may_be_kept`` says whether the head
-    is short and names nobody."""
+    says whether another request may follow: not after a body, which is never read. ``may_be_kept`` says whether the
+    head is short and identifies no sender."""
 
     method: str
     path: str
@@ -83,7 +82,7 @@ def parse_head(head: bytes) -> Request:
         if seen.is_ended:
             raise RefusedError
         parser.feed_data(head[-1:])
-    except HttpParserUpgrade:  # which nobody is offered here
+    except HttpParserUpgrade:  # not supported
         pass
     except HttpParserError:
         raise RefusedError from None
@@ -112,7 +111,7 @@ def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bo
     headers = seen.headers
     path, query = _split_target(seen.target)
     hosts = headers.get("host", ())
-    names_one_host = is_one_host(hosts) or not (is_1_1 or hosts)  # before 1.1 there need be none
+    names_one_host = is_one_host(hosts) or not (is_1_1 or hosts)  # optional before 1.1
     has_body = "transfer-encoding" in headers or any(length.strip("0") for length in headers.get("content-length", ()))
     has_more = has_body or "expect" in headers or is_upgrade
     wants_close = "close" in (_join(headers, "connection") or "").lower()
@@ -124,7 +123,7 @@ def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bo
         names_one_host,
         prefers_gzip(_join(headers, "accept-encoding") or ""),
         _join(headers, "if-none-match"),
-        # After a wrong Host it is not known whose the next answer would be.
+        # After a wrong Host it is unknown which client the next answer is for.
         is_1_1 and names_one_host and not has_more and not wants_close,
         size <= _LONGEST_KEPT and headers.keys() <= _SAYS_NOTHING_OF_ITS_SENDER,
     )
@@ -168,7 +167,7 @@ def prefers_gzip(accept_encoding: str) -> bool:
         if coding := _CODING.fullmatch(element):
             name, weight = coding.groups(default="1")
             name = "gzip" if name == "x-gzip" else name
-            # Of a coding that is there twice the lower weight counts: all clients can read the plain form.
+            # The lower weight of a repeated coding counts: all clients can read the plain form.
             weights[name] = min(float(weight), weights.get(name, 1.0))
     others = weights.get("*", 0.0)
     gzip = weights.get("gzip", others)
@@ -176,14 +175,14 @@ def prefers_gzip(accept_encoding: str) -> bool:
 
 
 class Caller(NamedTuple):
-    """A network, as bytes; a trusted proxy speaks for others."""
+    """A network, as bytes; a trusted proxy forwards for other callers."""
 
     network: bytes
     is_trusted: bool
 
 
 class Peer:
-    """The other end of a connection, and where the limiter counts its requests, by what they are for."""
+    """The other end of a connection, and its entries in the limiter by path."""
 
     __slots__ = ("caller", "located")
 
@@ -192,7 +191,7 @@ class Peer:
         self.located: dict[str, CallerOnPath] = {}
 
 
-_UNKNOWN: Final = Caller(b"?", is_trusted=False)  # one caller, for peers without an address
+_UNKNOWN: Final = Caller(b"?", is_trusted=False)  # for all peers without an address
 
 
 class Callers:
@@ -205,8 +204,8 @@ class Callers:
         return self._find(peer) or _UNKNOWN
 
     def follow(self, peer: Caller, forwarded: str) -> Caller:
-        """For whom a peer asks that sends this X-Forwarded-For. Each proxy appends whom it heard, so the list is
-        believed from its end, as far as trusted proxies wrote it."""
+        """The caller behind a peer with this X-Forwarded-For. A proxy appends its own peer, so the list is read from
+        its end, as far as trusted proxies wrote it."""
         caller = peer
         entries = forwarded.rsplit(",", _MOST_PROXIES)
         while entries and caller.is_trusted:

@@ -1,4 +1,4 @@
-"""From a request to its reply: a pure function of the replies there are, and what counts around it."""
+"""From a request to its reply: a pure function of the replies, and the counting around it."""
 
 import re
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from lookout.server.replies import NO_HOST, NOT_FOUND, REFUSALS, Form, Reply, Re
 from lookout.server.request import Callers, Peer, Request, Wire
 from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts
 
-_OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
-_FILES: Final = "/assets/"  # the page's files alone count each by itself: a single view asks for all of them
+_OWN: Final = "own"  # the operator's own routes count together under it
+_FILES: Final = "/assets/"  # the page's files count separately, since a single view loads all
 # A tag with the comma or the end of the list after it; tags may hold commas, but no quotation mark.
 _TAG: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[^"]*")(?=[ \t]*(?:,|\Z))')
 
@@ -20,8 +20,8 @@ _TAG: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[^"]*")(?=[ \t]*(?:,|\Z))')
 def respond(
     resources: Mapping[str, Resource], method: str, path: str, if_none_match: str | None, *, prefers_gzip: bool = False
 ) -> Reply:
-    """The reply to a request. ``path`` is without its query, which changes nothing (A1); methods are as they were
-    written, since they have no other case."""
+    """The reply to a request. ``path`` is without the query, which has no effect (A1); methods are
+    case-sensitive."""
     resource = resources.get(path)
     if resource is None:
         return NOT_FOUND
@@ -42,15 +42,15 @@ def _unchanged(if_none_match: str, form: Form | None) -> Reply | None:
 
 
 def matches(if_none_match: str, etag: str) -> bool:
-    """Whether the header names this ETag, by RFC 9110 (A5), weakly compared: ``W/`` makes no difference. ``*`` names
-    every one."""
+    """Whether the header names this ETag, by RFC 9110 (A5), by weak comparison: ``W/`` is ignored. ``*`` matches any
+    ETag."""
     if if_none_match == etag:
         return True
     return etag in _TAG.findall(if_none_match) if etag in if_none_match else if_none_match.strip(" \t") == "*"
 
 
 class _Ready(NamedTuple):
-    """What a request gets, as long as these are the replies there are."""
+    """The reply to a request, valid for these resources."""
 
     resources: Mapping[str, Resource]
     route: str
@@ -71,7 +71,7 @@ class Responder:
         self._clock = clock
         self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
         self._date = b""
-        self._ready: dict[Request, _Ready] = {}  # of this second, for heads that are kept as long
+        self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
 
     def answer(self, request: Request, connection: Connection) -> Wire:
         refusal = None if self._limiter is None else self._find_refusal(self._limiter, request, connection.peer)
@@ -127,7 +127,7 @@ class Responder:
         return located
 
     def _group(self, path: str) -> str | None:
-        """What a route of the operator's own counts as; None if it is none."""
+        """The name under which a path is counted; None for an unknown path."""
         if path not in self.poller.resources:
             return None
         return path if path.startswith(_FILES) else _OWN

@@ -1,4 +1,4 @@
-"""What the processes of a server share: the rate limit's table, and what each of them counts."""
+"""What the processes of a server share: the rate limit's table, and their counts."""
 
 import mmap
 import os
@@ -14,9 +14,9 @@ from typing import Final, Literal, NamedTuple, Protocol, get_args
 _NUMBER_BYTES: Final = 8
 
 MINUTE_MS: Final = 60_000
-_WAYS: Final = 8  # entries among which a caller's one is looked for
-# The numbers of an entry: whose it is, when its minute or its ban ends, and how many requests passed in the minute; one
-# more than the limit means a ban.
+_WAYS: Final = 8  # entries of a set, in one of which a caller is
+# An entry's numbers: the caller, the end of its minute or ban, and the requests passed in the minute; limit + 1 means a
+# ban.
 _NAME, _UNTIL_MS, _PASSED = range(3)
 _ENTRY: Final = 3
 _SET: Final = _WAYS * _ENTRY
@@ -30,12 +30,12 @@ _CELL: Final = {(route, code): r * len(CODES) + c for r, route in enumerate(ROUT
 _SEEN_MS, _GENERATED_AT, _STORE_ERRORS, _OPEN = range(len(_CELL), len(_CELL) + 4)
 _CLOSED: Final = {reason: _OPEN + 1 + number for number, reason in enumerate(CLOSED)}
 _CELLS: Final = len(_CELL) + 4 + len(_CLOSED)
-# A process that has not been seen for so long is gone; what it counted still counts.
+# A process without a sign of life for so long is gone; its counts remain.
 _GONE_MS: Final = 5_000
 
 
 class SharedNumbers:
-    """Numbers, at first all 0. Passed to a process that is being started, they are the same ones there."""
+    """Numbers, at first all 0, in memory that is shared with processes they are passed to at start."""
 
     def __init__(self, size: int, file: int | None = None) -> None:
         if file is None:
@@ -47,7 +47,7 @@ class SharedNumbers:
         weakref.finalize(self, os.close, file).atexit = False
 
     def lock(self, place: int) -> None:
-        """Keep other processes, not threads, from this place until ``unlock``. A process that dies lets go of it."""
+        """Keep other processes, not threads, from this place until ``unlock``. A process's death unlocks it."""
         lockf(self._file, LOCK_EX, 1, place)
 
     def unlock(self, place: int) -> None:
@@ -73,21 +73,21 @@ def _received(file: _SentFile, size: int) -> SharedNumbers:
 
 
 class CallerOnPath:
-    """For whom requests count, and where."""
+    """A caller on a path, and its entry in the table."""
 
     __slots__ = ("entry", "first", "name")
 
     def __init__(self, name: int, first: int, entry: memoryview) -> None:
         self.name = name
-        self.first = first  # place of its set in the table
-        self.entry = entry  # where it was last; another caller may have it now
+        self.first = first  # index of its set in the table
+        self.entry = entry  # its last entry; another caller may have it now
 
 
 class Limiter:
     """The rate limit: how often one caller may ask for one path (E2). A table of fixed size, for all processes.
 
-    An entry is looked for in a set of eight that its hash chooses. If they are all taken, the one that ends first goes.
-    The hash has a secret key, so that nobody can aim at another caller's set. No address is in the table.
+    A caller's hash chooses a set of eight entries. If all are taken, the entry that ends first is replaced. The hash
+    has a secret key, so that an attacker cannot aim at another caller's set. No address is in the table.
     """
 
     def __init__(self, limit: int, ban_ms: int, sets: int = 8_192, processes: int = 1) -> None:
@@ -105,7 +105,7 @@ class Limiter:
         return CallerOnPath(name, first, self._entry(first))
 
     def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
-        """Count a request: 0 if it passes, or how much longer the caller is banned."""
+        """Count a request: 0 if it passes, or the rest of the caller's ban."""
         if not self._is_shared:
             return self._count(caller, now_ms)
         self.table.lock(caller.first)
@@ -125,7 +125,7 @@ class Limiter:
             return 0
         passed = entry[_PASSED]
         if passed > self._limit:
-            return left_ms  # asking on does not prolong the ban
+            return left_ms  # further requests do not prolong the ban
         entry[_PASSED] = passed + 1
         if passed < self._limit:
             return 0
@@ -138,10 +138,10 @@ class Limiter:
         if caller.name in names:
             caller.entry = self._entry(first + names.index(caller.name) * _ENTRY)
         else:
-            ends = self.table.numbers[first + _UNTIL_MS : after : _ENTRY].tolist()  # 0 if nobody had it yet
+            ends = self.table.numbers[first + _UNTIL_MS : after : _ENTRY].tolist()  # 0 if unused
             caller.entry = self._entry(first + ends.index(min(ends)) * _ENTRY)
             caller.entry[_UNTIL_MS] = 0
-            caller.entry[_NAME] = caller.name  # last: if this process dies here, nobody inherits a ban
+            caller.entry[_NAME] = caller.name  # last: if this process dies here, no caller inherits a ban
         return caller.entry
 
     def _entry(self, place: int) -> memoryview:
@@ -151,20 +151,20 @@ class Limiter:
 class Totals(NamedTuple):
     requests: dict[tuple[str, int], int]  # by route and code
     store_errors: int
-    generated_at: tuple[int | None, ...]  # of the live report that each present process serves
-    connections: int  # of present processes
+    generated_at: tuple[int | None, ...]  # of the live reports that running processes serve
+    connections: int  # of running processes
     closed: dict[Closed, int]
 
 
 class Counts:
-    """A row of numbers for each process; each writes only its own."""
+    """A row of numbers per process, which writes only its own row."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self._memory = SharedNumbers(processes * _CELLS)
 
     def attach(self, process: int = 0) -> "OwnCounts":
-        """The row of a process; the one that replaces it counts on in the same row."""
+        """The row of a process; its replacement continues the same row."""
         return OwnCounts(self._row(process))
 
     def summarize(self, now_ms: int) -> Totals:
@@ -194,7 +194,7 @@ class OwnCounts:
         self._row[_GENERATED_AT] = generated_at or 0
 
     def count_store_errors(self, store_errors: int) -> None:
-        """So many more looks at the store failed. For one thread alone: of two that add at once, one would be lost."""
+        """Add failed polls of the store. For one thread alone: concurrent additions would be lost."""
         self._row[_STORE_ERRORS] += store_errors
 
     def count_closed(self, reason: Closed) -> None:

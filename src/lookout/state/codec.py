@@ -1,12 +1,11 @@
-"""All that is stored, as named pieces of bytes and back.
+"""Encodes the stored state as named pieces of bytes, and decodes it.
 
-A day of a check's ended buckets is a piece of its own, and so are its tally, its memory with its row, and five minutes
-of a chain's heads: the hour may come to hundreds of heads, and a new one changes but the last part. So storing costs as
-much as what changed.
+A write costs as much as what changed. So a check has a piece for its tally, one for its memory with its row, and one
+per day of ended buckets; a chain has one per five minutes of heads, since an hour may have hundreds.
 
-A seal covers all pieces. No store notices by itself that a disk changed a byte or lost a piece, and either could be a
-green bucket that nobody saw. The seal is the exclusive or of the pieces' hashes, so keeping it up costs as much as what
-changed. It shows accidents, not forgery: whoever may write to the store can make a seal.
+A seal covers all pieces, since no store detects that a disk changed a byte or lost a piece, and either could turn a
+bucket green. The seal is the exclusive or of the pieces' hashes, so updating it is cheap too. It detects accidents, not
+forgery: any process that may write to the store can make a seal.
 """
 
 from collections import defaultdict
@@ -38,19 +37,19 @@ from lookout.protocols.broadcasters.seen import SeenBroadcasters
 PART_MS: Final = 300_000
 PROGRESS: Final = "progress"
 PieceKind = Literal["check", "tally", "heads", "day"]
-_SOURCE: Final = "source/"  # and a service
-_KNOWN: Final = {Coverage: "coverage", Links: "links", NodeGap: "agreement"}  # and a check, of what is known of lists
+_SOURCE: Final = "source/"  # followed by a service
+_KNOWN: Final = {Coverage: "coverage", Links: "links", NodeGap: "agreement"}  # followed by a check
 _Known = TypeVar("_Known", Coverage, Links, NodeGap)
 _ALERTS: Final = "alerts"
-_MESSAGE: Final = "alerts/"  # and a message's number
+_MESSAGE: Final = "alerts/"  # followed by a message's number
 _NOTICES: Final = "notices"
 
 
-# A field of another name would be a seal that is damaged, and taken for one that was never made.
+# Unknown fields are forbidden: a damaged name of the seal would look like a missing seal.
 class _Progress(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     last_answer_at: int | None
     history: HistoryProgress = field(name="reached")
-    seal: str | None = None  # over all pieces, this one being without it; 0.1.0 made none
+    seal: str | None = None  # over all pieces, with this field empty; None from 0.1.0
 
 
 def name_piece(kind: PieceKind, *parts: Check | int) -> str:
@@ -68,7 +67,7 @@ def hash_piece(name: str, piece: bytes) -> int:
 
 
 def format_seal(hashes: int) -> str:
-    """The seal of pieces whose hashes have this exclusive or."""
+    """The seal for this exclusive or of the pieces' hashes."""
     return f"{hashes:016x}"
 
 
@@ -80,8 +79,8 @@ def split_heads(readings: Iterable[Reading]) -> dict[int, tuple[Reading, ...]]:
 
 
 def decode_state(pieces: Mapping[str, bytes]) -> State | None:
-    """The ledger's state in stored pieces, None if there is none; pieces of other kinds are skipped. StateError if the
-    pieces are not what was stored, or make no state."""
+    """The ledger's state, or None if it is not in the pieces; other kinds of pieces are skipped. StateError if the
+    pieces are damaged."""
     if PROGRESS not in pieces:
         if any(map(is_ledgers, pieces)):
             raise StateError(f"the stored piece {PROGRESS} is missing")
@@ -100,7 +99,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
                     checks.append(msgspec.json.decode(piece, type=CheckState))
                 case ["tally", *_]:
                     tallies.append(msgspec.json.decode(piece, type=Tally))
-                case ["heads", chain_id, *part]:  # without a part: the hour in one, as 0.1.0 stored it
+                case ["heads", chain_id, *part]:  # without a part: the whole hour, from 0.1.0
                     heads[int(chain_id)][int(*part)] = msgspec.json.decode(piece, type=tuple[Reading, ...])
                 case ["day", day, check]:
                     days[check][int(day)] = piece.decode("ascii")
@@ -125,7 +124,7 @@ def encode_sightings(seen: Mapping[str, SeenBroadcasters]) -> dict[str, bytes]:
 
 
 def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]:
-    """The broadcasters that were seen, by service. StateError if they cannot be read."""
+    """The stored sightings of broadcasters, by service. StateError if they cannot be read."""
     seen = {}
     for name, piece in pieces.items():
         if name.startswith(_SOURCE):
@@ -143,17 +142,17 @@ def encode_known(known: Coverage | Links | NodeGap) -> bytes:
 
 
 def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
-    """How far the comparison of each indexer's list has come (S19). StateError if it cannot be read."""
+    """The stored coverage of indexers' lists (S19). StateError if it cannot be read."""
     return _decode_known(pieces, Coverage, _decode_coverage)
 
 
 def decode_links(pieces: Mapping[str, bytes]) -> dict[Check, Links]:
-    """What is known of running hashes (S20). StateError if it cannot be read."""
+    """The stored checks of running hashes (S20). StateError if they cannot be read."""
     return _decode_known(pieces, Links, msgspec.json.Decoder(Links).decode)
 
 
 def decode_node_gaps(pieces: Mapping[str, bytes]) -> dict[Check, NodeGap]:
-    """What is known of ppoi nodes beside lists (S21). StateError if it cannot be read."""
+    """The stored comparisons of ppoi nodes with lists (S21). StateError if they cannot be read."""
     return _decode_known(pieces, NodeGap, msgspec.json.Decoder(NodeGap).decode)
 
 
@@ -170,7 +169,7 @@ def _decode_known(
 
 
 def _decode_coverage(piece: bytes) -> Coverage:
-    """Also of 1.0.0, which kept what a list lacks and what it has too much apart, and some that were neither."""
+    """Also reads 1.0.0's form, with missing and extra transactions apart, and some that were neither."""
     fields = msgspec.json.decode(piece, type=dict[str, Any])
     for side, listed in (("missing", 0), ("extra", 1)):
         for old in fields.pop(side, {}).values():
@@ -183,12 +182,12 @@ def _decode_coverage(piece: bytes) -> Coverage:
 
 
 class StoredAlerts(Struct, frozen=True):
-    """What alerts have to remember over a restart or a takeover."""
+    """The alerts' state that survives a restart or a takeover."""
 
     state: AlertState = AlertState()
     next_number: int = 0
-    messages: dict[int, Queued] = field(default_factory=dict)  # by their numbers, the oldest first
-    restored_at: int | None = None  # when the backup was made that this is, until the messages say so
+    messages: dict[int, Queued] = field(default_factory=dict)  # by number, the oldest first
+    restored_at: int | None = None  # when the restored backup was made, until the messages say so
 
 
 class _AlertPiece(Struct, frozen=True, omit_defaults=True):
@@ -198,7 +197,7 @@ class _AlertPiece(Struct, frozen=True, omit_defaults=True):
 
 
 def encode_alerts(alerts: StoredAlerts) -> dict[str, bytes]:
-    """All pieces. A quiet night makes the same ones, or none, each time: the time matters only to what is under way."""
+    """All pieces of alerts. Without episodes or messages they do not change with time, so nothing is written."""
     state = alerts.state if alerts.state.episodes or alerts.state.gathered or alerts.messages else AlertState()
     piece = _AlertPiece(state, alerts.next_number, alerts.restored_at)
     if piece == _AlertPiece(AlertState(), 0):
@@ -219,8 +218,8 @@ def decode_alerts(pieces: Mapping[str, bytes]) -> StoredAlerts:
 
 
 def mark_restored(pieces: Mapping[str, bytes], at: int) -> dict[str, bytes]:
-    """The pieces of a backup of this instant, with a mark by which the monitor finds that it was restored: it does not
-    know which alerts were sent since then, and says so."""
+    """A backup's pieces with a mark for the monitor that resumes from it: alerts sent after the backup are unknown,
+    which the monitor reports."""
     return {**pieces, **encode_alerts(replace(decode_alerts(pieces), restored_at=at))}
 
 
@@ -235,7 +234,7 @@ def decode_notices(pieces: Mapping[str, bytes]) -> Notices:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """What goes wrong inside is a StateError about the piece of this name."""
+    """Raise errors of the block as StateError about the piece of this name."""
     try:
         yield
     except (ValueError, RecursionError) as error:
@@ -258,7 +257,7 @@ _Value = TypeVar("_Value")
 
 
 class _Stored(NamedTuple):
-    """What the store holds: a ledger's state, the pieces of others, and the hashes of all pieces but the progress."""
+    """The content of the store: a ledger's state, other pieces, and the hashes of all pieces but the progress."""
 
     state: State
     others: Mapping[str, bytes]
@@ -269,10 +268,10 @@ _NOTHING: Final = _Stored(State(None, {}, {}, None), {}, {})
 
 
 class Differ:
-    """Finds the pieces by which the store gets from the state that it holds to the next one.
+    """Finds the pieces that change from the stored state to the next one.
 
-    If the answer of a write is lost, the store may hold a later state than was marked as stored. It notices by itself
-    (StoreBehindError), and has to be written whole: by another differ, whose first pieces replace all.
+    If the answer of a write is lost, the store may hold a later state than the one marked as stored. The next write
+    then raises StoreBehindError, and another differ has to write everything: its first pieces replace all.
     """
 
     def __init__(self) -> None:
@@ -280,8 +279,7 @@ class Differ:
         self._next = _NOTHING
 
     def find_changes(self, state: State, others: Mapping[str, bytes] = {}) -> Pieces:
-        """The pieces to write now, under their seal. ``others`` are those of alerts, notices, sources and
-        comparisons."""
+        """The changed pieces with their seal. ``others`` are the pieces of alerts, notices, sources and comparisons."""
         before = self._stored or _NOTHING
         changes = {**dict(_differences(before.others, others)), **_changes_of_state(before.state, state)}
         put = {name: piece for name, piece in changes.items() if piece is not None}
@@ -304,8 +302,8 @@ def all_pieces(state: State, others: Mapping[str, bytes] = {}) -> Pieces:
 
 
 def _changes_of_state(was: State, now: State) -> dict[str, bytes | None]:
-    """All pieces of a state that differ, but for the progress, which always does; None for what is gone. What is the
-    very same value costs next to nothing."""
+    """The pieces that differ, except the progress, which always does; None for a removed piece. Identical objects cost
+    next to nothing."""
     pieces: dict[str, bytes | None] = {}
     for check, entry in _differences(was.checks, now.checks):
         pieces[name_piece("check", check)] = _encode(entry)
@@ -329,9 +327,9 @@ def _changes_of_history(was: HistoryState | None, now: HistoryState | None) -> d
 def _changed_parts(
     was: tuple[Reading, ...], now: tuple[Reading, ...]
 ) -> Iterator[tuple[int, tuple[Reading, ...] | None]]:
-    """The parts of a chain's heads that have to be written. One that only ages out is not, before all of it is gone:
-    reading leaves out what is older than an hour. If the clock was set back, that may not be what was left out before:
-    then all are written."""
+    """The parts of a chain's heads to write. A part that loses heads by age alone is written only when it is empty,
+    since decoding drops heads older than an hour. After a clock was set back, decoding would drop fewer, so all parts
+    are written."""
     parts_before, parts = split_heads(was), split_heads(now)
     has_gone_on = bool(was and now) and now[-1].at >= was[-1].at
     left = split_heads(head for head in was if head.at >= now[-1].at - PACE_WINDOW_MS) if has_gone_on else {}

@@ -30,23 +30,23 @@ from lookout.core.services import OWN_NAME, PPOI, SERVICES, Service
 
 
 class LineError(ValueError):
-    """A line that is not of the log's format; the text says why."""
+    """A line in another format than the log's; the text says why."""
 
 
 class NotJsonError(LineError):
-    """A line that is not even JSON, as one cut off by a crash is."""
+    """A line that is not JSON, perhaps cut off by a crash."""
 
 
 class Started(Struct, frozen=True, gc=False):
-    """The monitor began to run, or found its clock set; by how much, if that was forward while it ran."""
+    """The monitor began to run, or its clock was set; ``step_ms`` says how far forward, while it ran."""
 
     at: int
     step_ms: int = 0
 
 
 class HeadRead(Struct, frozen=True, gc=False):
-    """A chain's endpoints agreed on a head, before any confirmation depth is taken off. The answer that it was taken
-    from may have been read earlier than they agreed."""
+    """A chain's endpoints agreed on a head, before confirmations are subtracted. The answer with that head may have
+    been read before the agreement."""
 
     at: int
     chain_id: int
@@ -70,8 +70,8 @@ Outcome = Literal["answered", "failed", "nothing", "missing-list"]
 
 
 class _Line(Struct, gc=False, rename="camel"):
-    """Every field that some line has, most of them unchecked: which of them a line must have depends on its kind and
-    outcome, and whatever else it has is ignored."""
+    """The fields of all kinds of lines, most of them unchecked: kind and outcome decide which fields a line must have;
+    others are ignored."""
 
     at: str
     kind: Any = UNSET
@@ -98,7 +98,7 @@ _DECODER: Final = msgspec.json.Decoder(_Line)
 
 
 def parse_line(line: bytes) -> Event:
-    """Read one line; LineError if it is not exactly as the format has it."""
+    """Read one line; LineError if it does not match the format exactly."""
     try:
         fields = _DECODER.decode(line)
     except msgspec.ValidationError as error:
@@ -166,8 +166,8 @@ def format_event(event: Event) -> bytes:
 
 def _fields(found: Found) -> dict[str, Any]:
     if isinstance(found, Failed):
-        return {"error": found.error.encode(errors="replace").decode()}  # a file's name may be no text
-    return {} if isinstance(found, Nothing) else msgspec.structs.asdict(found)  # a line has no cause of nothing
+        return {"error": found.error.encode(errors="replace").decode()}  # a file's name may be no valid text
+    return {} if isinstance(found, Nothing) else msgspec.structs.asdict(found)  # lines do not record its cause
 
 
 def outcome_of(found: Found) -> Outcome:
@@ -209,7 +209,7 @@ def _gaps(service: Service | None, fields: _Line) -> Gaps:
 
 
 def _answer_of(fields: _Line) -> type[Answer]:
-    """The answer whose fields a line has."""
+    """The type of answer, by the fields of a line."""
     if fields.peers is not UNSET:
         return Peers
     if fields.responding is not UNSET or fields.monitored is not UNSET:
@@ -237,7 +237,7 @@ def _answered(answer: type[Answer], fields: _Line) -> Found:
 def _check(fields: _Line) -> tuple[Check, Service | None]:
     try:
         return _checked(fields.service, fields.chain_id)
-    except TypeError:  # a list or an object is not even looked up
+    except TypeError:  # a list or an object has no hash
         return _check_of(fields.service, fields.chain_id)
 
 
@@ -254,7 +254,7 @@ def _check_of(name: Any, chain_id: Any) -> tuple[Check, Service | None]:
     return Check(name, None), service
 
 
-# A log names the same few checks over and over; typed, or true would be taken for 1.
+# A log repeats a few checks; typed, since true would be taken for 1.
 _checked: Final = lru_cache(maxsize=65_536, typed=True)(_check_of)
 
 

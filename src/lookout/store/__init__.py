@@ -1,1 +1,1 @@
-"""Where the monitor and the servers meet: two documents and the monitor's state, nothing of what they mean."""
+"""What the monitor and the servers share: two documents and the monitor's state, as opaque bytes."""

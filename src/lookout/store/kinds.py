@@ -1,4 +1,4 @@
-"""The kinds of stores there are, each declared once."""
+"""The kinds of stores, declared once."""
 
 import os
 import re
@@ -12,30 +12,30 @@ from lookout.store.protocol import Reader, Snapshot, Writer
 
 
 class StoreKind(NamedTuple):
-    """A kind of store. What opens one gets an address, and the folder that paths are relative to."""
+    """A kind of store. Relative paths in addresses are relative to a folder."""
 
     title: str
     pattern: str
-    """What an address of it begins with, as a regular expression."""
+    """A regular expression for the beginning of its addresses."""
     form: str
-    """The same for people, after "has to"."""
+    """The pattern in words, after "has to"."""
     module: str
-    """Loaded only when a store is opened, and its driver with it."""
+    """Loaded, with its driver, only when a store is opened."""
     locate: Callable[[str, Path], Path | str]
-    """What the functions of the module take."""
+    """Gives the argument of the module's functions."""
     list_files: Callable[[str, Path], Iterable[str]] = lambda _url, _folder: ()
     """The files that it writes."""
     variables: str = ""
     """The variables of the environment that a server needs to read it, as a regular expression."""
     name_database: Callable[[str], str] | None = None
-    """What two addresses of one store have in common; None if servers have no address of their own."""
+    """Names the store the same for two addresses of it; None if servers have no address of their own."""
 
     def open_writer(self, url: str, folder: Path) -> Writer:
         writer: Writer = import_module(self.module).open_writer(self.locate(url, folder))
         return writer
 
     def open_reader(self, url: str, folder: Path, key: str) -> Reader:
-        """The address stands under the key. The store need not be there yet."""
+        """A reader of a store that may not exist yet. ``key`` is the address's place in the configuration."""
         reader: Reader = import_module(self.module).open_reader(self.locate(url, folder), key)
         return reader
 
@@ -49,7 +49,7 @@ def _path(url: str, folder: Path) -> Path:
 
 
 def _name_database(url: str) -> str:
-    """The database that an address names; "" if that is left to the role's name, or cannot be read."""
+    """The database that an address names; "" if the role's name decides, or the address cannot be read."""
     try:
         parts = urlsplit(url)
         return parse_qs(parts.query).get("dbname", [unquote(parts.path.removeprefix("/"))])[-1]
@@ -79,7 +79,7 @@ KINDS: Final[tuple[StoreKind, ...]] = (
     ),
 )
 ADDRESS_FORM: Final = ", or ".join(kind.form for kind in KINDS)
-"""Of any store, for people, after "has to"."""
+"""Any store's address in words, after "has to"."""
 
 
 def find_kind(url: str) -> StoreKind | None:

@@ -1,8 +1,8 @@
 """The store in a PostgreSQL database, in a schema named ``lookout``.
 
 The writer has a lease, a row with its epoch, which every write renews and checks; a thread renews it between writes. A
-monitor whose lease was not renewed for six seconds, by the database's clock, may be replaced: taking the lease raises
-the epoch, and the monitor that had it writes nothing any more.
+lease that was not renewed for six seconds, by the database's clock, may be taken over: that raises the epoch, and all
+later writes of the previous monitor fail.
 """
 
 import os
@@ -32,7 +32,7 @@ from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.document import etag as etag_of
 from lookout.store.protocol import (
-    NOBODY,
+    NO_WRITER,
     LostStoreError,
     Snapshot,
     StoreBusyError,
@@ -44,8 +44,8 @@ from lookout.store.protocol import (
     taken_over,
 )
 
-# Each step brings a store from the version that is its place to the next. One that was released is never changed:
-# tests/data/stores has what it made.
+# A step upgrades a store from the version equal to the step's index. Released steps never change: tests/data/stores has
+# their results.
 STEPS: Final = (
     """
     CREATE TABLE lookout.schema_version (version integer NOT NULL);
@@ -72,19 +72,19 @@ STEPS: Final = (
     """,
 )
 SCHEMA_VERSION: Final = len(STEPS)
-_LOCKED_VERSION: Final = 1  # whose monitors hold an advisory lock instead of the lease
+_LOCKED_VERSION: Final = 1  # its monitors hold an advisory lock instead of the lease
 _LOCK: Final = 0x4C6F6F6B6F7574  # "Lookout"
 _RENEW_S: Final = 1.0
 _CLOSE_S: Final = 1.0
 _MADE_MEANWHILE: Final = (DuplicateSchema, DuplicateTable, UniqueViolation)
-# A database's clock that was set back must not keep a dead monitor's lease alive.
+# A database clock that was set back must not keep a dead monitor's lease alive.
 _TAKE: Final = """
     UPDATE lookout.lease SET epoch = %s, writes = 0, holder = %s, renewed_at = clock_timestamp()
     WHERE epoch = %s AND (holder IS NULL OR renewed_at
         NOT BETWEEN clock_timestamp() - interval '6 seconds' AND clock_timestamp() + interval '6 seconds')
 """
-# One statement: the server has received all of it before it locks a row, and a monitor that is stopped while it sends
-# a large document holds no lock. No timeout of PostgreSQL before 17 would end that.
+# One statement: the server receives all of it before it locks a row, so a monitor that is stopped while it sends a
+# large document holds no lock. PostgreSQL before 17 has no timeout that would end such a lock.
 _WRITE: Final = """
     WITH lease AS (
         UPDATE lookout.lease SET writes = %(writes)s, renewed_at = clock_timestamp()
@@ -105,7 +105,7 @@ _WRITE: Final = """
 """
 _ANSWER_S: Final = 10.0
 _CONNECT_EVERY_S: Final = 1.0
-# So that a process that is stopped inside a transaction holds nobody up.
+# A process that is stopped inside a transaction must not block others.
 _BEGIN: Final = """
     BEGIN ISOLATION LEVEL READ COMMITTED;
     SET LOCAL statement_timeout = '5s';
@@ -113,7 +113,7 @@ _BEGIN: Final = """
     SET LOCAL idle_in_transaction_session_timeout = '5s';
 """
 _SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-# A host that is gone without a word is noticed within seconds; what the address says itself goes before.
+# A silent host is noticed within seconds; the address's own parameters override these.
 _DEFAULTS: Final = {
     "connect_timeout": "4",
     "keepalives": "1",
@@ -125,7 +125,7 @@ _DEFAULTS: Final = {
 
 
 class DatabaseSession(psycopg.Connection[TupleRow]):
-    """A connection that does not wait for ever: one whose query is not answered in time is closed."""
+    """A connection that is closed if a query is not answered in time."""
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         if timeout is not None:
@@ -144,8 +144,7 @@ class DatabaseAddress(NamedTuple):
 
     @classmethod
     def of(cls, url: str, key: str = "store.url") -> Self:
-        """StoreError if libpq would not understand the address of this key; what it says of it may hold the
-        password."""
+        """StoreError, without libpq's text, which may hold the password, if libpq cannot parse the address."""
         try:
             parameters = {name: str(text) for name, text in conninfo_to_dict(url).items()}
         except psycopg.ProgrammingError:
@@ -164,20 +163,20 @@ class DatabaseAddress(NamedTuple):
         return str(self)  # the parameters hold the password
 
     def connect(self, name: str) -> DatabaseSession:
-        # Text is UTF-8, also of a database that has no encoding: the driver would give bytes instead.
+        # Text is UTF-8 even if the database has no encoding, for which the driver would return bytes.
         parameters = {**_DEFAULTS, "application_name": name, **self.parameters, "client_encoding": "utf8"}
-        # Nothing is prepared: behind a pooler the next statement may be on another session.
+        # No prepared statements: behind a pooler the next statement may run on another session.
         return DatabaseSession.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
 
     @contextmanager
     def store_errors(self) -> Iterator[None]:
-        """Failures in one sentence, without a secret."""
+        """Raise driver errors as StoreError, in one sentence without secrets."""
         try:
             yield
         except psycopg.Error as error:
             text = " ".join((error.diag.message_primary or str(error)).split())
             if any(self.parameters[name] in text for name in _SECRETS if self.parameters.get(name)):
-                text = type(error).__name__  # rather too little
+                text = type(error).__name__  # too little, but no secret
             if isinstance(error, InsufficientPrivilege):
                 text += "; docs/operations.md says which rights are needed"
             # A provider makes a database read-only when its disk is full.
@@ -186,7 +185,7 @@ class DatabaseAddress(NamedTuple):
 
 
 class _KeptSession:
-    """A session that is begun again once it is lost."""
+    """A session that is reopened after it is lost."""
 
     def __init__(self, address: DatabaseAddress, name: str) -> None:
         self._address = address
@@ -196,7 +195,7 @@ class _KeptSession:
         self._why: str | None = None
 
     def get(self) -> DatabaseSession:
-        """StoreUnreachableError, with the last failure's text, if it is too early for the next attempt."""
+        """StoreUnreachableError with the last failure's text before the next retry is due."""
         if self.session is None or self.session.closed:
             if self._why is not None and time.monotonic() < self._until_s:
                 raise StoreUnreachableError(self._why)
@@ -218,7 +217,7 @@ class _KeptSession:
 
 @contextmanager
 def transaction(session: DatabaseSession) -> Iterator[None]:
-    """A transaction with limits of its own: a pooler gives the session to others afterwards."""
+    """A transaction with its own timeouts: behind a pooler other clients get the session afterwards."""
     session.execute(_BEGIN)
     try:
         yield
@@ -230,7 +229,7 @@ def transaction(session: DatabaseSession) -> Iterator[None]:
 
 
 def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[str] = STEPS) -> None:
-    """Bring the store up to date, in a transaction of the caller's. StoreBusyError if a monitor of an earlier version
+    """Upgrade the store, in the caller's transaction. StoreBusyError if a monitor of an earlier version
     writes to the store; StoreError if the store is of a newer version."""
     version = 0
     if session.execute("SELECT to_regclass('lookout.schema_version')").fetchone() != (None,):
@@ -261,7 +260,7 @@ def _pieces_in(session: DatabaseSession) -> dict[str, bytes]:
 
 
 class PostgresWriter:
-    """The monitor's side. Made by ``open_writer``. A session that is lost is begun again, with the same epoch."""
+    """The monitor's side. Made by ``open_writer``. A lost session is reopened with the same epoch."""
 
     def __init__(self, address: DatabaseAddress) -> None:
         self._address = address
@@ -269,8 +268,8 @@ class PostgresWriter:
         self._closed = threading.Event()
         self._kept = _KeptSession(address, "lookout monitor")
         self._lost: str | None = None
-        self._has_written = False  # since the lease was renewed last
-        self._at = NOBODY
+        self._has_written = False  # since the last renewal of the lease
+        self._at = NO_WRITER
         self._renewing = threading.Thread(target=self._renew, name="renew the lease", daemon=True)
 
     def open(self) -> None:
@@ -283,7 +282,7 @@ class PostgresWriter:
         self._renewing.start()
 
     def load(self) -> dict[str, bytes]:
-        """LostStoreError if the database does not answer, or the lease is another's: then this is not the writer."""
+        """LostStoreError if the database does not answer, or another monitor has the lease."""
         try:
             with self._used() as session:
                 self._at.require_own(self._position(session), self._address)
@@ -328,7 +327,7 @@ class PostgresWriter:
 
     @contextmanager
     def _used(self) -> Iterator[DatabaseSession]:
-        """The session, begun again if need be; for one thread at a time."""
+        """The session, reopened if lost; for one thread at a time."""
         with self._using, self._address.store_errors():
             if self._lost is not None:
                 raise LostStoreError(self._lost)
@@ -377,20 +376,20 @@ class PostgresWriter:
 
 
 def open_writer(url: str) -> PostgresWriter:
-    """Become the database's writer, making the store if it is not there. StoreBusyError if another monitor is that;
-    StoreUnreachableError if the database does not answer; StoreError if it is of no use."""
+    """Take the writer's lease, and create the store if it does not exist. StoreBusyError if another monitor has the
+    lease; StoreUnreachableError if the database does not answer; StoreError if it cannot be used."""
     writer = PostgresWriter(DatabaseAddress.of(url))
     writer.open()
     return writer
 
 
 class PostgresReader:
-    """A server's side, also on a replica or behind a pooler. Neither the server nor the store need be there yet."""
+    """A server's side, also on a replica or behind a pooler. Database and store may not exist yet."""
 
     def __init__(self, url: str, key: str = "store.url") -> None:
         self._address = DatabaseAddress.of(url, key)
         self._kept = _KeptSession(self._address, "lookout server")
-        self._etags: dict[str, str] | None = None  # None as long as there is no store
+        self._etags: dict[str, str] | None = None  # None while there is no store
         self._last: dict[DocumentName, Document] = {}
 
     def changed(self) -> bool:
@@ -403,8 +402,8 @@ class PostgresReader:
             return self._etags is not None and self._etags != before
 
     def read(self, name: DocumentName) -> Document | None:
-        """The body is not sent again for as long as its ETag is the same: the live report changes some thirty times as
-        often as the history, which is large."""
+        """The database sends a body only if its ETag has changed: the history is large, and changes about thirty times
+        less often than the live report."""
         last = self._last.get(name)
         with self._address.store_errors():
             rows = self._ask(
@@ -421,7 +420,7 @@ class PostgresReader:
         if last is not None and last.etag == etag:
             return Document(last.body, etag, generated_at)
         document = Document(body, etag, generated_at)
-        if isinstance(body, bytes) and etag_of(body) == etag:  # a damaged one may be repaired
+        if isinstance(body, bytes) and etag_of(body) == etag:  # a damaged body may be repaired
             self._last[name] = document
         return document
 
@@ -429,7 +428,7 @@ class PostgresReader:
         self._kept.close()
 
     def _ask(self, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
-        """The rows, each with the store's version first; None if there is no store."""
+        """The rows, with the store's version in the first column; None if there is no store."""
         try:
             rows = self._kept.get().execute(query, parameters, binary=True).fetchall()
         except (InvalidSchemaName, UndefinedTable):
@@ -443,8 +442,8 @@ def open_reader(url: str, key: str) -> PostgresReader:
 
 
 def read_snapshot(url: str) -> Snapshot:
-    """All of one moment, also from a replica and while it is written to: nobody waits for it. StoreError if there is no
-    store, or one of a newer version."""
+    """A consistent snapshot, also from a replica or during writes, without blocking. StoreError if there is no store,
+    or if it is of a newer version."""
     address = DatabaseAddress.of(url)
     with address.store_errors(), closing(address.connect("lookout backup")) as session:
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -1,8 +1,8 @@
 """The store in one SQLite file.
 
 Write-ahead logging lets any number of readers read while the writer writes; ``synchronous=FULL`` makes a publication
-survive a power cut. Two monitors are kept apart by a lock on a file beside the database. Should that be removed, the
-epoch keeps them apart: opening a writer raises it, and a writer whose epoch is not the stored one writes nothing.
+survive a power cut. A lock on a file beside the database admits one monitor. If that file is removed, the epoch
+protects the store: opening a writer raises it, and writes with another epoch than the stored one fail.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from typing import Final
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.store.protocol import (
-    NOBODY,
+    NO_WRITER,
     LostStoreError,
     Snapshot,
     StoreBusyError,
@@ -31,15 +31,15 @@ from lookout.store.protocol import (
 _APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
 _BUSY_S: Final = 5.0
 _REMEDY: Final = "; use another copy of it, or move it away to begin a new store"
-# A log ahead that grows until the disk is full leaves the file no room to take it in. Both are small, therefore, and
-# still larger than most publications.
+# A write-ahead log that fills the disk leaves no room for its checkpoint. So both limits are small, yet larger than
+# most publications.
 LARGEST_WAL_BYTES: Final = 512 * 1024
 CHECKPOINT_PAGES: Final = 100
 _BESIDE: Final = ("-wal", "-shm")
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-# Each step brings a store from the version that is its place to the next. One that was released is never changed:
-# tests/data/stores has what it made.
+# A step upgrades a store from the version equal to the step's index. Released steps never change: tests/data/stores has
+# their results.
 STEPS: Final = (
     f"""
     CREATE TABLE documents (
@@ -54,7 +54,7 @@ STEPS: Final = (
 )
 SCHEMA_VERSION: Final = len(STEPS)
 
-# Which file has a name, by device and number; None if there is none.
+# A file's device and inode; None if there is no file.
 FileIdentity = tuple[int, int] | None
 
 
@@ -69,7 +69,7 @@ class SqliteWriter:
         self._lost: str | None = None
         self._connection: sqlite3.Connection | None = None
         self._files: tuple[FileIdentity, ...] | None = None
-        self._at = NOBODY
+        self._at = NO_WRITER
 
     def open(self) -> None:
         self._lock = _take_lock(self._path)
@@ -101,7 +101,7 @@ class SqliteWriter:
             self._at = wrote
 
     def close(self) -> None:
-        """Waits for a write to end: without the lock, a write could end after another monitor's first one."""
+        """Wait for a write to end: without the lock, it could end after another monitor's first write."""
         self._is_closed = True
         with self._using:
             self._end()
@@ -111,8 +111,8 @@ class SqliteWriter:
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for one thread at a time. One that failed is not used again: a lock that the system would not
-        let go of is its own for ever, and keeps it out."""
+        """The connection, for one thread at a time. A connection that failed is closed: a lock that the system did not
+        release would block it for ever."""
         with self._using:
             if self._is_closed:
                 raise StoreError(f"{self._path}: the store was closed")
@@ -127,13 +127,13 @@ class SqliteWriter:
                 raise
 
     def _current(self) -> sqlite3.Connection:
-        """The connection to the file that is there now; LostStoreError if there is none any more."""
+        """The connection to the file now at the path; LostStoreError if the file is gone."""
         _require_folder(self._path)
         there = _identities(self._path)
         if self._files is not None and there != self._files:
             if there[0] is None:
                 raise LostStoreError(f"{self._path}: the file is gone")
-            if there[0] == self._files[0] and self._connection is not None:  # what was beside it is gone
+            if there[0] == self._files[0] and self._connection is not None:  # its log or index is gone
                 with suppress(sqlite3.Error):
                     self._connection.execute("PRAGMA wal_checkpoint")
             self._end()
@@ -150,22 +150,22 @@ class SqliteWriter:
 
 
 def open_writer(path: Path) -> SqliteWriter:
-    """Open the file for writing, making it if it is not there; StoreError if another monitor holds it,
-    or if it is not a store that this version can write."""
+    """Open the file for writing, and create it if it does not exist. StoreError if another monitor holds it, or if it
+    is not a store that this version can write."""
     with store_errors(path):
-        path = path.resolve()  # or two names of one file would have two locks
+        path = path.resolve()  # otherwise two names of one file would have two locks
     writer = SqliteWriter(path)
     writer.open()
     return writer
 
 
 class SqliteReader:
-    """A server's side of the file. The file need not be there yet, and may be replaced by another one."""
+    """A server's side of the file, which may not exist yet, and may be replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
-        self._opened: tuple[FileIdentity, ...] | None = None  # the files that are open
+        self._opened: tuple[FileIdentity, ...] | None = None  # the open files
         self._version: int | None = None
 
     def changed(self) -> bool:
@@ -193,8 +193,8 @@ class SqliteReader:
             self._connection = None
 
     def _current(self) -> sqlite3.Connection | None:
-        """The connection to the file that is there now; None while there is none, or none with anything in it."""
-        path = self._path.resolve()  # what SQLite keeps is beside the file, not beside a link to it
+        """The connection to the file now at the path; None while there is no file, or it is empty."""
+        path = self._path.resolve()  # SQLite keeps its files beside the target of a link
         there = _identities(path)
         if there[0] is None:
             self.close()
@@ -209,7 +209,7 @@ class SqliteReader:
             except BaseException:
                 connection.close()
                 raise
-            # What is beside the file may be there only since it was opened.
+            # SQLite may have made the files beside it while opening.
             self._connection, self._opened, self._version = connection, (there[0], *_identities(path)[1:]), None
         return self._connection
 
@@ -219,12 +219,12 @@ def open_reader(path: Path, _key: str) -> SqliteReader:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
-    date on the way. StoreError if it is neither, or damaged, or of a newer version."""
+    """A snapshot of a store's file or a backup, also during writes; the snapshot of an earlier version is upgraded.
+    StoreError if the file is neither, or damaged, or of a newer version."""
     with store_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         if not path.is_file():
             raise StoreError(f"{path}: there is no such file")
-        # In memory, so that the file is left as it is, and held for as long as copying it takes.
+        # In memory, so that the file does not change, and is locked only while it is copied.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:
             file.backup(copy)
         version = _version_of(copy, path)
@@ -252,15 +252,14 @@ def put_pieces(connection: sqlite3.Connection, pieces: Mapping[str, bytes]) -> N
 
 
 def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
-    """Take the steps from this version on, all of them or none: a process that is killed meanwhile leaves the store as
-    it was."""
+    """Run the steps from this version on, atomically: a process that is killed meanwhile leaves the store as it was."""
     if version < len(steps):
         script = "".join(steps[version:])
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """StoreError if anything in the file is broken: going on would build on it, or stumble over it later."""
+    """StoreError if any part of the file is damaged, even one that is not read now."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise StoreError(f"{path}: is damaged ({' '.join(found.split())}){_REMEDY}")
@@ -268,26 +267,26 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Failures of the file or the disk, in one sentence."""
+    """Raise failures of the file or the disk as StoreError, in one sentence."""
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # none for misuse; the rest is detail
         raise StoreError(f"{path}: is damaged ({error}){_REMEDY}" if code in _DAMAGE else f"{path}: {error}") from error
-    except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
+    except UnicodeDecodeError as error:  # SQLite's text about a damaged schema
         raise StoreError(f"{path}: is damaged (its error message cannot be decoded){_REMEDY}") from error
-    except (RuntimeError, ValueError) as error:  # links in a circle, a NUL, or a name that is none
+    except (RuntimeError, ValueError) as error:  # circular links, a NUL, or an impossible name
         raise StoreError(f"{path}: {error}") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
 def _take_lock(store: Path) -> int:
-    """The open file whose lock keeps other monitors out until it is closed; StoreBusyError if one holds it."""
+    """The open lock file, locked until it is closed; StoreBusyError if another monitor holds the lock."""
     _require_folder(store)
     path = store.with_name(store.name + "-lock")
     try:
-        # For its owner alone. A link is not followed: anybody who may write to the folder could have put it there.
+        # For its owner alone. Links are not followed: any user who may write to the folder could plant one.
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
@@ -306,11 +305,11 @@ def _require_folder(store: Path) -> None:
 
 def _prepare(path: Path) -> sqlite3.Connection:
     if _identity(path) is None:
-        # What is beside it is of a file that is gone, and would be taken for this one's. The new one is for its owner
-        # alone: SQLite would make it readable for all, and gives what it keeps beside it the same mode.
+        # SQLite's files beside it belong to a removed database, and would be taken for the new one's. The new file is
+        # for its owner alone: SQLite would make it readable for all, and gives its own files the same mode.
         _remove_beside(path, _identities(path))
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-    # One thread at a time uses it; which one, the monitor decides.
+    # The monitor uses it from several threads, one at a time.
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         version = _version_of(connection, path)
@@ -318,7 +317,7 @@ def _prepare(path: Path) -> sqlite3.Connection:
         _keep_a_log_ahead(connection, path)
         bring_up_to_date(connection, version)
         log_upgrade(path, version, SCHEMA_VERSION)
-        # A write may have failed since the log ahead, which only a write that succeeds makes smaller, left no room.
+        # A large log may have left no room for writes, and only a successful write would shrink it.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except BaseException:
         connection.close()
@@ -330,7 +329,7 @@ def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreError(f"{path}: this file system does not support write-ahead logging")
-    # SQLite 3.40 leaves a lock behind when it switches, as for a backup, which has no log: reading lets go of it.
+    # SQLite 3.40 keeps a lock after it switches to WAL, as for a restored backup: a read releases it.
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     connection.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
@@ -339,7 +338,7 @@ def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version_of(connection: sqlite3.Connection, path: Path) -> int:
     """The store's schema version, 0 for an empty file; StoreError if it is another program's, or too new."""
-    connection.execute("BEGIN")  # a monitor may be making the store just now
+    connection.execute("BEGIN")  # a monitor may be creating the store now
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -353,7 +352,7 @@ def _version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _identity(path: Path) -> FileIdentity:
-    """Which file has this name now. A link is none of those that it may lead to."""
+    """The file at this path now. A link is its own file, not its target."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -362,13 +361,13 @@ def _identity(path: Path) -> FileIdentity:
 
 
 def _identities(path: Path) -> tuple[FileIdentity, ...]:
-    """Which files a store of this name consists of now: the database, and what SQLite keeps beside it."""
+    """The files of a store at this path now: the database, and SQLite's files beside it."""
     return tuple(_identity(path.with_name(path.name + end)) for end in ("", *_BESIDE))
 
 
 def _remove_beside(path: Path, found: tuple[FileIdentity, ...]) -> None:
-    """Remove what SQLite kept beside a file, as far as it is still what was found: another file would be read together
-    with it."""
+    """Remove SQLite's files beside a database, if they are still the found ones: SQLite would apply them to another
+    database."""
     for end, was in zip(_BESIDE, found[1:], strict=True):
         beside = path.with_name(path.name + end)
         if was is not None and _identity(beside) == was:
@@ -377,7 +376,7 @@ def _remove_beside(path: Path, found: tuple[FileIdentity, ...]) -> None:
 
 def _position(connection: sqlite3.Connection) -> StorePosition:
     row = connection.execute("SELECT epoch, writes FROM writer").fetchone()
-    return NOBODY if row is None else StorePosition(*row)
+    return NO_WRITER if row is None else StorePosition(*row)
 
 
 def _put_position(connection: sqlite3.Connection, position: StorePosition) -> None:
@@ -398,10 +397,10 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def write_file(snapshot: Snapshot, path: Path) -> int:
-    """Make a backup, for its owner alone, and say its size. It has its name only once it is whole; a file of that name
-    that is there is left alone: StoreError."""
+    """Write a backup for its owner alone, and return its size. It gets its name once it is complete; StoreError if a
+    file has that name."""
     body = _as_file(snapshot)
-    # Its name is known before it is there: a process that is interrupted in between can still remove it.
+    # Named before it exists, so that an interrupted process can still remove it.
     beside = path.absolute().with_name(f".lookout-{secrets.token_hex(8)}")
     with store_errors(path):
         try:

@@ -10,7 +10,7 @@ import msgspec
 
 from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.store.protocol import NOBODY, LostStoreError, Reader, StoreBusyError, StoreError, StorePosition, Writer
+from lookout.store.protocol import NO_WRITER, LostStoreError, Reader, StoreBusyError, StoreError, StorePosition, Writer
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.simulation.worlds.scene import Life, Message, Publication, Scene, Written
 
@@ -28,7 +28,7 @@ class Content(NamedTuple):
     position: StorePosition
 
 
-_NOTHING: Final = Content(0, {}, {}, None, NOBODY)
+_NOTHING: Final = Content(0, {}, {}, None, NO_WRITER)
 
 
 class Store(Protocol):
