@@ -21,6 +21,7 @@ from lookout.core.causes import ALL_CAUSES, choose_next_step, code_of, describe_
 from lookout.core.heads import Reading
 from lookout.core.model import (
     Blocks,
+    Check,
     Failed,
     Found,
     Indexes,
@@ -36,7 +37,7 @@ from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.client.session import describe_target
 from lookout_reader.urllib_fetch import explain_failure
-from tests.builders import DAY, INDEXER, MINUTE, NOON, SECOND, a_plan
+from tests.builders import DAY, INDEXER, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.unit.running_monitor import Asked, Read, lived
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
@@ -125,10 +126,10 @@ def test_a_position_that_stands_still_has_a_cause_of_its_own(still_since_at: int
     assert describe_cause(cause or "") == f"behind, and not moving since {since}; 400 blocks below the head (7 of 407)"
 
 
-def causes_of_an_indexer(*said: Blocks) -> list[str]:
-    """The causes of an indexer's row after so many answers."""
+def causes_of_an_indexer(*said: Blocks | Indexes, check: Check = INDEXER) -> list[str]:
+    """The causes of its row, or of another one's, after so many answers."""
     board = Board()
-    lived(33 * len(said) - 13, a_plan(INDEXER), [Asked(INDEXER, *said)], [Read(1, 1000)], board=board)
+    lived(33 * len(said) - 13, a_plan(check), [Asked(check, *said)], [Read(1, 1000)], board=board)
     return [str(row.cause) for entry in board.list_entries() if entry.rows for row in entry.rows]
 
 
@@ -138,6 +139,14 @@ def test_a_position_stands_still_once_answers_a_minute_apart_have_the_same_one()
     assert causes_of_an_indexer(Blocks(900), Blocks(900)) == [f"behind: {behind}"]
     assert causes_of_an_indexer(*[Blocks(900)] * 3) == [f"not_moving: 12:00 UTC; {behind}"]
     assert causes_of_an_indexer(*[Blocks(100)] * 3, Blocks(900)) == [f"behind: {behind}"]
+
+
+@pytest.mark.clause("M16")
+def test_a_node_that_had_nothing_to_take_in_did_not_stand_still_meanwhile() -> None:
+    behind = "1 indexes below its own head (9 of 10)"
+    quiet, trails = [Indexes(9, 9)] * 4, [Indexes(9, 10)] * 3
+    assert causes_of_an_indexer(*quiet, *trails, check=PPOI) == [f"behind: {behind}"]
+    assert causes_of_an_indexer(*quiet, *trails, *trails[1:], check=PPOI) == [f"not_moving: 12:03 UTC; {behind}"]
 
 
 def a_certificate_error(verify_code: int) -> ssl.SSLCertVerificationError:

@@ -399,11 +399,12 @@ def test_a_position_that_stands_still_is_said_to_once_observations_a_minute_apar
     behind: Any = {"status": "catching-up", "reason": "behind", "metrics": {"position": 641, "head": 1_000}}
     standing: Standing = {}
     said = []
-    for seconds in (180, 150, 150, 120):  # the second is received twice
+    for seconds in (300, 180, 150, 150, 120):  # at first it is not behind, and the third is received twice
         at = format_instant(NOON - seconds * SECOND)
-        update = an_update(a_live(a_row(**behind, observedAt=at)))
+        was = {"status": "current", "reason": "synced"} if seconds == 300 else {}
+        update = an_update(a_live(a_row(**{**behind, **was}, observedAt=at)))
         standing = follow_positions(standing, update)
         said.append("not moving since 11:57 UTC" in shown(update, standing=standing))
-    assert said == [False, False, False, True]
+    assert said == [False, False, False, False, True]
     moved = an_update(a_live(a_row(**{**behind, "metrics": {"position": 700, "head": 1_000}})))
     assert "not moving" not in shown(moved, standing=follow_positions(standing, moved))

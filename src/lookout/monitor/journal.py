@@ -145,11 +145,15 @@ class Journal:
         return row
 
     def _follow_position(self, before: Row, row: Row) -> int | None:
-        """Since when a position has not moved, if evaluations a minute apart found it."""
+        """Since when a position that is behind has not moved, if evaluations a minute apart found the same one."""
         position, at = row.metrics.position, row.observed_at
         if position is UNSET or at is None:
             return None
-        last, since_at = self._standing.get(row.check) or (before.metrics.position, before.observed_at)
+        if row.reason != "behind":  # a node that has taken in everything stands still, however long
+            self._standing.pop(row.check, None)
+            return None
+        was = (before.metrics.position, before.observed_at) if before.reason == "behind" else (UNSET, None)
+        last, since_at = self._standing.get(row.check, was)
         if last != position or since_at is None:
             since_at = at
         self._standing[row.check] = position, since_at

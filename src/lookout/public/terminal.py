@@ -60,15 +60,16 @@ class View(NamedTuple):
 
 
 Standing = Mapping[Check, tuple[int, int]]
-"""The positions of the report's rows, and since when each is that one, as far as this reader saw."""
+"""The positions of rows that are behind, and since when each is that one, as far as this reader saw."""
 _NO_STANDING: Final[Standing] = {}
 
 
 def follow_positions(standing: Standing, update: Update) -> Standing:
     """The same after an update."""
     followed: dict[Check, tuple[int, int]] = {}
-    for row in () if update.report is None else update.report.rows:
-        if isinstance(row, Row) and row.metrics.position is not None and row.observed_at is not None:
+    rows = () if update.report is None else update.report.rows
+    for row in (each for each in rows if isinstance(each, Row) and each.reason == "behind"):
+        if row.metrics.position is not None and row.observed_at is not None:
             check = row.service, row.chain_id
             position, since_at = standing.get(check, (None, 0))
             has_moved = row.metrics.position != position
