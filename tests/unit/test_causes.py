@@ -102,6 +102,7 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
             "behind: 400 blocks below the head (7 of 407)",
             id="a position that trails",
         ),
+        pytest.param(Blocks(7), a_row("catching-up", "behind"), "behind", id="a position without its numbers"),
         pytest.param(
             Indexes(7, 9),
             a_row("degraded", "behind", position=7, head=9),

@@ -201,6 +201,15 @@ def test_there_are_no_documents_before_a_ledger_publishes(stored: State | None) 
         ledger.view()
 
 
+@pytest.mark.clause("S17")
+def test_a_block_is_final_a_minute_of_blocks_below_the_head_of_its_chain() -> None:
+    ledger = a_ledger(a_plan())
+    assert ledger.final_block(INDEXER, NOON) is None
+    ledger.read_head(1, Reading(NOON, 100, NOON))
+    assert ledger.final_block(INDEXER, NOON) == 95
+    assert ledger.final_block(MESSAGING, NOON) is None
+
+
 @pytest.mark.clause("S18", "M7")
 def test_gaps_take_effect_with_the_next_judgement_and_survive_a_restart() -> None:
     ledger = a_ledger(a_plan())
