@@ -12,7 +12,7 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.tables import KindTable, SourceTable
 
-if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
+if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 Settings = TypeVar("Settings", bound=KindTable)
