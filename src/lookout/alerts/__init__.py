@@ -1,1 +1,1 @@
-"""Messages to people: their texts, the outbox they wait in, and Apprise, which sends them."""
+"""Alert messages: their texts, the outbox, and Apprise, which sends them."""

@@ -1,6 +1,6 @@
-"""What alerts are made of: whom to alert of what, and a message as data for webhooks.
+"""The values of alerts: policy, facts, and a message as data for webhooks.
 
-What docs/operations.md says of the data is fixed; keys are only added.
+docs/operations.md documents the data; keys may only be added.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,9 +18,9 @@ VERSION: Final = 1
 
 
 class Deployment(Struct, frozen=True):
-    """What messages call chains, by their ids, and services, in the report's order; whose monitor it is, where its page
-    is, whether it has an admin port, its configuration file, and what it means for users if a service of the operator's
-    own fails. An empty text was not given."""
+    """The deployment as messages describe it: chain names by id, service names in the report's order, the operator, the
+    page, the admin port, the configuration file, and what users notice if an own service fails. An empty text is
+    absent."""
 
     chains: dict[int, str]
     services: tuple[str, ...]
@@ -36,8 +36,7 @@ DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)
 
 
 class AlertPolicy(Struct, frozen=True):
-    """The rules, the targets' addresses by their names, for how long a message is tried, and what messages say of the
-    deployment."""
+    """The rules, the targets' addresses by name, how long a message is retried, and the deployment for messages."""
 
     rules: EpisodeRules
     targets: dict[str, str]
@@ -46,7 +45,7 @@ class AlertPolicy(Struct, frozen=True):
 
 
 class EndpointFact(Struct, frozen=True):
-    """What an RPC endpoint does, in words, and why it fails if it does."""
+    """The state of an RPC endpoint in words, and why it fails if it does."""
 
     name: str
     does: str
@@ -54,8 +53,8 @@ class EndpointFact(Struct, frozen=True):
 
 
 class AlertFacts(Struct, frozen=True):
-    """What is known of a check beside the news: why it is not current, when it last answered and could be compared, and
-    with which numbers; whether that has expired; if there is no head, what its chain's RPC endpoints do."""
+    """Facts about a check for a message: why it is not current, its last comparison with instant and numbers, whether
+    that has expired; and without a head, the state of its chain's RPC endpoints."""
 
     cause: str | None = None
     last_success_at: int | None = None
@@ -92,7 +91,7 @@ class Item(Struct, frozen=True, rename="camel"):
 
 
 class AlertEvent(Struct, frozen=True, rename="camel"):
-    """A whole message. It is stored with it, so what is read may be of another version."""
+    """A whole message. It is stored with the message, so stored data may be of another version."""
 
     version: int
     kind: str

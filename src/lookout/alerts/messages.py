@@ -1,4 +1,4 @@
-"""Messages to people: one template for each kind, and the same as data."""
+"""Writes messages: one template per kind, and the same as data."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
@@ -43,12 +43,12 @@ Next: set the clock of the monitor's machine, and look at what should keep it ri
 _CLOCK_IS_RIGHT: Final = "The answers of most upstreams agree with it again. Its time is {at}."
 
 _CHECK_NETWORK: Final = "first look at this machine's own network: nothing that is watched answers usefully"
-# What to do where no cause is known.
+# Next steps without a known cause.
 _LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/operations.md), or its probes hang"
 _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _EXPIRED: Final = "the monitor has observed nothing since its last reading expired"
 
-# What a wallet's users may notice, in the words of the page: no more than the row says (C12).
+# What a wallet's users may notice, in the page's words, and no more than the row shows (C12).
 _OF_SENDING: Final = {"unavailable": "sending may fail", "": "sending may be slow"}
 _OF_INDEXERS: Final = {
     "incomplete": "syncing may stop, and new proofs may stay pending",
@@ -66,8 +66,8 @@ _NONE_OF_OWN: Final[Mapping[str, str]] = {}
 
 
 class Message(NamedTuple):
-    """What is sent: plain text, and the same as data. It is over if all episodes in it are, and none of them
-    because its check is bad in another way."""
+    """A message as plain text and as data. It is over if all its episodes are, and no check is still bad for another
+    reason."""
 
     title: str
     body: str
@@ -76,19 +76,19 @@ class Message(NamedTuple):
 
 
 def write_sample(deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
-    """A message that says only that messages arrive; it rings as a bad one does."""
+    """A test message, with the type of a bad one, so that pagers ring."""
     return _write("sample", "a test", _SAMPLE, deployment)
 
 
 def write_restored(at: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
-    """The monitor goes on from a backup, and does not know which alerts it sent since. This message ends them: what is
-    still bad begins again."""
+    """The monitor resumed from a backup, and does not know which alerts were sent since. This message ends them; bad
+    checks begin new episodes."""
     body = _RESTORED.format(at=format_second(at))
     return _write("restored", "restored from a backup", body, deployment, is_over=True)
 
 
 def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
-    """This machine's clock is this wrong, or right again if that is 0 (M17)."""
+    """This machine's clock is wrong by ``error_ms``, or right again if 0 (M17)."""
     error = describe_clock_error(error_ms) if error_ms else "this machine's clock is right again"
     body = (_CLOCK_IS_WRONG if error_ms else _CLOCK_IS_RIGHT).format(error=error, at=format_second(at))
     return _write("clock", error, body, deployment, is_over=not error_ms)
@@ -101,7 +101,7 @@ def write_message(
     *,
     nothing_answers: bool = False,
 ) -> Message:
-    """All news for one target in one message, with what is known beside each, and whether nothing at all answers."""
+    """All news for one target in one message, with facts, and whether no upstream answers at all."""
     ordered = sorted(_without_repeats(news), key=lambda item: (*_place(item.check, deployment.services), item.since_at))
     sections: dict[str, list[News]] = {}
     for item in sorted(ordered, key=_rank):
@@ -122,8 +122,8 @@ def write_message(
 def _write(
     kind: str, title: str, body: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False
 ) -> Message:
-    """Whose message it is, where there is more to see, and what the whole does not say (C12)."""
-    if "lookout" in deployment.name.casefold():  # it is said once
+    """The sender, where to see more, and what the message does not claim (C12)."""
+    if "lookout" in deployment.name.casefold():  # not twice
         whose = deployment.name
     else:
         whose = f"Lookout ({deployment.name})" if deployment.name else "Lookout"
@@ -137,7 +137,7 @@ def _write(
 
 
 def _without_repeats(news: Iterable[News]) -> Iterator[News]:
-    """Keep only the end of what began and ended within one message. Two rules may then say the same of a check."""
+    """Keep only the end of what began and ended within one message. Two rules may report the same about a check."""
     everything = tuple(news)
     over = {_episode(item) for item in everything if item.kind in OVER}
     left = (item for item in everything if item.kind in OVER or _episode(item) not in over)
@@ -149,15 +149,15 @@ def _episode(news: News) -> tuple[str, Check, int]:
 
 
 def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
-    """What to sort checks by (R12); those of a service that was removed come last."""
+    """The sort key of checks (R12); checks of removed services come last."""
     known = check.service in service_names
     return service_names.index(check.service) if known else len(service_names), check.chain_id or 0
 
 
 def _is_bad(news: News) -> bool:
-    """Whether it is bad now: also after the end of an episode of one reason."""
+    """Whether the check is bad now, possibly after the end of this episode."""
     if news.kind == "ended":
-        if news.was == "unknown":  # what it is now has episodes of its own, if the rule counts it
+        if news.was == "unknown":  # the new status has its own episodes, if the rule counts it
             return False
         return news.status in TROUBLE_STATUSES and BY_WORD[news.status].severity >= BY_WORD[news.was].severity
     return news.kind != "left"
@@ -168,7 +168,7 @@ def _needs_action(news: News) -> bool:
 
 
 def _rank(news: News) -> tuple[int, int]:
-    """In which order a message has its sections: the worst first."""
+    """The sort key of a message's sections: the worst first."""
     kinds = ("began", "goes-on", "ended", "left")
     severity = 0 if news.status == "unknown" else BY_WORD[news.status].severity
     return kinds.index(news.kind), -severity
@@ -205,7 +205,7 @@ def _sum_up(sections: dict[str, list[News]], deployment: Deployment) -> str:
 
 
 def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
-    """The chain that all of them are on, if there is one: what they depend on may be the cause."""
+    """The chain that all checks are on, if there is one: it may be the common cause."""
     chain_id, *others = {check.chain_id for check in checks}
     return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
 
@@ -215,22 +215,22 @@ def _be(heading: str, checks: Sequence[Check]) -> str:
 
 
 def _name(check: Check, deployment: Deployment) -> str:
-    if check.chain_id is None or not has_row(check):  # an endpoint has its chain in its name, and a source its id
+    if check.chain_id is None or not has_row(check):  # an endpoint's name includes the chain, a source's its id
         return check.service
     return f"{check.service} on {_name_chain(check.chain_id, deployment)}"
 
 
 def _name_chain(chain_id: int, deployment: Deployment) -> str:
-    return deployment.chains.get(chain_id, f"chain {chain_id}")  # one that was removed has lost its name
+    return deployment.chains.get(chain_id, f"chain {chain_id}")  # a removed chain has no name
 
 
 def _write_section(
     heading: str, section: Sequence[News], room: int, deployment: Deployment, facts: Facts
 ) -> Iterator[str]:
-    """The checks that do the same, as many as there is room for, and what to do about all of them."""
+    """The checks of one section, as many as fit, and their common next step."""
     title = heading.removeprefix("{be} ")
     yield f"{title[0].upper()}{title[1:]}:"
-    endpoints: dict[tuple[int | None, str], str] = {}  # by their chains as well: two chains may have one name
+    endpoints: dict[tuple[int | None, str], str] = {}  # with the chain id, since two chains may have one name
     for news in section[:room]:
         known = facts.get(news, _NOTHING_KNOWN)
         name = _name(news.check, deployment)
@@ -250,8 +250,7 @@ def _write_section(
 
 
 def _write_time(news: News) -> str:
-    """How long it lasted from the first to the last, and how much of it was seen, where the two differ by more than
-    rounding."""
+    """How long it lasted, and how much of that was monitored, if the two differ by more than rounding."""
     since, whole_ms = format_second(news.since_at), max(news.at - news.since_at, news.seen_ms)
     lasted = format_duration(whole_ms)
     if whole_ms - news.seen_ms >= _ROUNDING_MS:
@@ -266,7 +265,7 @@ def _write_time(news: News) -> str:
 
 
 def _write_course(news: News, known: AlertFacts) -> str:
-    """What it was, and what it is now."""
+    """The status before, and now."""
     causes = [describe_cause(cause) for cause in news.causes]
     why = f": at first {causes[0]}, at last {causes[1]}" if len(causes) > 1 else "".join(f": {why}" for why in causes)
     was = f"{'could not be judged' if news.was == 'unknown' else f'was {news.was}'}{why}"
@@ -276,7 +275,7 @@ def _write_course(news: News, known: AlertFacts) -> str:
 
 
 def _write_last_answer(news: News, known: AlertFacts) -> str:
-    """When it was last seen to work, of what does not answer or cannot be judged; what is behind answers now."""
+    """When a check that does not answer or is unknown last worked; empty for others, which answer now."""
     what = "last judged" if news.status == "unknown" else "last good answer"
     if known.last_success_at is None:
         return f"{what}: never"
@@ -289,7 +288,7 @@ def _describe_why(news: News, known: AlertFacts) -> str:
         return describe_cause(known.cause)
     if known.has_expired and news.reason == "no-observation":
         return _EXPIRED
-    text = REASON_TEXTS[news.reason]  # the public sentence, as a part of one
+    text = REASON_TEXTS[news.reason]  # the public sentence, as a clause
     return f"{text[0].lower()}{text[1:].removesuffix('.')}"
 
 
@@ -302,7 +301,7 @@ def _choose_next_step(news: News, known: AlertFacts) -> str:
 
 
 def _write_help(bad: Sequence[News], deployment: Deployment, facts: Facts) -> Iterator[str]:
-    """What users may notice, and the operator's commands."""
+    """The effect on users, and the operator's commands."""
     if not bad:
         return
     if all(endpoint_of(news.check) is not None for news in bad):
@@ -327,8 +326,8 @@ def _write_help(bad: Sequence[News], deployment: Deployment, facts: Facts) -> It
 
 
 def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
-    """Commands that silence these and nothing else, as far as one silence can name them. Chains are given by their ids,
-    which are never ambiguous."""
+    """Commands that silence these checks and no others, as far as a silence can name them. Chains are given by id,
+    which is never ambiguous."""
     which = f"-c {quote(config)} " if config else ""
     chains: dict[str, dict[int | None, None]] = {}
     for news in (entry for entry in bad if has_row(entry.check)):
@@ -344,7 +343,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
 
 
 def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = _NONE_OF_OWN) -> str | None:
-    """None if it is not known: of what cannot be judged, and of an operator's own service, unless ``own`` says it."""
+    """What users may notice; None if unknown: for unknown rows, and for own services that ``own`` lacks."""
     if status not in TROUBLE_STATUSES:
         return None
     if service in own:

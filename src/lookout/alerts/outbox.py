@@ -1,6 +1,6 @@
-"""Messages that wait for their targets, and what to do next for each target.
+"""Queued messages, and the next step for a target.
 
-There is neither clock nor task here: the caller says what time it is, on a clock that is never set.
+It has neither clock nor task: the caller gives the time, on a clock that is never set.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,19 +13,19 @@ from lookout.alerts.messages import OVER, Message
 from lookout.core.episodes import Lasted
 
 MOST_WAITING: Final = 100  # messages to one target
-# PostgreSQL lets another monitor in when this one was silent for 6 s: what was stored a moment ago is still ours.
+# PostgreSQL admits another monitor after 6 s of silence: within this time after a write the store is still ours.
 FRESH_MS: Final = 4_000
 FIRST_WAIT_MS: Final = 5_000  # after messages were refused
 _LONGEST_WAIT_MS: Final = 300_000
 
 
 class Queued(Struct, frozen=True):
-    """A message that waits, as it is stored; the first ones that were had neither ``is_over`` nor ``event``."""
+    """A queued message as stored; the earliest version stored neither ``is_over`` nor ``event``."""
 
     target: str
     title: str
     body: str
-    made_ms: Lasted  # on the clock of AlertState: only time that was seen makes it old
+    made_ms: Lasted  # on the clock of AlertState: only monitored time ages it
     is_over: bool = False
     event: AlertEvent | None = None
 
@@ -34,7 +34,7 @@ class Queued(Struct, frozen=True):
         return Message(self.title, self.body, self.is_over, self.event)
 
     def checks(self, kinds: Collection[str] | None = None) -> set[tuple[str, int | None]]:
-        """The checks that it has news of, or news of these kinds. Empty for a message that is about all checks."""
+        """The checks with news, or with news of these kinds. Empty for a message about all checks."""
         items = () if self.event is None else self.event.items
         return {(item.service, item.chain_id) for item in items if kinds is None or item.kind in kinds}
 
@@ -44,26 +44,26 @@ class Attempt(NamedTuple):
 
     number: int
     queued: Queued
-    wait_ms: int  # the next rest, if it is refused
+    wait_ms: int  # the next rest if the message is refused
 
 
 class Wait(NamedTuple):
     """Try nothing before this instant; None: before the next publication is stored."""
 
     until_ms: int | None = None
-    needs_publication: bool = False  # only one that is stored shows that the store is still ours
+    needs_publication: bool = False  # a stored publication proves that the store is still ours
 
 
 class _Turn(Struct, frozen=True):
-    """Where the trying of one target is."""
+    """The retry state of a target."""
 
     wait_ms: int  # the next rest
     rest_until_ms: int = 0
-    last: int = -1  # the message that was tried last
+    last: int = -1  # the last message tried
 
 
 class Outbox:
-    """The messages by their numbers, the oldest first. They can be tried once they are stored."""
+    """The messages by number, the oldest first. They can be sent once they are stored."""
 
     def __init__(self, messages: Mapping[int, Queued], next_number: int, first_wait_ms: int = FIRST_WAIT_MS) -> None:
         self.messages = dict(messages)
@@ -74,8 +74,8 @@ class Outbox:
         self._turns: dict[str, _Turn] = {}
 
     def next(self, target: str, now_ms: int) -> Attempt | Wait:
-        """What to do for a target: try its messages in turn. After one was refused the target rests, and then the next
-        has its turn: the reason may be the message and not the target. Rests double until a message is accepted."""
+        """The next step for a target: try its messages in turn. After a refusal the target rests, and the next message
+        follows, since the message may be the cause. Rests double until a message is accepted."""
         waiting, turn = self._sendable(target), self._turn(target)
         if not waiting:
             return Wait()
@@ -87,12 +87,12 @@ class Outbox:
         return Attempt(number, self.messages[number], turn.wait_ms)
 
     def owns_store(self, now_ms: int) -> bool:
-        """Whether no other monitor can have taken over yet, and with the store the messages."""
+        """Whether no other monitor can have taken over the store, with the messages, yet."""
         return self._stored_ms is not None and now_ms - self._stored_ms < FRESH_MS
 
     def accept(self, attempt: Attempt) -> None:
         """The target took the message."""
-        self.messages.pop(attempt.number, None)  # it may have been given up meanwhile
+        self.messages.pop(attempt.number, None)  # may have been given up meanwhile
         self._turns[attempt.queued.target] = _Turn(self._first_wait_ms, last=attempt.number)
 
     def refuse(self, attempt: Attempt, now_ms: int) -> None:
@@ -101,8 +101,8 @@ class Outbox:
         self._turns[attempt.queued.target] = _Turn(next_ms, now_ms + attempt.wait_ms, attempt.number)
 
     def put(self, queued: Queued) -> dict[int, Queued]:
-        """Add a message. Those that are dropped for it, if too many wait for its target: the oldest that are no check's
-        last word."""
+        """Add a message. Returns dropped ones, if too many wait for its target: the oldest without a check's last
+        news."""
         self.messages[self.next_number] = queued
         self.next_number += 1
         waiting = [number for number, waits in self.messages.items() if waits.target == queued.target]
@@ -110,7 +110,7 @@ class Outbox:
         return self._remove([number for number in waiting if excess and not self._is_last_word(number)][:excess])
 
     def give_up(self, made_ms: int) -> dict[int, Queued]:
-        """Remove the messages that were made by then, on the clock of AlertState, and are no check's last word."""
+        """Remove messages made until then, on the clock of AlertState, without a check's last news."""
         old = [number for number, waits in self.messages.items() if waits.made_ms <= made_ms]
         return self._remove([number for number in old if not self._is_last_word(number)])
 
@@ -119,16 +119,16 @@ class Outbox:
         return self._remove([number for number, waits in self.messages.items() if waits.target not in targets])
 
     def mark_storing(self) -> None:
-        """All that is here is about to be stored."""
+        """All messages are about to be stored."""
         self._storing_below = self.next_number
 
     def mark_stored(self, stored_ms: int) -> None:
-        """All that was about to be stored is; at this instant the store was ours."""
+        """The messages of the last ``mark_storing`` are stored; this monitor owned the store at that instant."""
         self._stored_below, self._stored_ms = self._storing_below, stored_ms
 
     def _sendable(self, target: str) -> list[int]:
-        """The stored messages to a target, but for those that follow another one about the same check: the end of an
-        episode never overtakes its beginning. Those about no check have an order among themselves."""
+        """The stored messages to a target, without those that follow another about the same check: the end of an
+        episode never overtakes its beginning. Messages about no check are ordered among themselves."""
         sendable: list[int] = []
         ahead: list[set[tuple[str, int | None]]] = []
         for number, queued in self.messages.items():
@@ -140,8 +140,8 @@ class Outbox:
         return sendable
 
     def _is_last_word(self, number: int) -> bool:
-        """Whether a message reports an end, and none after it to the same target is about that check. It is kept until
-        it is accepted: otherwise people would be left with the beginning."""
+        """Whether a message reports an end, and no later one to the same target is about that check. It is kept until
+        it is accepted: otherwise the target would only have the beginning."""
         queued = self.messages[number]
         newer = (message for after, message in self.messages.items() if after > number)
         later = [message for message in newer if message.target == queued.target]

@@ -1,6 +1,6 @@
 """Sends messages with Apprise, which can reach a hundred kinds of services.
 
-It is loaded only to send, or to check an address. It would log addresses, and so its log is off.
+Apprise is loaded only to send, or to check an address. It would log addresses, so its log is off.
 """
 
 import io
@@ -25,14 +25,14 @@ _LONGEST_ANSWER: Final = 64 * 1024  # in bytes; a message is accepted by its HTT
 
 
 class NotAcceptedError(Exception):
-    """The target did not take the message; the reason is left out, since it may hold the address."""
+    """The target refused the message; the reason is omitted, since it may hold the address."""
 
 
 class Sender(Protocol):
-    """Sends to one target; slow."""
+    """Sends to one target, and blocks."""
 
     def __call__(self, message: Message, /) -> None:
-        """Send. NotAcceptedError if it was not accepted."""
+        """NotAcceptedError if the target refused the message."""
 
 
 def is_installed() -> bool:
@@ -40,7 +40,7 @@ def is_installed() -> bool:
 
 
 def count_recipients(address: str) -> int:
-    """How many Apprise would send to; 0 if it does not understand the address."""
+    """The number of recipients; 0 if Apprise does not understand the address."""
     addresses = address.partition("?")[0].count("://")
     if addresses > 1:
         return addresses
@@ -62,7 +62,7 @@ def open_sender(address: str) -> Sender:
     def send(message: Message, /) -> None:
         if isinstance(target, NotifyJSON) and message.event is not None:
             target.payload_extras["lookout"] = msgspec.to_builtins(message.event)
-        # Some services drop what is neither good nor bad, and a pager does not ring for it.
+        # Some services drop neutral messages, and a pager does not ring for them.
         kind = apprise.NotifyType.SUCCESS if message.is_over else apprise.NotifyType.FAILURE
         if not out.notify(message.body, message.title, kind, body_format=apprise.NotifyFormat.TEXT):
             raise NotAcceptedError
@@ -72,8 +72,8 @@ def open_sender(address: str) -> Sender:
 
 @cache
 def _bound_answers() -> None:
-    """Cut off every answer to Apprise after 64 KB, and decompress none: what a target answers is read by its plug-ins,
-    which call requests directly, and with it the memory of the monitor would be filled."""
+    """Cut off answers to Apprise after 64 KB, and decompress none: Apprise's plug-ins read whole answers, and a target
+    could fill the monitor's memory."""
     import requests
     import urllib3
     from requests.adapters import HTTPAdapter
@@ -106,7 +106,7 @@ def _parse_address(address: str) -> "apprise.NotifyBase | None":
     _bound_answers()
     for library in ("apprise", "urllib3"):
         logging.getLogger(library).disabled = True
-    urllib3.disable_warnings()  # of a certificate that the address says not to check, each time
+    urllib3.disable_warnings()  # repeated warnings about a certificate that the address says not to check
     target = apprise.Apprise.instantiate(
         address.strip(), asset=apprise.AppriseAsset(async_mode=False), suppress_exceptions=True
     )
@@ -117,5 +117,5 @@ def _parse_address(address: str) -> "apprise.NotifyBase | None":
     if "rto=" not in address:
         target.socket_read_timeout = _TIMEOUT_S
     if "overflow=" not in address:
-        target.overflow_mode = apprise.OverflowMode.SPLIT  # what is too long for one of theirs comes in several
+        target.overflow_mode = apprise.OverflowMode.SPLIT  # a text too long for the service is sent in parts
     return target

@@ -1,1 +1,1 @@
-"""The one place that builds real things out of settings."""
+"""Builds the monitor and the server from settings."""

@@ -36,17 +36,17 @@ from lookout.server.request import Callers, Request, Wire
 from lookout.server.shared import Closed, Counts
 
 _LIMITS: Final = Limits(connections=16, stalled_s=5.0)
-_MOST_BYTES: Final = 65_536  # of what is sent to be changed
+_MOST_BYTES: Final = 65_536  # of a request's body
 
-# They would be a second series for each counter, and nobody asks for them.
+# They would be a second, unused series per counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 log = get_logger()
 
 
 def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -> AbstractAsyncContextManager[str]:
-    """Answer on the monitor's admin port meanwhile. A path is relative to ``folder``. ListenError if it cannot be
-    listened on."""
+    """Answer on the monitor's admin port inside the block. A path is relative to ``folder``. ListenError if listening
+    fails."""
     address = resolve(settings.monitor, folder)
     return answer_on(listen_for("admin.monitor", address) if address else None, address, routes, settings.hosts)
 
@@ -54,7 +54,7 @@ def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -
 def open_server_port(
     listener: socket.socket | None, address: str, settings: AdminTable, counts: Counts
 ) -> AbstractAsyncContextManager[str]:
-    """Answer on the server's admin port meanwhile."""
+    """Answer on the server's admin port inside the block."""
     registry = process_registry()
     instruments = ServerInstruments(registry, counts, SystemClock())
     return answer_on(listener, address, AdminRoutes(registry, instruments.readiness), settings.hosts)
@@ -64,12 +64,12 @@ def open_server_port(
 async def answer_on(
     listener: socket.socket | None, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()
 ) -> AsyncIterator[str]:
-    """Answer there meanwhile, unless there is no such port; gives the address with its port. The port may be asked by
-    its own names and by ``hosts``."""
+    """Answer at the address, if it is not empty, inside the block; gives the address with its port. Requests may name
+    the port's own hosts and ``hosts``."""
     if listener is None:
         yield ""
         return
-    if is_unix(address):  # no page in a browser gets there
+    if is_unix(address):  # no page in a browser can reach it
         names, bound = None, address
     else:
         names = frozenset(host.lower() for host in (*hosts, host_and_port(address)[0], socket.gethostname()))
@@ -79,12 +79,12 @@ async def answer_on(
         try:
             yield bound
         finally:
-            if is_unix(address):  # while it listens: the next one's file is never taken for ours
+            if is_unix(address):  # while it listens, so that it never removes a successor's file
                 Path(path_of(address)).unlink(missing_ok=True)  # noqa: ASYNC240  a short call, once
 
 
 class _AdminPort:
-    """Answers each request in a thread of its own, so that it does not hold up the event loop."""
+    """Answers requests in their own threads, so that they do not block the event loop."""
 
     def __init__(self, routes: AdminRoutes, hosts: frozenset[str] | None) -> None:
         self._routes = routes
@@ -100,10 +100,10 @@ class _AdminPort:
         return _encode(error_reply(HTTPStatus(http_code), HTTPStatus(http_code).phrase))
 
     def note_closed(self, reason: Closed) -> None:
-        """The admin port does not count them."""
+        """Not counted on the admin port."""
 
     def begin_second(self, date: bytes, connections: int) -> None:
-        """Its answers have no date."""
+        """Answers of the admin port have no date."""
 
     async def _answer(self, request: Request, connection: Connection) -> None:
         try:
@@ -118,7 +118,7 @@ class _AdminPort:
         path, routes = request.path, self._routes
         hosts = self._hosts
         if hosts is not None and not all(may_be_asked_by(host, hosts) for host in request.headers.get("host", ())):
-            # Whose name leads here need not be whose port it is: a page's own name could be pointed at it.
+            # A foreign page could point its own DNS name at this port.
             why = "not asked by a name of its own; admin.hosts can add names"
             return error_reply(HTTPStatus.MISDIRECTED_REQUEST, why)
         if request.method in ("GET", "HEAD"):
@@ -143,7 +143,7 @@ async def _in_a_thread(make: Callable[[], AdminReply]) -> AdminReply:
 
 
 async def _read_body(request: Request, connection: Connection) -> bytes | AdminReply:
-    """What was sent, or why it is not read."""
+    """The body, or a reply that refuses it."""
     length = request.join("content-length") or ""
     if not length.isdigit():
         return error_reply(HTTPStatus.LENGTH_REQUIRED, "needs a Content-Length")
@@ -175,7 +175,7 @@ class ServerInstruments(Collector):
         registry.register(self)
 
     def readiness(self, max_age_s: float | None) -> Readiness:
-        """Whether every process has a live report to answer with, and one that is young enough."""
+        """Whether every process has a live report that is young enough."""
         loaded = self._counts.summarize(self._clock.elapsed_ms()).generated_at
         if len(loaded) < self._counts.processes:
             return Readiness(False, f"{len(loaded)} of {self._counts.processes} processes are there", None)

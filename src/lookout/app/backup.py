@@ -1,4 +1,4 @@
-"""A store backed up into a file and restored from it, whichever kind it is."""
+"""Backs a store of any kind up into a file, and restores it."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _NAMES: Final[tuple[PlainName, ...]] = get_args(PlainName)
 
 
 class Contents(NamedTuple):
-    """What people want to know of a snapshot, as its documents say it."""
+    """A summary of a snapshot, from its documents."""
 
     rows: int
     from_: str
@@ -41,14 +41,14 @@ class Contents(NamedTuple):
 
 
 def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]:
-    """What the new backup holds, and its size. Monitor and servers may be running. StoreError if the store or the file
-    cannot be used, or the store holds nothing that could be restored."""
+    """Make a backup; returns its contents and size. Monitor and servers may be running. StoreError if the store or the
+    file cannot be used, or the store holds nothing to restore."""
     if not out.absolute().parent.is_dir():
         raise StoreError(f"{out}: there is no folder {out.parent}; make it first")
     url = settings.store.url
     snapshot = kind_of(url).read_snapshot(url, folder)
     contents, state = _check(snapshot, "the store")
-    # Here already, since not only ``restore`` puts a backup back: its file is a store, too.
+    # Marked already now, since a backup's file is a store, and may be put back without ``restore``.
     pieces = all_pieces(state, _mark_restored(snapshot.pieces, state, settings))
     return contents, write_file(Snapshot(snapshot.documents, pieces.put), out)
 
@@ -58,15 +58,14 @@ def name_backup(at: int) -> str:
 
 
 def remove_old_backups(made: Path, keep: int) -> list[Path]:
-    """Remove the oldest of those that are kept beside the one that was just made, until there are so many with it. That
-    one always stays, whatever the clock says: it was read again, and the others were not. StoreError if one cannot be
-    removed."""
+    """Remove the oldest backups in the folder of the new one until ``keep`` remain. The new one always stays, whatever
+    the clock says: only it was verified. StoreError if a backup cannot be removed."""
     kept = (
         path
         for path in made.parent.iterdir()
         if _KEPT_NAME.fullmatch(path.name) and path.name != made.name and path.is_file() and not path.is_symlink()
     )
-    # What is named after a later instant was made by a clock that was ahead: its age is not known.
+    # A name with a later instant comes from a clock that was ahead: its age is unknown.
     others = sorted(kept, key=lambda path: (path.name < made.name, path.name))
     old = others[: max(0, len(others) + 1 - keep)]
     for path in old:
@@ -78,9 +77,9 @@ def remove_old_backups(made: Path, keep: int) -> list[Path]:
 
 
 def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> Contents:
-    """Make the store what the backup holds, all of it or nothing.
-    StoreError if a monitor is writing to it, if the backup is none or not whole, or, without ``force``, if the store
-    holds anything."""
+    """Replace the store's content by the backup's, atomically.
+    StoreError if a monitor is writing to the store, if the backup is not one or damaged, or, without ``force``, if the
+    store is not empty."""
     snapshot = read_snapshot(backup)
     contents, state = _check(snapshot, backup)
     url = settings.store.url
@@ -91,7 +90,7 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     try:
         if not force:
             _check_empty(writer, url, folder, contents)
-        # Again, for an earlier version, or one without targets, did not.
+        # Marked again: an earlier version, or one without targets, did not.
         writer.write(snapshot.documents, all_pieces(state, _mark_restored(snapshot.pieces, state, settings)))
     finally:
         writer.close()
@@ -99,8 +98,8 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
 
 
 def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
-    """StoreError, with this name, if the snapshot is not whole: a document that is missing or is not what its ETag was
-    made of, or pieces from which a monitor could not go on with all that it remembers."""
+    """StoreError, with this name, if the snapshot is damaged: a document is missing or does not match its ETag, or the
+    pieces are no complete state of a monitor."""
     for which in _NAMES:
         document = snapshot.documents.get(which)
         if document is None:
@@ -125,8 +124,8 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
 
 
 def _mark_restored(pieces: Mapping[str, bytes], state: State, settings: Settings) -> dict[str, bytes]:
-    """The pieces that are not the ledger's. If there are targets, the monitor has to say that it does not know what was
-    sent since the backup."""
+    """The pieces that are not the ledger's. With targets, a mark lets the monitor report that alerts sent since the
+    backup are unknown."""
     others = {name: piece for name, piece in pieces.items() if not is_ledgers(name)}
     published_at = 0 if state.history is None else state.history.progress.published_at
     return mark_restored(others, published_at) if settings.alerts.targets else others

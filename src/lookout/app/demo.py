@@ -26,7 +26,7 @@ _LOOK_EVERY_S: Final = 0.1
 
 
 class Demo(NamedTuple):
-    """A store with a past, and its world. ``upstreams`` is where the world's upstreams are to be, as HOST:PORT."""
+    """A store with a past, and its world. ``upstreams`` is the HOST:PORT for the world's upstreams."""
 
     settings: Settings
     world: World

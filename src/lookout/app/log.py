@@ -1,4 +1,4 @@
-"""Where log lines go, and how they look."""
+"""The destination and the format of log lines."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def configure_log(settings: LogTable) -> None:
             at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
             fields = {**line.fields, "event": line.event, "level": line.level, "timestamp": at}
             text = _for_people(line, at, has_colours) if for_people else json.dumps(fields, default=repr)
-            with suppress(OSError):  # a full disk or a closed pipe ends no monitor: the line is lost
+            with suppress(OSError):  # a full disk or a closed pipe loses the line, and does not end the monitor
                 os.write(_STANDARD_ERROR, f"{text}\n".encode(errors="replace"))
 
     set_sink(write)

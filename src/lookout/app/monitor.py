@@ -1,5 +1,5 @@
-"""Builds a monitor out of settings, and runs a server beside it: in processes of its own, so that load on one never
-delays the other."""
+"""Builds a monitor from settings, and runs a server beside it, in its own processes: load on one never delays the
+other."""
 
 import asyncio
 import signal
@@ -29,9 +29,9 @@ from lookout.monitor.recorder import Record, Recorder
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
-_CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
+_CLOSE_S: Final = 2.0  # how long a shutdown waits to close a store that hangs
 _TRY_STORE_EVERY_S: Final = 1.0
-_TO_END_S: Final = 8.0  # answers that were begun have five
+_TO_END_S: Final = 8.0  # answers under way have five
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 
@@ -39,7 +39,7 @@ log = get_logger()
 
 
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
-    """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
+    """Run the monitor until cancelled; it is a standby while another monitor has the store. Paths in the settings are
     relative to ``folder``. With a reloader, whose settings these are, it uses the settings in force. StoreError if the
     store cannot be used at the start, ListenError if the admin port cannot."""
     allow_many_connections()
@@ -75,7 +75,7 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
 
     with DaemonThread("store") as store:
         try:
-            # Not before the store is ours: the monitor that writes to it until then may be on the same address.
+            # Only with the store: until then the other monitor may use the same address.
             async with open_monitor_port(settings.admin, folder, routes):
                 record.use(record.open(settings.monitor))
                 if reloader is not None:
@@ -86,21 +86,21 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
                     await succession.run()
         finally:
             try:
-                record.close()  # before the store: the monitor that takes it over may record to the same file
+                record.close()  # before the store: the next monitor may record to the same file
             finally:
-                # After a write that hangs this hangs too: the system closes what is left open when the process ends.
+                # After a write that hangs, this hangs too: the system closes the store when the process ends.
                 if not await ends_within(store.call(writer.close), _CLOSE_S):
                     log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
 async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:
-    """The store's writer, and whether this monitor has stood by, now or before: another monitor on the same store may
-    have to end, and a store may not answer. StoreError if the store cannot be used, unless this monitor has stood by:
-    the monitor that writes to it does not end of that either. Paths are relative to ``folder``."""
+    """The store's writer, and whether this monitor was a standby, now or before. It waits while another monitor has
+    the store, or the store does not answer. StoreError if the store cannot be used, unless this monitor was a standby:
+    such an error does not end the active monitor either. Paths are relative to ``folder``."""
     url = settings.store.url
     open_writer = partial(kind_of(url).open_writer, url, folder)
     reported = ""
-    with DaemonThread("open the store") as thread:  # which a store that does not answer may block
+    with DaemonThread("open the store") as thread:  # a store that does not answer may block it
         while True:
             try:
                 return await thread.call(open_writer), has_stood_by
@@ -125,9 +125,9 @@ class ServerEndedError(Exception):
 
 
 async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
-    """Both, until this is cancelled, the monitor ends or the server cannot be run. Paths in the settings are relative
-    to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from. With a
-    reloader, whose settings these are, the monitor uses those in force, and so does a server started later.
+    """Run both until cancelled, the monitor ends or the server cannot start. Paths in the settings are relative to
+    ``folder``. A server that dies is restarted, without effect on the monitor. With a reloader, whose settings these
+    are, the monitor uses the settings in force, and so does a server started later.
     ListenError, before anything is probed or stored, if an address cannot be listened on."""
     _check_addresses(settings)
     monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
@@ -144,7 +144,7 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
 
 
 def _check_addresses(settings: Settings) -> None:
-    """The server looks again when it begins, but by then the monitor probes and writes."""
+    """Check the server's address early: when the server starts, the monitor already probes and writes."""
     for key, address in (("server.listen", settings.server.listen), ("admin.server", settings.admin.server)):
         if address and not is_unix(address):
             listen_for(key, address).close()
@@ -173,7 +173,7 @@ async def _a_server(settings: ServerSettings, folder: Path) -> AsyncIterator[asy
     )
     try:
         if server.stdin is not None:
-            server.stdin.write(msgspec.json.encode(settings) + b"\n")  # and stays open for as long as we live
+            server.stdin.write(msgspec.json.encode(settings) + b"\n")  # and stays open while this process lives
         yield server
     finally:
         await _end(server)

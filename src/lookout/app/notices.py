@@ -1,4 +1,4 @@
-"""What operators ask of the monitor through its admin port: notes, silences, and to ask a source now."""
+"""The operator's requests on the monitor's admin port: notes, silences, and rechecks of sources."""
 
 import asyncio
 import concurrent.futures
@@ -49,20 +49,20 @@ class Ending(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recheck(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which services on which chains are to be asked; none named means all."""
+    """The services and chains to ask now; an empty list means all."""
 
     services: tuple[str, ...] = ()
     chains: tuple[int, ...] = ()
 
 
 class Refusal(Struct, frozen=True):
-    """What is wrong with what was asked for: all of it."""
+    """All problems of a refused request."""
 
     problems: tuple[str, ...]
 
 
 class NoticeDesk:
-    """What the admin port's threads ask, answered by the monitor on its event loop."""
+    """Passes requests of the admin port's threads to the monitor on its event loop."""
 
     def __init__(self, clock: Clock, reloader: Reloader | None) -> None:
         self._clock = clock
@@ -104,7 +104,6 @@ class NoticeDesk:
         return self._change(body, meant, Ending, end)
 
     def recheck(self, body: bytes, meant: str | None) -> AdminReply:
-        """Ask sources now."""
         return self._change(body, meant, Recheck, lambda monitor, asked: monitor.recheck(asked.services, asked.chains))
 
     def _change(

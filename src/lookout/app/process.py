@@ -1,4 +1,4 @@
-"""What a command's process does at its beginning and its end."""
+"""The start and the end of a command's process."""
 
 import asyncio
 import multiprocessing
@@ -12,17 +12,17 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
-WRONG_USE: Final = 2  # the exit code for what only another command line or configuration can put right
+WRONG_USE: Final = 2  # exit code of errors in the command line or the configuration
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
 _MANY_FILES: Final = 1_000_000
-_OWN_FILES: Final = 64  # of a server; about 30 are in use, and the store may need some when everything else is taken
+_OWN_FILES: Final = 64  # of a server: about 30 are in use, and some are reserved for the store
 
 T = TypeVar("T")
 
 
 def block_sighup() -> None:
-    """Let SIGHUP wait for ``run_until_stopped``: before that it would end the process, or come too early to matter."""
+    """Delay SIGHUP until ``run_until_stopped``: earlier it would end the process, or be lost."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
 
 
@@ -31,8 +31,8 @@ def run_until_stopped(
     reload: Callable[[], None] | None = None,
     stopping: Iterable[signal.Signals] | None = None,
 ) -> None:
-    """Run until it is done, or until a signal asks it to end: one of ``stopping_signals``, unless others are given.
-    SIGHUP is no such signal if there is something to reload, which it asks for then."""
+    """Run until the work is done or a stopping signal arrives, by default one of ``stopping_signals``. If ``reload`` is
+    given, SIGHUP calls it instead."""
 
     async def guarded() -> None:
         task = asyncio.current_task()
@@ -53,7 +53,7 @@ def run_until_stopped(
 
 
 def stopping_signals() -> tuple[signal.Signals, ...]:
-    """Those that ask a command to end. That its terminal is closed is one, unless it is to outlive that (nohup)."""
+    """The signals that stop a command. SIGHUP, sent when its terminal is closed, is one, except under nohup."""
     outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM) if outlives_terminal else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -65,22 +65,22 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def allow_many_connections() -> None:
-    """Each source and each reader has one of its own; the usual soft limit of 1024 files is for programs that use
-    select."""
+    """Raise the soft limit of open files: every source and reader has a connection. The usual 1024 is for programs that
+    use select."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def count_acceptable_connections() -> int:
-    """How many a process accepts that allows many, of the files that it may open."""
+    """How many connections a process can accept, from its limit of open files."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
     return files - min(_OWN_FILES, files // 2)
 
 
 def end_with_parent() -> None:
-    """Ask this process to end once its parent is gone: one that was killed cannot do it. A parent that is not of
-    multiprocessing holds the other end of the standard input. The parent alone decides what a closed terminal means."""
+    """End this process when its parent dies, also if that was killed. A parent without multiprocessing holds the other
+    end of the standard input. The parent alone handles a closed terminal."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 

@@ -1,4 +1,4 @@
-"""Reads the configuration file again while the monitor runs, and applies what can be applied."""
+"""Reads the configuration file again while the monitor runs, and applies the changes that need no restart."""
 
 import asyncio
 import concurrent.futures
@@ -28,24 +28,24 @@ from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
 from lookout.protocols.registry import has_one_table
 
-READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
-ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
+READ_WITHIN_S: Final = 10.0  # for a disk that hangs, or a pipe
+ANSWER_WITHIN_S: Final = 30.0  # for a caller that waits for another reload first
 _WATCHED: Final = ("chains", "sources", "services")
-# The page is the server's; of it the monitor stores which services others run, for servers that do not know a service.
-# So is the protocol, which alerts may name.
+# The page is the server's, but the monitor stores from it which services others run, for servers without that service.
+# The protocol is the server's too, and alerts may name it.
 _APPLIED: Final = Settings.applied_by_reload()
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
 _SERVERS_OWN: Final = frozenset(("edge", "page", "protocol"))
 _Key = TypeVar("_Key")
 
 Replace = Callable[[Settings], Awaitable[None]]
-"""Lets a monitor of these settings go on. StateError if that cannot be: then nothing changes."""
+"""Replaces the monitor by one with these settings. StateError, without a change, if that is impossible."""
 
 log = get_logger()
 
 
 class Reloaded(Struct, frozen=True, rename="camel"):
-    """What came of reading a configuration file again; it never has a value out of it, which may be a secret."""
+    """The result of a reload. It holds no value of the file, which may be a secret."""
 
     config: str
     outcome: ReloadOutcome
@@ -57,23 +57,23 @@ class Reloaded(Struct, frozen=True, rename="camel"):
 
 
 class Reloader:
-    """The settings in force, the file that they come from, and what uses them: the monitor and the server that run."""
+    """The settings in force, their file, and their users: the running monitor and server."""
 
     def __init__(self, path: Path, settings: Settings, clock: Clock) -> None:
         self.settings = settings
         self.loaded_at = clock.now()
         self.path = path
         self._clock = clock
-        self._last_outcome: ReloadOutcome = "applied"  # the settings at the start were read without a problem
-        self._served: Settings | None = None  # what the server was started with, if there is one
+        self._last_outcome: ReloadOutcome = "applied"  # the first settings had no problem
+        self._served: Settings | None = None  # the settings of the running server, if there is one
         self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._replace: Replace | None = None  # while a monitor runs
-        self._instruments: Instruments | None = None  # likewise
+        self._instruments: Instruments | None = None  # while a monitor runs
 
     def for_server(self) -> ServerSettings:
-        """The settings for a server that is started now, and keeps them as long as it lives."""
+        """The settings for a server that is started now; it keeps them for life."""
         self._served = self.settings
         return self.settings.for_server()
 
@@ -81,12 +81,12 @@ class Reloader:
         self._requested.set()
 
     def is_meant(self, meant: str | None) -> bool:
-        """Whether this file is the one that a caller named, percent-encoded, or none was."""
+        """Whether a caller named this file, percent-encoded, or none."""
         return meant is None or _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self.path)
 
     def answer(self, meant: str | None = None) -> AdminReply:
-        """Reload, and answer with what came of it, unless another file is meant, percent-encoded. For a thread beside
-        the event loop."""
+        """Reload, and answer with the result; refuse if ``meant`` names another file. Call it in a thread beside the
+        event loop."""
         if not self.is_meant(meant):
             another = f"the monitor has another configuration, {self.path}; nothing was read again"
             return error_reply(HTTPStatus.CONFLICT, another)
@@ -113,7 +113,7 @@ class Reloader:
 
     @contextmanager
     def attached(self, replace: Replace, instruments: Instruments) -> Iterator[None]:
-        """Apply reloads to a monitor meanwhile, which has the settings in force."""
+        """Inside the block, apply reloads to a monitor, which has the settings in force."""
         is_in_force = self._last_outcome == "applied"
         instruments.set_config_loaded(self.loaded_at, last_reload_successful=is_in_force)
         self._replace, self._instruments = replace, instruments
@@ -123,7 +123,7 @@ class Reloader:
             self._replace = self._instruments = None
 
     async def reload(self) -> Reloaded:
-        """Read the file, and apply it if nothing is wrong with it."""
+        """Read the file, and apply it if it has no problem."""
         async with self._one_at_a_time:
             try:
                 new = await self._read()
@@ -156,7 +156,7 @@ class Reloader:
             what = f"the stored history has buckets of {was} s; set it back, or begin another store with {wanted}"
             raise ConfigError(self.path, [f"history.bucket_s: {what}"])
 
-        # A file that a full disk left empty is valid, and would empty the report.
+        # A file truncated by a full disk is valid, and would empty the report.
         if self.settings.sources_by_check() and not new.sources_by_check():
             raise ConfigError(self.path, ["names nothing to watch; restart the monitor if that is meant"])
 
@@ -192,12 +192,12 @@ def log_warnings(settings: Settings) -> None:
 def _is_one_file(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
-    except (OSError, ValueError):  # ValueError: a NUL, which no path has
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return one == other
 
 
 def compare_settings(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
-    """What a reload changes, and what only a restart would. ``served`` is what a server beside the monitor has."""
+    """What a reload changes, and what needs a restart. ``served`` are the settings of a server beside the monitor."""
     unused = _UNUSED_BY_MONITOR if served is None else _SERVERS_OWN
     keys = [key for key in _changed_keys(old, new) if not unused & {key, key.partition(".")[0]}]
     checks, checks_before = new.sources_by_check(), old.sources_by_check()
@@ -245,7 +245,7 @@ def _find_changed(before: Mapping[_Key, object], after: Mapping[_Key, object]) -
 
 
 def _titles(settings: Settings, other: Settings) -> list[tuple[str, str]]:
-    """Of the operator's own services, as far as both settings have them."""
+    """The titles of own services that both settings have."""
     names = {own.name for own in other.services}
     return [(own.name, own.title) for own in settings.services if own.name in names]
 
@@ -255,12 +255,12 @@ def _name_all(checks: Iterable[Check]) -> list[str]:
 
 
 def _name(check: Check) -> str:
-    """A service of the operator's own may be called chain."""
+    """Unambiguous even if an own service is called chain."""
     return f"service {check.name}" if check.service == "chain" else check.name
 
 
 def _name_source(check: Check) -> str:
-    """A service that has one table is named by it, for all of its chains."""
+    """A service with one table for all chains is named without a chain."""
     is_own = check.service not in SERVICES
     return _name(check) if is_own or not has_one_table(SERVICES[check.service]) else check.service
 

@@ -1,4 +1,4 @@
-"""Builds a server out of settings: in this process or, with several workers, in processes that share what counts."""
+"""Builds a server from settings: in this process or, with several workers, in processes that share counts."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ from lookout.store.kinds import kind_of
 from lookout.store.protocol import StoreError
 
 _BETWEEN_WORKERS_S: Final = 1.0
-_LAST_WORDS_S: Final = 8.0  # of a worker: its answers may take five
+_LAST_WORDS_S: Final = 8.0  # until a worker has ended: its answers may take five
 _SPAWN: Final = SpawnContext()  # a fork would copy locks that are held
 
 log = get_logger()
@@ -58,16 +58,16 @@ class Work(NamedTuple):
 
 
 def serve_beside_monitor() -> NoReturn:
-    """Serve as a child of ``lookout run``. The settings are a line of the standard input; it ends when that does, or by
-    SIGTERM."""
+    """Serve as a child of ``lookout run``. The settings are a line of the standard input; it ends when the input
+    closes, or by SIGTERM."""
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServerSettings)
     end_with_parent()
     _serve_as_program(settings, (signal.SIGTERM,))
 
 
 def serve_alone() -> NoReturn:
-    """Serve as ``lookout serve``. The second argument is the pipe into which a child, the third, writes the settings;
-    what is wrong with them the child has said."""
+    """Serve as ``lookout serve``. The second argument is a pipe, into which a child, the third, writes the settings;
+    the child has reported their problems."""
     with os.fdopen(int(sys.argv[2]), "rb") as pipe:
         received = pipe.read()
     _, status = os.waitpid(int(sys.argv[3]), 0)
@@ -96,7 +96,7 @@ def serve(
     """Answer requests until one of these signals; paths in the settings are relative to ``folder``. A connection
     without progress for ``stalled_s`` is closed.
 
-    StoreError if the store cannot be one, ListenError if an address cannot be listened on.
+    StoreError if the store's address cannot be used, ListenError if listening on an address fails.
     """
     kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key).close()
     server = settings.server
@@ -107,7 +107,7 @@ def serve(
         limiter = Limiter(server.rate_limit_per_minute, round(server.ban_s * 1000), processes=server.workers)
     allow_many_connections()
     connections = count_acceptable_connections()
-    # No more than half of them for one address: it is not to keep the others out.
+    # At most half of them for one address, so that it cannot keep others out.
     limits = Limits(connections, min(server.connections_per_address, max(1, connections // 2)), stalled_s)
     with closing(listener):
         work = Work(settings, folder, listener, limiter, Counts(server.workers), limits)
@@ -150,13 +150,13 @@ async def _answering(work: Work, worker: int = 0) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _working(work: Work) -> AsyncIterator[None]:
-    """Have workers answer meanwhile, and others in the place of those that die."""
+    """Run workers inside the block, and replace workers that die."""
     async with asyncio.TaskGroup() as group:
         keeping = [group.create_task(_keep_worker(work, worker)) for worker in range(work.settings.server.workers)]
         try:
             yield
         finally:
-            work.listener.close()  # or the kernel would take connections that no worker accepts any more
+            work.listener.close()  # otherwise the kernel takes connections that no worker accepts
             for task in keeping:
                 task.cancel()
 
@@ -164,7 +164,7 @@ async def _working(work: Work) -> AsyncIterator[None]:
 async def _keep_worker(work: Work, worker: int) -> None:
     while True:
         process = _SPAWN.Process(target=_work, args=(work, worker), daemon=True)
-        # What a terminal says reaches all its processes; the parent alone decides about its workers.
+        # A terminal's signals reach all its processes; the parent alone stops its workers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
         process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,7 +1,7 @@
-"""A server's process: it has the settings of a server and a small environment, and nothing else of who started it.
+"""A server's process, with a server's settings and a small environment, and nothing else of its parent.
 
-It is always a new program. One that has read a whole configuration keeps secrets in its memory and its environment, and
-can remove neither for certain.
+It is always a new program: a process that has read a whole configuration keeps secrets in its memory and its
+environment, and cannot remove them reliably.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lookout.config.tables import ServerSettings
 
 _PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
-# Where programs, libraries and files are, the language, the time zone, and what Python and libraries are set up by.
+# Paths of programs, libraries and files, the language, the time zone, and settings of Python and libraries.
 _ORDINARY: Final = re.compile(
     r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|NO_COLOR|FORCE_COLOR"
     r"|PYTHON[A-Z0-9]+|LD_[A-Z_]+|MALLOC_[A-Z_]+|SSL_CERT_(FILE|DIR)|FAKETIME\w*"
@@ -30,13 +30,13 @@ def pick_ordinary(environment: Mapping[str, str]) -> dict[str, str]:
 
 def hide_memory() -> None:
     """Keep other processes of the same user, such as a server's workers, from reading the memory and the environment of
-    this one, and the system from writing them to a file when it crashes. What this one starts is not hidden."""
+    this one, and the system from writing a core dump. Its child processes are not hidden."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-# A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it
-# before it reads anything, and so do those that it starts.
+# A terminal's Ctrl-C reaches every process, but the monitor alone stops the server beside it. So the server ignores it
+# from the first line, and so do its children.
 BESIDE_MONITOR: Final = """\
 import gc, signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -57,30 +57,30 @@ _WRITERS_PASSWORD: Final = "PGPASSWORD"  # noqa: S105  its name
 
 
 def command_line(program: str, *arguments: str) -> tuple[str, ...]:
-    """Started with -P, it imports nothing from where it happens to be."""
+    """With -P it imports nothing from the current folder."""
     return (sys.executable, "-P", "-c", program, *arguments)
 
 
 def small_environment(settings: "ServerSettings", environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a server needs of an environment in which a monitor's secrets may be."""
+    """The variables that a server needs, without a monitor's secrets."""
     from lookout.store.kinds import kind_of
 
     for_store = re.compile(kind_of(settings.store_url).variables)
     kept = pick_ordinary(environment) | {name: environment[name] for name in environment if for_store.fullmatch(name)}
-    if not settings.reads_as_writer:  # its password, if it has one, is in its own address
+    if not settings.reads_as_writer:  # then its own address has its password
         kept.pop(_WRITERS_PASSWORD, None)
     return kept
 
 
 def become_server(read: "Callable[[], ServerSettings]", folder: Path) -> None:
     """Replace this process by a server, which keeps its id and imports its modules while a child reads the settings.
-    Returns in that child: whatever else it has read ends with it."""
+    Returns in the child, whose other secrets end with it."""
     received, sent = os.pipe()
     reading = os.fork()
     if reading == 0:
         os.close(received)
         settings = read()
-        from msgspec.json import encode  # like all that reading takes, not before the server starts
+        from msgspec.json import encode  # imported late, so that the server starts first
 
         with os.fdopen(sent, "wb") as pipe:
             pipe.write(encode((settings, small_environment(settings))))

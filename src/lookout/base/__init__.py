@@ -1,1 +1,1 @@
-"""What every room may use, and what knows no other."""
+"""Code that every package may use, and that imports no other package."""

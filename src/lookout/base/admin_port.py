@@ -1,8 +1,7 @@
-"""The routes of an admin port, for those who run Lookout: ``/metrics``, ``/healthz`` and ``/readyz``; the monitor's has
+"""The routes of an admin port, for operators: ``/metrics``, ``/healthz`` and ``/readyz``; the monitor's has
 ``/reload``, ``/sources`` and ``/notices`` too.
 
-What is measured, what ready means and what a reload does come from outside: the monitor and the server each bring
-their own.
+The monitor and the server bring their own metrics, readiness and reload.
 """
 
 import re
@@ -33,14 +32,14 @@ _SECONDS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
 
 class Readiness(NamedTuple):
-    """Whether the process does its work; ``age_s`` is how old the last of that is, None before there was any."""
+    """Whether the process does its work; ``age_s`` is the age of its last result, None before the first."""
 
     ready: bool
     reason: str
     age_s: float | None
 
 
-# Given the age in seconds beyond which work is too old, or None for any age.
+# From the largest allowed age in seconds, or None for any age.
 AskReadiness = Callable[[float | None], Readiness]
 
 
@@ -49,18 +48,18 @@ class AdminReply(NamedTuple):
     content_type: str
     body: bytes
     allow: tuple[str, ...] = ()
-    """The methods that its path takes, where it is asked by another."""
+    """The allowed methods, in the answer to another method."""
 
 
-# Reads the configuration again, if it is the one that is named, or none is; called from a thread of its own.
+# Reloads the configuration, if the given name is empty or its own; called from its own thread.
 Reload = Callable[[str | None], AdminReply]
-# Changes what the body says, if the configuration is the one that is named, or none is; called from its own thread.
+# Applies the body, if the given configuration is absent or its own; called from its own thread.
 Change = Callable[[bytes, str | None], AdminReply]
 
 
 class AdminRoutes(NamedTuple):
     """What the routes of a process show and do. Without ``reload`` or ``sources`` there is no such route. ``lists`` and
-    ``changes`` are more of them, by their paths."""
+    ``changes`` are further routes by path."""
 
     registry: CollectorRegistry
     readiness: AskReadiness
@@ -99,7 +98,7 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
 
 
 def refuse_method(path: str, routes: AdminRoutes) -> AdminReply:
-    """To one who asks for what is not there, or not by this method."""
+    """The answer to an unknown path, or to a method that the path does not allow."""
     sources = () if routes.sources is None else ("/sources",)
     shown = ("/metrics", *sources, *routes.lists, "/healthz", "/readyz")
     is_changed = path in routes.changes or (path == "/reload" and routes.reload is not None)
@@ -141,8 +140,8 @@ def json_reply(http_code: HTTPStatus, document: Any) -> AdminReply:
 
 
 def may_be_asked_by(host: str, hosts: frozenset[str]) -> bool:
-    """Whether nobody else can have pointed this at us: an address, a name that is ours, or one without a dot, which is
-    of the machine or its own network."""
+    """Whether no foreign DNS name leads here: the host is an address, an own name, or a name without a dot, which the
+    machine or its network resolves."""
     name = re.sub(r":[0-9]*$", "", host.strip()).lower()
     return name in hosts or "." not in name.rstrip(".") or _is_address(name)
 

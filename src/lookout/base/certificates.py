@@ -1,4 +1,4 @@
-"""Authorities that are trusted instead of the system's."""
+"""Certificate authorities that replace the system's."""
 
 import re
 import ssl
@@ -9,8 +9,8 @@ _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERT
 
 
 def extract_certificates(pem: bytes) -> str:
-    """The certificates in a PEM file, without what is written around them, which may be a private key. ValueError says
-    what is wrong with the file."""
+    """The certificates in a PEM file, without other content, such as a private key. ValueError says what is wrong with
+    the file."""
     certificates = "\n".join(_CERTIFICATE.findall(pem.decode("ascii", "ignore")))
     if not certificates:
         raise ValueError("holds no certificate; it has to be a PEM file")
@@ -23,7 +23,7 @@ def extract_certificates(pem: bytes) -> str:
 
 @lru_cache(maxsize=256)
 def trust_only(certificates: str) -> ssl.SSLContext:
-    """The same one for the same certificates: connections are shared by it, and making it takes milliseconds."""
+    """The same object for the same certificates: connections are shared by it, and it takes milliseconds to build."""
     context = ssl.create_default_context(cadata=certificates)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # so that the server's own certificate suffices, as for curl
     context.set_alpn_protocols(("http/1.1",))

@@ -1,4 +1,4 @@
-"""The one place that knows what time it is."""
+"""The only reader of the system's clocks."""
 
 import time
 from typing import Protocol

@@ -11,14 +11,14 @@ _Result = TypeVar("_Result")
 
 
 class Caller(Protocol):
-    """Makes calls that may take long, one after the other, while the event loop goes on."""
+    """Makes slow calls in order, without blocking the event loop."""
 
     async def call(self, work: Callable[[], None], /) -> None:
         """Wait for a call, and for those before it. Cancelling stops the waiting, not the call."""
 
 
 class DaemonThread:
-    """Makes calls, one after the other. A call that hangs hangs alone: those of ThreadPoolExecutor would keep the
+    """Makes calls in order, in a daemon thread: unlike ThreadPoolExecutor's, a call that hangs does not keep the
     interpreter from ending."""
 
     def __init__(self, name: str) -> None:
@@ -30,17 +30,17 @@ class DaemonThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """It ends after the calls it was given, whenever that is."""
+        """Let the thread end after its calls, without waiting."""
         self._calls.put(None)
 
     async def call(self, work: Callable[[], _Result], /) -> _Result:
         done: Future[_Result] = Future()
-        done.set_running_or_notify_cancel()  # one who is cancelled does not cancel the call
+        done.set_running_or_notify_cancel()  # a cancelled caller does not cancel the call
 
         def make() -> None:
             try:
                 done.set_result(work())
-            except BaseException as error:  # noqa: BLE001  it is the waiting one's
+            except BaseException as error:  # noqa: BLE001  raised in the caller
                 done.set_exception(error)
 
         self._calls.put(make)
@@ -52,7 +52,7 @@ class DaemonThread:
 
 
 async def ends_within(work: Coroutine[Any, Any, object], within_s: float) -> bool:
-    """Whether it ended in time, otherwise it is cancelled; what it raises is raised. In a task that was cancelled,
+    """Whether the work ended in time; if not, it is cancelled. Its exceptions are raised. In a task that was cancelled,
     ``asyncio.timeout`` of Python 3.11.2 ends as if it was cancelled again, and ``wait_for`` loses a cancellation that
     comes as the work ends."""
     task = asyncio.ensure_future(work)

@@ -1,4 +1,4 @@
-"""Instants as text, in exactly the two forms that the contract knows, and durations as people read and write them."""
+"""Instants as text, in the two forms of the contract, and durations in words."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from lookout.base.text import shorten
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _MINUTE = "%Y-%m-%dT%H:%M:"
-# The two last parts of an instant's text, in milliseconds: a log has so many instants that reading them counts.
+# The last two parts of an instant's text, in milliseconds: parsing a log's many instants has to be fast.
 _SECONDS = {f"{second:02d}.": second * 1000 for second in range(60)}
 _MILLISECONDS = {f"{millisecond:03d}Z": millisecond for millisecond in range(1000)}
 # Instants are before this: far enough from the calendar's end that adding a row's lifetime or a window cannot leave it.
@@ -18,7 +18,7 @@ END_AT: Final = 253_370_764_800_000  # 9999-01-01T00:00:00Z
 
 
 def move(at: int, by_ms: int) -> int:
-    """An instant as it is after the clock was set by so much; never so early or late that it could not be stored."""
+    """The instant, moved as the clock was set, within the range that can be stored."""
     return min(max(at + by_ms, 1 - END_AT), END_AT - 1)
 
 
@@ -31,7 +31,7 @@ def parse_instant(text: str) -> int:
 
 
 def parse_http_date(text: str) -> int:
-    """Read an HTTP `Date` in the form that servers send; ValueError if it is none."""
+    """Read an HTTP `Date` in the form that servers send; ValueError for any other text."""
     found = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
     return (found - _EPOCH) // _MILLISECOND
 
@@ -58,7 +58,7 @@ def format_second(at: int) -> str:
 # A log's instants are many, but its minutes are few.
 @lru_cache(maxsize=64)
 def format_time(at: int, now: int) -> str:
-    """The time in UTC, to the minute; with its day, if that is not the day of ``now``."""
+    """The time in UTC, to the minute; with the date if it is not the date of ``now``."""
     day, _, time = format_second(at).partition("T")
     return f"{time[:5]} UTC" if format_second(now).startswith(day) else f"{day} {time[:5]} UTC"
 
@@ -90,9 +90,9 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(duration_ms: int, units: int = 2, least: int = 1) -> str:
-    """In at most so many units, such as ``2 h 5 min``, the largest of them being there at least ``least`` times.
+    """In at most ``units`` units, such as ``2 h 5 min``; the largest has at least the number ``least``.
 
-    Rounded down: nothing becomes older than it is by rounding.
+    Rounded down, so that rounding never makes an age longer.
     """
     rest_s = duration_ms // 1000
     first = next((n for n, (unit_s, _) in enumerate(_UNITS) if rest_s >= least * unit_s), len(_UNITS) - 1)

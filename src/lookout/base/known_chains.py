@@ -1,6 +1,6 @@
-"""The chains that wallets use most: what they are called, about how often they make a block, and which are for tests.
+"""The chains that wallets use most, with name, approximate block time, and whether they are test networks.
 
-The block time is where a chain's pace begins; what is measured takes its place (S15).
+A chain's pace begins with the block time, until it is measured (S15).
 """
 
 import difflib
@@ -82,8 +82,8 @@ _NAMES: Final = {known.name.casefold(): chain_id for chain_id, known in KNOWN_CH
 
 
 def find_chain(text: str) -> int | None:
-    """The id of the known chain that people call this, or whose name begins with it: "arbitrum" is Arbitrum One, since
-    a test network is meant only if no other chain is."""
+    """The id of the known chain with this name, or whose name begins with it. "arbitrum" is Arbitrum One: main networks
+    come before test networks."""
     wanted = text.casefold()
     exact = [_NAMES[wanted]] if wanted in _NAMES else []
     begins = [chain_id for name, chain_id in _NAMES.items() if name.startswith(f"{wanted} ")]
@@ -92,6 +92,6 @@ def find_chain(text: str) -> int | None:
 
 
 def suggest_chain(text: str) -> str | None:
-    """The name of the known chain that may be meant."""
+    """The known chain's name most similar to the text."""
     near = difflib.get_close_matches(text.casefold(), _NAMES, 1)
     return KNOWN_CHAINS[_NAMES[near[0]]].name if near else None

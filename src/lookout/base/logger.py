@@ -16,7 +16,7 @@ Sink = Callable[[LogLine], None]
 
 
 def _print(line: LogLine) -> None:
-    """Until a sink is set: a command prints its result on standard output, and log lines beside it."""
+    """The default sink: standard error, since commands print results on standard output."""
     fields = "".join(f" {name}={text}" for name, text in line.fields.items())
     sys.stderr.write(f"[{line.level}] {line.event}{fields}\n")
 
@@ -25,14 +25,12 @@ _sink: Sink = _print
 
 
 def set_sink(sink: Sink) -> Sink:
-    global _sink  # one per process, as standard error is
+    global _sink  # one per process, like standard error
     before, _sink = _sink, sink
     return before
 
 
 class Logger:
-    """Every module has one, and no module configures it."""
-
     def debug(self, event: str, **fields: Any) -> None:
         _sink(LogLine("debug", event, fields))
 

@@ -1,17 +1,17 @@
-"""Something that is wrong with a configuration, as a value."""
+"""A problem of a configuration, as a value."""
 
 from typing import NamedTuple
 
 
 class Problem(NamedTuple):
-    """``key`` is where it is, ``text`` what is wrong there. The text never shows a value that may be a secret."""
+    """``key`` is the place, ``text`` the problem, which never shows a value that may be a secret."""
 
     key: str
     text: str
     line: int | None = None
-    """Of the file, where that is known."""
+    """The line in the file, if known."""
     of: str = ""
-    """What the table is about, where its key says only a number."""
+    """The table's subject, if its key is only a number."""
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.of, "" if self.line is None else f"line {self.line}")))

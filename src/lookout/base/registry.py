@@ -1,4 +1,4 @@
-"""Values of one kind that are declared once: everything else is derived from the list of them."""
+"""Values of one kind, declared once; other code derives from the registry."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ Value = TypeVar("Value", bound=Named)
 
 
 class Registry(Generic[Value]):
-    """The declared values by their names, in the order in which they are listed."""
+    """The declared values by name, in the order of declaration."""
 
     def __init__(self, *values: Value) -> None:
         self._by_name = {value.name: value for value in values}
@@ -37,7 +37,7 @@ class Registry(Generic[Value]):
 
     @contextmanager
     def including(self, value: Value) -> Iterator[None]:
-        """One more value for as long as the block lasts: how a test declares one of its own."""
+        """Add a value inside the block, for tests."""
         before = self._by_name
         self._by_name = {**before, value.name: value}
         try:

@@ -1,4 +1,4 @@
-"""The kinds of values that a configuration holds, each with the rule that it has to keep."""
+"""The types of a configuration's values, with their rules."""
 
 import re
 from collections import Counter
@@ -20,51 +20,51 @@ _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
 
 
 class Table(Struct, frozen=True):
-    """A table of the configuration, which checks itself."""
+    """A table of the configuration, with its own checks."""
 
     text_key: ClassVar[str] = ""
-    """The key that a text in the place of this table stands for; none, unless it is named."""
+    """The key that a text stands for if it is given instead of this table."""
 
     @classmethod
     def fill_in(cls, written: dict[str, Any]) -> dict[str, Any]:
-        """The table as it is written, with the defaults that depend on its other keys."""
+        """The written table, with defaults that depend on its other keys."""
         return written
 
     def check(self) -> Iterable[Problem]:
-        """What its keys together get wrong. Each of them is right by itself."""
+        """Problems of combinations of keys; single keys are already checked."""
         return ()
 
 
-# Facts about a key. They go into ``Annotated``, beside the key's type.
+# Facts about a key, for ``Annotated`` with the key's type.
 
 
 class ValueRule(NamedTuple):
-    """What a value of the right type can still get wrong."""
+    """A rule for values of the right type."""
 
     problems: Callable[[Any], Iterable[Problem]]
 
 
 class OneOf(NamedTuple):
-    """The texts that are allowed, as of now."""
+    """The currently allowed texts."""
 
     choices: Callable[[], Iterable[str]]
 
 
 class FileContent(NamedTuple):
-    """The text names a file, relative to the configuration's folder, and the value is what this makes of its bytes.
+    """The text names a file, relative to the configuration's folder, and the value is extracted from its bytes.
     ValueError says what is wrong with them."""
 
     extract: Callable[[bytes], str]
 
 
 SECRET: Final = object()
-"""The value may be a secret, or have one in it, and stands in no message."""
+"""The value may be or contain a secret, and appears in no message."""
 FOR_SERVER: Final = object()
-"""A server uses the key, or all keys of the table. Of other keys it looks up no variable and reads no file."""
+"""A server uses the key, or all keys of the table. For other keys a server reads no variable and no file."""
 RESTART: Final = object()
-"""A change of the table takes effect after a restart; that of another one with a reload."""
+"""A change of the table needs a restart; other tables a reload."""
 NOT_EMPTY: Final = object()
-"""If the key is written, a variable must not leave it empty: it would silently mean nothing."""
+"""If the key is written, a variable must not leave it empty: the key would silently have no effect."""
 NAMES_CHAIN: Final = object()
 """The number, or each key of the table, is the id of a chain that has to be in ``[[chains]]``."""
 
@@ -82,7 +82,7 @@ def _must_pass(find_mistake: Callable[[str], str | None]) -> ValueRule:
 
 
 def chain_ids(by_chain: Mapping[str, object]) -> list[int]:
-    """The chains' numbers, which are text where they are keys."""
+    """The chain ids, from keys, which are text."""
     return [int(key) for key in by_chain if _CHAIN_ID.fullmatch(key)]
 
 
@@ -110,7 +110,7 @@ def are_headers(headers: Mapping[str, str]) -> bool:
 
 
 def _is_header(name: str, text: str) -> bool:
-    """Judged as it is sent: without the newline that a value from the environment often ends in."""
+    """Judged as sent: without a final newline, common in values from the environment."""
     return _HEADER_NAME.fullmatch(name) is not None and _HEADER_VALUE.fullmatch(text.strip()) is not None
 
 

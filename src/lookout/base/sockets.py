@@ -16,7 +16,7 @@ _BACKLOG: Final = 4_096
 
 
 class ListenError(Exception):
-    """The address cannot be listened on; the text says which and why."""
+    """Listening on an address failed; the text says which and why."""
 
 
 def is_unix(address: str) -> bool:
@@ -28,17 +28,17 @@ def path_of(address: str) -> str:
 
 
 def resolve(address: str, folder: Path) -> str:
-    """The address with an absolute path; one that is not ``unix:`` is returned unchanged."""
+    """The address with an absolute path; unchanged unless it is ``unix:``."""
     return f"{_UNIX}{folder.absolute() / path_of(address)}" if is_unix(address) else address
 
 
 def can_be_asked(address: str) -> bool:
-    """Whether the address of an admin port says where to ask: there may be none, or a port that the system chooses."""
+    """Whether clients can use the address of an admin port: not if it is empty, or the system chooses the port."""
     return address != "" and (is_unix(address) or not address.endswith(":0"))
 
 
 def open_listener(address: str) -> socket.socket:
-    """A socket that listens; port 0 is one that is free."""
+    """A listening socket; port 0 stands for any free port."""
     try:
         if is_unix(address):
             return _listen_on_file(path_of(address))
@@ -50,13 +50,13 @@ def open_listener(address: str) -> socket.socket:
     except (socket.gaierror, UnicodeError):
         raise ListenError(f"{address}: there is no such host") from None
     except OSError as error:
-        # The system's words alone: the library adds the address to them.
+        # The system's text alone: the library adds the address.
         why = error.strerror if is_unix(address) or error.errno is None else os.strerror(error.errno)
         raise ListenError(f"{address}: {why or error}") from None
 
 
 def listen_for(key: str, address: str) -> socket.socket:
-    """The same for the address of a key, which the error names."""
+    """Like ``open_listener``, for the address of a key, which errors name."""
     try:
         return open_listener(address)
     except ListenError as error:
@@ -71,8 +71,8 @@ def bind_briefly(address: str) -> tuple[str, int]:
 
 
 def a_free_port() -> int:
-    """Below those that the system gives to outgoing connections: one of them could take it before its server does. And
-    above the last that browsers refuse to ask, which is 10080."""
+    """A port below the system's range for outgoing connections, which could take it first, and above 10080, the last
+    port that browsers refuse."""
     while True:
         port = secrets.choice(range(10_081, 32_000))
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -80,14 +80,14 @@ def a_free_port() -> int:
 
 
 def _listen_on_file(path: str) -> socket.socket:
-    """Make the file, in the place of one that nobody listens on any more. OSError if it is another process's, or no
-    socket."""
+    """Make the socket file, and replace one without a listener. OSError if another process listens on it, or if it is
+    no socket."""
     if _is_left_over(path):
         Path(path).unlink()
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)
-        Path(path).chmod(0o600)  # nobody can connect before it listens
+        Path(path).chmod(0o600)  # no client can connect before it listens
         listener.listen(_BACKLOG)
     except OSError:
         listener.close()

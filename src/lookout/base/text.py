@@ -1,4 +1,4 @@
-"""Text that has to fit, and to be shown."""
+"""Shortens text, and makes it safe to show."""
 
 import unicodedata
 from typing import Final
@@ -12,10 +12,10 @@ def shorten(text: str, longest: int, mark: str = "...") -> str:
 
 
 def make_plain(text: str, longest: int) -> str:
-    """Short, and without anything that a terminal would obey or could not show."""
+    """Short, and without control characters or characters that a terminal cannot show."""
     return shorten("".join(character if " " <= character <= "~" else "?" for character in text), longest)
 
 
 def can_be_shown(character: str) -> bool:
-    """Whether it belongs into one line of text: no control character, and none that turns the order of others."""
+    """Whether it belongs in a line of text: no control character, and none that changes the order of others."""
     return character.isprintable() or unicodedata.category(character) == "Zs" or character in _JOINERS_AND_MARKS

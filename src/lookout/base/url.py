@@ -1,6 +1,6 @@
-"""Addresses: those that are asked over HTTP, the base address of a deployment, and ``HOST:PORT``.
+"""Addresses: upstreams' over HTTP, the base address of a deployment, and ``HOST:PORT``.
 
-What is said or kept of one that is asked holds no part of it: it may have a key in it.
+Messages and stored data hold no part of an upstream's address, which may contain a key.
 """
 
 import re
@@ -19,7 +19,7 @@ _HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0
 
 
 def fingerprint_url(url: str) -> str:
-    """Tells two addresses apart. It is too short to guess a key from; user and password are no part of it."""
+    """Distinguishes addresses. It is too short to guess a key from, and excludes user and password."""
     parts = urlsplit(url)
     address = parts._replace(netloc=parts.netloc.rpartition("@")[2].lower())
     return blake2b(address.geturl().encode(), digest_size=4).hexdigest()
@@ -45,7 +45,7 @@ def find_url_mistake(url: str) -> str | None:
 
 
 def _describe_host_mistake(host: str) -> str:
-    """``host`` has its port."""
+    """``host`` includes the port."""
     if host.count(":") > 1 and "[" not in host:
         return "has an IPv6 address without brackets; write it as in http://[::1]:8545"
     if not host.partition(":")[0]:
@@ -80,7 +80,7 @@ class BaseUrlError(ValueError):
 
 
 class BaseUrl(NamedTuple):
-    """Where a deployment is. ``prefix`` is a path before all others, mostly empty."""
+    """A deployment's base address. ``prefix`` comes before all paths, and is mostly empty."""
 
     scheme: str
     host: str
@@ -97,7 +97,7 @@ class BaseUrl(NamedTuple):
 
 
 def parse_base_url(url: str) -> BaseUrl:
-    """``http://host:port`` or ``https://host``; BaseUrlError says what else it is."""
+    """``http://host:port`` or ``https://host``; BaseUrlError for other texts."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -113,7 +113,7 @@ def parse_base_url(url: str) -> BaseUrl:
 
 
 def is_host_port(address: str) -> bool:
-    """Whether it is ``HOST:PORT``, where an IPv6 host stands in brackets."""
+    """Whether it is ``HOST:PORT``, with an IPv6 host in brackets."""
     match = _HOST_PORT.fullmatch(address)
     return match is not None and int(match[2]) <= _LAST_PORT
 

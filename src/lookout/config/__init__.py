@@ -2,5 +2,5 @@
 
 from typing import Final
 
-CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # of the environment: names the file where nothing else does
+CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # the environment's default path of the file
 DEFAULT_CONFIG: Final = "lookout.toml"

@@ -1,4 +1,4 @@
-"""The tables of alerts: who is alerted, and by which rules."""
+"""The tables of alerts: targets and rules."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -26,7 +26,7 @@ from lookout.core.model import Check, Reason, Status
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
-# Every reason of a row that can be bad, and the statuses that it comes with (R, S).
+# The reasons of rows that can be bad, with their statuses (R, S).
 BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
     "behind": ("catching-up", "degraded"),
     "partial-coverage": ("degraded",),
@@ -36,9 +36,9 @@ BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
     "no-observation": ("unknown",),
     "incompatible-reference": ("unknown",),
 }
-# Why the monitor cannot judge a row, however long it waits. `unreachable` is soon `unavailable` (S1, S2).
+# Reasons for which a row stays unknown, however long the monitor waits. `unreachable` is soon `unavailable` (S1, S2).
 _UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
-# After a start, and between two heads, rows are unknown for a moment: nobody is to be woken for that.
+# After a start, and between two heads, rows are unknown for a moment: no alert for that.
 _UNJUDGED_FOR_S: Final = 300
 _WITHOUT_ROWS_FOR_S: Final = 3600
 _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
@@ -53,10 +53,10 @@ class AlertRule(Table, frozen=True):
     reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
     for_s: DurationOrZero = 300
     remind_s: DurationOrZero = 3600
-    targets: Annotated[tuple[Text, ...], SECRET] = ()  # an address may be written in the place of a name
+    targets: Annotated[tuple[Text, ...], SECRET] = ()  # a name, or by mistake an address
 
     def key(self) -> str:
-        """What its episodes are found by, also after it was changed: its name, or what it finds bad."""
+        """Identifies the rule's stored episodes, also after a change: its name, or its conditions."""
         if self.name:
             return self.name
         where = f"{','.join(sorted(self.services))}/{','.join(map(str, sorted(self.chains)))}"
@@ -67,8 +67,8 @@ class AlertRule(Table, frozen=True):
         return check.is_among(self.services, self.chains)
 
     def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.EpisodeRule]:
-        """The rule as the core needs it. What cannot be judged is another matter than what is bad, with episodes of its
-        own, unless the rule says that it is the same."""
+        """The core's rules for this one: unknown rows have episodes of their own, unless the rule counts them with bad
+        rows."""
         for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or None
         rule = episodes.EpisodeRule(
             self.key(),
@@ -87,13 +87,12 @@ class AlertRule(Table, frozen=True):
                 statuses=frozenset(("unknown",)),
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED if reasons is None else _UNJUDGED & reasons,
-                alerts_on_no_data="no-observation"
-                in self.reasons,  # a chain that never had a broadcaster, say, stays without
+                alerts_on_no_data="no-observation" in self.reasons,  # for example, a chain that never had a broadcaster
             )
 
     def build_without_rows(self, checks: Iterable[Check], all_targets: Iterable[str]) -> episodes.EpisodeRule:
-        """An RPC endpoint that was lost, or differs, for an hour is reported once, and so is what is wrong with a
-        source: no row shows it."""
+        """The rule that reports once, after an hour, what no row shows: a lost or differing RPC endpoint, or a fault of
+        a source."""
         return episodes.EpisodeRule(
             f"{self.key()}\nendpoints",
             frozenset(check for check in checks if self.matches(check)),
@@ -107,7 +106,7 @@ class AlertRule(Table, frozen=True):
         return TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
 
     def check(self) -> Iterator[Problem]:
-        """A reason that never comes with what the rule counts is a mistake."""
+        """A reason that never occurs with the rule's statuses is a mistake."""
         counted = (*self._trouble(), *(() if self.unknown is False else ("unknown",)))
         for reason in dict.fromkeys(self.reasons):
             if not set(BAD_REASONS[reason]).intersection(counted):
@@ -115,7 +114,7 @@ class AlertRule(Table, frozen=True):
                 yield Problem("reasons", f"{what} {', '.join(counted)}; change from or unknown, or take it out")
 
     def check_matches(self, monitored: Iterable[Check], shared: Collection[str]) -> Iterator[Problem]:
-        """A rule that never matches is a mistake, and so are chains for a service that has none."""
+        """A rule that never matches is a mistake, and so are chains for a service without chains."""
         if not any(self.matches(check) for check in monitored):
             what = "matches no monitored check; widen its services and chains, or configure a source for them"
             yield Problem("", what)
@@ -127,7 +126,7 @@ class AlertRule(Table, frozen=True):
 
 
 def can_be_shown(target: str) -> bool:
-    """Whether it is a target's name; otherwise it may be an address, with its key."""
+    """Whether the text is a target's name; otherwise it may be an address with a key."""
     return _TARGET_NAME.fullmatch(target) is not None
 
 
@@ -138,7 +137,7 @@ def _check_target_names(targets: dict[str, str]) -> Iterator[Problem]:
 
 
 def rules_without_rows(rules: Iterable[AlertRule]) -> list[AlertRule]:
-    """Those that are for all services and count `degraded`; if none does, all that are for all services."""
+    """The rules for all services that count `degraded`; if there are none, all rules for all services."""
     general = [rule for rule in rules if not rule.services and not rule.reasons]
     return [rule for rule in general if rule.from_ != "unavailable"] or general
 

@@ -12,7 +12,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def read_environment_file(path: Path) -> dict[str, str]:
-    """The variables of a file; ConfigError says all that is wrong with it, and never a value."""
+    """The variables of a file; ConfigError names all its problems, and no value."""
     try:
         text = path.read_bytes().decode()
     except OSError as error:
@@ -26,7 +26,7 @@ def read_environment_file(path: Path) -> dict[str, str]:
 
 
 def parse_environment(text: str) -> tuple[dict[str, str], list[str]]:
-    """The variables, and a sentence for each line that is wrong. Of two of one name the later counts."""
+    """The variables, and a sentence per wrong line. The last line of a name counts."""
     variables: dict[str, str] = {}
     problems: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

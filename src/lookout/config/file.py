@@ -1,4 +1,4 @@
-"""Reads a configuration file strictly: everything wrong with it is said at once, and nothing is guessed."""
+"""Reads a configuration file strictly: reports all problems at once, and guesses nothing."""
 
 import os
 import re
@@ -25,39 +25,39 @@ _QUOTES: Final = re.compile("\"\"\"|'''")  # around a text of several lines
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used. ``messages`` are its problems with the file's name before each."""
+    """A configuration that cannot be used. ``messages`` are its problems, prefixed with the file's name."""
 
     def __init__(self, path: Path, problems: Iterable[str | Problem], unset_variables: Iterable[str] = ()) -> None:
         self.problems = tuple(problems)
         self.messages = [f"{path}: {problem}" for problem in self.problems]
         self.unset_variables = frozenset(unset_variables)
-        """Those of the environment that the file names, and that are not set."""
+        """Environment variables that the file names and that are not set."""
         super().__init__("\n".join(self.messages))
 
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a file; ConfigError says all that is wrong with it."""
+    """The settings of a file; ConfigError names all its problems."""
     return _read(path, *_load(path), environment)
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
-    Apprise, which takes a second or two."""
+    """The settings of a file for a sender of alerts: also checks the targets' addresses, which loads Apprise and takes
+    a second or two."""
     return _read(path, *_load(path), environment, _check_targets)
 
 
 def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
-    """The settings of a text that is to become a file, for somebody who sends alerts."""
+    """The settings of a text before it becomes a file, for a sender of alerts."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes of a terminal that Python keeps as surrogates
+    except UnicodeEncodeError:  # surrogates, from invalid bytes of a terminal
         raise ConfigError(path, ["not valid UTF-8"]) from None
     return _read(path, text, _parse(path, text), environment, _check_targets)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
-    """The settings of a server. The whole file is checked, but for the variables and the files of what a server does
-    not use: they need not be there, and are not looked up."""
+    """The settings of a server. The whole file is checked, except variables and files that only a monitor uses: they
+    need not exist, and are not read."""
     text, tables = _load(path)
     store = tables.get("store")
     has_own_url = isinstance(store, dict) and store.get("read_url", "") != ""
@@ -71,7 +71,7 @@ def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) 
 
 
 def _load(path: Path) -> tuple[str, dict[str, Any]]:
-    """A file as it is written, and as TOML."""
+    """A file's text, and its TOML."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -99,7 +99,7 @@ def _read(
     check: Callable[[Settings], Iterable[Problem]] = lambda _: (),
     is_used: Callable[[str, Any], bool] = lambda _key, _key_type: True,
 ) -> Settings:
-    """The settings, unless there are problems; ConfigError has those in the order of the text's lines."""
+    """The settings; ConfigError has the problems in the order of the text's lines."""
     reader = TableReader(environment, path.parent, load_plugins(_kinds_in(tables)), is_used)
     settings = read_settings(tables, reader)
     reader.add_problems(check(settings))
@@ -115,14 +115,14 @@ def _read(
 
 
 def _name_service(key: str, tables: dict[str, Any]) -> str:
-    """The name of the operator's own service whose checks the key is of."""
+    """The own service to whose checks the key belongs."""
     number = re.match(r"services\[(\d+)\]\.checks", key)
     name = tables["services"][int(number[1])].get("name") if number else None
     return name if isinstance(name, str) and OWN_NAME.fullmatch(name) else ""
 
 
 def _check_targets(settings: Settings) -> Iterator[Problem]:
-    """What only Apprise can say of the targets' addresses."""
+    """Problems of the targets' addresses that only Apprise can find."""
     from lookout.alerts.sender import INSTALL, count_recipients, is_installed  # a server sends no messages
 
     if settings.alerts.targets and not is_installed():
@@ -132,12 +132,12 @@ def _check_targets(settings: Settings) -> Iterator[Problem]:
         reached = count_recipients(address) if can_be_shown(name) else 1
         if reached == 0:
             yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
-        elif reached > 1:  # of which one may accept what another does not, and get it again and again
+        elif reached > 1:  # if one refuses a message, the others would get it at every retry
             yield Problem(f"alerts.targets.{name}", "reaches several; give each a target of its own")
 
 
 def _kinds_in(tables: Any) -> Iterator[str]:
-    """The protocols that a file names, in the order in which it does."""
+    """The protocols that a file names, in its order."""
     if isinstance(tables, dict):
         if isinstance(kind := tables.get("kind"), str):
             yield kind
@@ -147,9 +147,9 @@ def _kinds_in(tables: Any) -> Iterator[str]:
 
 
 def find_lines(text: str) -> dict[str, int]:
-    """For each table and each key of a text that is TOML, the line where it begins, by its path: ``chains[0].rpc``."""
+    """The first line of every table and key of a TOML text, by its path: ``chains[0].rpc``."""
     lines: dict[str, int] = {}
-    counts: dict[str, int] = {}  # of the entries so far in each list of tables, by its path
+    counts: dict[str, int] = {}  # entries so far of the lists of tables, by path
     table, quotes = "", ""
     for number, line in enumerate(text.splitlines(), 1):
         if not quotes and _HEADER.fullmatch(line):
@@ -166,7 +166,7 @@ def find_lines(text: str) -> dict[str, int]:
 
 
 def find_line(key: str, lines: Mapping[str, int]) -> int | None:
-    """Where a key is, or else the table or list around it; None if none of them is written."""
+    """The line of a key, or of the table or list around it; None if none of them is written."""
     while key and key not in lines:
         key = key[: max(key.rfind("."), key.rfind("["), 0)]
     return lines.get(key)

@@ -1,4 +1,4 @@
-"""Reads the tables of a file strictly, by what their classes declare, and gathers all that is wrong with them."""
+"""Reads the tables of a file strictly, by the declarations of their classes, and gathers all problems."""
 
 import difflib
 import json
@@ -31,12 +31,12 @@ from lookout.protocols.tables import KindTable
 Note = TypeVar("Note")
 Form = type[Table] | KindForm
 
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # valid in TOML without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")  # of the environment
 
 
 class TableReader:
-    """Makes tables of what is written. A value or table that is not as it has to be is a problem, and None."""
+    """Makes tables from the written values. An invalid value or table is a problem, and read as None."""
 
     def __init__(
         self,
@@ -45,15 +45,15 @@ class TableReader:
         unusable_kinds: Mapping[str, str],
         is_used: Callable[[str, Any], bool],
     ) -> None:
-        """``unusable_kinds`` says why there is no such kind. ``is_used``, given a key and its type, says whether its
-        variables are filled in and its file is read."""
+        """``unusable_kinds`` has the reasons by kind. ``is_used``, given a key and its type, says whether its variables
+        are filled in and its file is read."""
         self.problems: list[Problem] = []
         self.tables: dict[str, Table] = {}
-        """Every table of which all could be read, by its key."""
+        """The tables that were read completely, by key."""
         self.gaps = 0
-        """How many values could not be read, or are left as they are written since nobody uses them."""
+        """The number of values that could not be read, or are unused and stay as written."""
         self.named_chains: list[tuple[str, int]] = []
-        """The ids of chains that keys name, each with its key."""
+        """The keys that name chains, with the chains' ids."""
         self.unset_variables: set[str] = set()
         self._environment = environment
         self._folder = folder
@@ -69,7 +69,7 @@ class TableReader:
                 self.problems.append(Problem(join_keys(key, shown), f"unknown key; {hint}"))
 
     def read_rows(self, form: Form, value: Any, key: str, least: int = 0) -> tuple[Any, ...] | None:
-        """The tables of a list, if all of them could be read."""
+        """The tables of a list; None if one of them could not be read."""
         has_text = not isinstance(form, KindForm) and form.text_key
         if not isinstance(value, list) or len(value) < least:
             what = f"a list of {'texts or ' if has_text else ''}tables{' that is not empty' if least else ''}"
@@ -79,7 +79,7 @@ class TableReader:
         return None if any(row is None for row in rows) else rows
 
     def read_table(self, form: Form, table: Any, key: str) -> Any:
-        """The table, if all of it could be read."""
+        """The table; None if a part of it could not be read."""
         text_key = "" if isinstance(form, KindForm) else form.text_key
         keys = keys_of(form)
         if isinstance(table, str) and text_key:
@@ -94,7 +94,7 @@ class TableReader:
         else:
             read = self._read_keys(keys, form.fill_in(table), key)
             whole = None if read is None else form(**read)
-        if whole is not None and self.gaps == gaps:  # and nothing in it was left as it is written
+        if whole is not None and self.gaps == gaps:  # no value in it is unused
             self.tables[key] = whole
             self.add_problems(check_table(whole), key)
         return whole
@@ -110,7 +110,7 @@ class TableReader:
         self.problems += (problem.below(key) for problem in problems)
 
     def _read_keys(self, keys: Mapping[str, FieldInfo], table: Mapping[str, Any], parent: str) -> dict[str, Any] | None:
-        """The values of these keys by the names of the fields, if all could be read."""
+        """The values of these keys by field name; None if one could not be read."""
         read = {}
         for name, key in keys.items():
             path = join_keys(parent, name)
@@ -121,7 +121,7 @@ class TableReader:
         return None if any(value is None for value in read.values()) else read
 
     def read_key(self, key_type: Any, value: Any, key: str) -> Any:
-        """The value of a key of this type, if all of it could be read."""
+        """The value of a key of this type; None if a part of it could not be read."""
         form, (held, limits, _) = form_in(key_type), _split(key_type)
         if form is None:
             return self._read_value(key_type, value, key)
@@ -153,7 +153,7 @@ class TableReader:
         return filled if content is None or not filled else self._read_file(content, filled, key)
 
     def _read_file(self, content: FileContent, name: str, key: str) -> Any:
-        """What is extracted from the file of this name."""
+        """The value extracted from the file of this name."""
         try:
             return content.extract((self._folder / name).read_bytes())
         except OSError as error:
@@ -162,13 +162,13 @@ class TableReader:
             return self._report(key, str(error))
 
     def _report(self, key: str, text: str) -> Any:
-        """Keep why there is no value, and give None in its place."""
+        """Add a problem, and return None as the value."""
         self.problems.append(Problem(key, text))
         self.gaps += 1
         return None
 
     def _fill_in(self, value: Any) -> Any:
-        """The value with variables in the place of ``${NAME}``; one that is not set is empty."""
+        """The value with ``${NAME}`` replaced by variables; an unset one is empty."""
         match value:
             case str():
                 return _VARIABLE.sub(lambda match: self._environment.get(match[1], ""), value)
@@ -198,7 +198,7 @@ def default_of(key: FieldInfo) -> Any:
 
 
 def form_in(key_type: Any) -> Form | None:
-    """The form of the table, or of each table of the list, that a key of this type holds; None if it holds a value."""
+    """The form of the table, or of the list's tables, that a key of this type holds; None if it holds a value."""
     held = _split(key_type)[0]
     of = typing.get_args(held)[0] if typing.get_origin(held) is tuple else held
     if not isinstance(of, type) or not issubclass(of, Table):
@@ -207,7 +207,7 @@ def form_in(key_type: Any) -> Form | None:
 
 
 def has_note(key_type: Any, note: object) -> bool:
-    """Whether this is said of a key, or of a value in it."""
+    """Whether the note is on a key's type, or on a value's type in it."""
     return key_type is note or any(has_note(inner, note) for inner in typing.get_args(key_type))
 
 
@@ -216,7 +216,7 @@ def _find_note(key_type: Any, of: type[Note]) -> Note | None:
 
 
 def _split(key_type: Any) -> tuple[Any, Meta, tuple[ValueRule, ...]]:
-    """A type without None and what is annotated to it, the limits, and the rules."""
+    """A type without None and annotations, its limits, and its rules."""
     if typing.get_origin(key_type) in (typing.Union, types.UnionType) and types.NoneType in typing.get_args(key_type):
         (key_type,) = (held for held in typing.get_args(key_type) if held is not types.NoneType)
     if typing.get_origin(key_type) is not Annotated:
@@ -226,7 +226,7 @@ def _split(key_type: Any) -> tuple[Any, Meta, tuple[ValueRule, ...]]:
 
 
 def _find_broken_rules(key_type: Any, value: Any) -> Iterator[Problem]:
-    """What is wrong with a value, and with the values in it."""
+    """Problems of a value, and of values in it."""
     key_type, _, rules = _split(key_type)
     for rule in rules:
         yield from rule.problems(value)
@@ -248,7 +248,7 @@ def _find_chain_ids(key_type: Any, value: Any) -> Iterable[int]:
 
 
 def _check_choices(key_type: Any, value: Any) -> None:
-    """ValidationError for a text that is not among those that are declared."""
+    """ValidationError for a text that is not one of the declared texts."""
     if (choices := _find_choices(key_type)) is not None and value not in choices:
         raise msgspec.ValidationError
     if typing.get_origin(key_type) is tuple:
@@ -264,7 +264,7 @@ def _find_choices(key_type: Any) -> tuple[str, ...] | None:
 
 
 def _describe_allowed(key_type: Any) -> str:
-    """What a value may be, in words."""
+    """The allowed values in words."""
     if (texts := _find_choices(key_type)) is not None:
         return f"one of {', '.join(texts)}"
     key_type, limits, _ = _split(key_type)

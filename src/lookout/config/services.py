@@ -1,4 +1,4 @@
-"""The tables that name what is watched: which keys each service's have, and the operator's own services (R14)."""
+"""The tables that name sources: their keys by service, and the operator's own services (R14)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from lookout.protocols.registry import PROTOCOLS, all_kinds, kinds_for, own_tabl
 from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable, SourceTable
 
-_LIST_KEYS: Final = frozenset(("complete", "links"))  # of indexers alone
+_LIST_KEYS: Final = frozenset(("complete", "links"))  # only of indexers
 
 
 @dataclass(frozen=True)
 class KindForm:
-    """The form of a table whose ``kind`` names its protocol, and with it the other keys. The service decides which of
-    the keys of ``KindTable`` and ``ListTable`` are left out, and which have no default."""
+    """The form of a table whose ``kind`` names its protocol, and with it the other keys. The service decides which
+    keys of ``KindTable`` and ``ListTable`` are omitted, and which have no default."""
 
     kinds: Mapping[str, Protocol[KindTable]]
     left_out: frozenset[str]
     required: frozenset[str]
 
     def keys(self) -> dict[str, FieldInfo]:
-        """The keys of all kinds. One that several kinds have is the same in all of them; whether one that not all have
-        is required depends on the kind."""
+        """The keys of all kinds. A key of several kinds is the same in all of them; a key that some kinds lack may be
+        required by others."""
         keys = {name: key for protocol in self.kinds.values() for name, key in self.keys_of(protocol).items()}
         own = {name: key for name, key in keys.items() if key.required and name not in KindTable.__struct_fields__}
         return keys | {name: replace(key, default=None) for name, key in own.items()}
 
     def keys_of(self, protocol: Protocol[KindTable] | None) -> dict[str, FieldInfo]:
-        """The keys of one kind; those that every kind has, if it is not known."""
+        """The keys of one kind, or the common keys if the kind is unknown."""
         keys = {key.encode_name: key for key in fields(self.table_of(protocol)) if key.name not in self.left_out}
         if protocol is not None and protocol.answer is not Blocks:
             keys.pop("confirmations", None)
@@ -52,7 +52,7 @@ class KindForm:
         return KindTable if protocol is None else protocol.settings
 
     def find_other_keys(self, protocol: Protocol[KindTable] | None, written: Mapping[str, Any]) -> Iterator[Problem]:
-        """The keys that are written and belong to other kinds, if the kind is known."""
+        """Problems with written keys of other kinds, if the kind is known."""
         keys, of_kind = self.keys(), self.keys_of(protocol)
         for name in written:
             if protocol and name in keys and name not in of_kind and written[name] != keys[name].default:
@@ -62,7 +62,7 @@ class KindForm:
 
 
 def check_table(table: Table) -> Iterable[Problem]:
-    """What a table's keys together get wrong."""
+    """Problems of a table's combination of keys."""
     if isinstance(table, KindTable) and isinstance(PROTOCOLS[table.kind], PluginProtocol):
         return guard_check(table)
     return table.check()

@@ -1,4 +1,4 @@
-"""A whole configuration as one frozen value, and what its tables can get wrong together."""
+"""A whole configuration as one frozen value, and checks across its tables."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -44,12 +44,12 @@ from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
 Value = TypeVar("Value", int, str)
-_UNNAMED: Final = "protocol"  # where none is named
+_UNNAMED: Final = "protocol"  # if the operator names none
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
 
 class Settings(Table, frozen=True):
-    """A whole configuration file. A service whose tables are left out is not configured (S14)."""
+    """A whole configuration file. A service without tables is not configured (S14)."""
 
     protocol: Annotated[str, FOR_SERVER, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = (
         _UNNAMED
@@ -61,7 +61,7 @@ class Settings(Table, frozen=True):
     monitor: MonitorTable = MonitorTable()
     chains: tuple[ChainTable, ...] = ()
     sources: dict[str, tuple[SourceTable, ...]] = field(default_factory=dict)
-    """The tables of each service by its name, which is the key in the file."""
+    """The tables by service name, which is the key in the file."""
     services: tuple[OwnService, ...] = ()
     policy: PolicyTable = PolicyTable()
     history: HistoryTable = HistoryTable()
@@ -72,7 +72,7 @@ class Settings(Table, frozen=True):
 
     @classmethod
     def applied_by_reload(cls) -> frozenset[str]:
-        """The tables of which a change needs no restart."""
+        """The tables whose changes need no restart."""
         return frozenset(key.encode_name for key in fields(cls) if not has_note(key.type, RESTART))
 
     def plan(self) -> Plan:
@@ -93,8 +93,8 @@ class Settings(Table, frozen=True):
         )
 
     def for_server(self) -> ServerSettings:
-        """The settings without what only a monitor needs: no key of an upstream or a target, and no right to write if
-        reading has an address of its own."""
+        """The settings for a server: without keys of upstreams or targets, and without write access if reading has its
+        own address."""
         return ServerSettings(
             self.protocol,
             self.server,
@@ -106,7 +106,7 @@ class Settings(Table, frozen=True):
         )
 
     def description(self) -> Description:
-        """What the public is to know about this deployment."""
+        """The public description of this deployment."""
         page, effects = self.page, {own.name: own.effect for own in self.services}
         return Description(
             self.protocol,
@@ -122,8 +122,8 @@ class Settings(Table, frozen=True):
         )
 
     def _titles(self) -> Iterator[tuple[str, str]]:
-        """The name and title of every service. A server knows this much of one whose kind it does not look up."""
-        yield from ((each.name, each.title) for each in SERVICES)
+        """The name and title of every service. A server knows these even if it does not load the kind."""
+        yield from ((service.name, service.title) for service in SERVICES)
         yield from ((own.name, own.shown_title) for own in self.services)
 
     def all_services(self) -> tuple[Service, ...]:
@@ -131,7 +131,7 @@ class Settings(Table, frozen=True):
         return all_services(own.service() for own in self.services)
 
     def tables(self) -> Iterator[tuple[Service, SourceTable]]:
-        """All that names something to watch, in the report's order of the services (R12)."""
+        """All tables of sources, in the report's order of services (R12)."""
         for service in SERVICES:
             yield from ((service, table) for table in self.sources.get(service.name, ()))
         for own in self.services:
@@ -163,8 +163,8 @@ class Settings(Table, frozen=True):
         }
 
     def counted_lists(self) -> dict[Check, tuple[Check, SquidTable]]:
-        """Of every check of a ppoi node that is compared with an indexer's list: that indexer's check, and where its
-        entries are counted (S21)."""
+        """By check of a ppoi node that is compared with an indexer's list: the indexer's check, and the table for
+        counting its entries (S21)."""
         sources = self.sources_by_check()
         counted = {}
         for check, node in sources.items():
@@ -178,7 +178,7 @@ class Settings(Table, frozen=True):
     def alert_policy(self, config: str = "") -> AlertPolicy:
         """The tables of alerts as the monitor needs them; ``config`` is the file that messages name in commands."""
         plan, alerts = self.plan(), self.alerts
-        rules = tuple(each for rule in alerts.rules for each in rule.build(plan.monitored, alerts.targets))
+        rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
         others = (*self.endpoint_checks(), *self.source_checks())
         rules += tuple(rule.build_without_rows(others, alerts.targets) for rule in rules_without_rows(alerts.rules))
         return AlertPolicy(
@@ -198,11 +198,11 @@ class Settings(Table, frozen=True):
         )
 
     def endpoint_checks(self) -> list[Check]:
-        """By what the episodes of the chains' RPC endpoints are found."""
+        """The checks that stand for the chains' RPC endpoints in episodes."""
         return [endpoint_check(name, chain.id) for chain in self.chains for name in chain.endpoint_names()]
 
     def source_checks(self) -> list[Check]:
-        """By what the episodes of sources are found, in which their rows are as they should be."""
+        """The checks that stand for sources in episodes about the sources themselves."""
         sources = (
             source
             for service, table in self.tables()
@@ -211,7 +211,7 @@ class Settings(Table, frozen=True):
         return [source_check(source.name, source.checks) for source in sources]
 
     def warnings(self) -> Iterator[Problem]:
-        """What is allowed, and may still not be what is wanted."""
+        """Settings that are allowed, but may be unintended."""
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
         for name in _repeated(chain.name for chain in self.chains):
@@ -225,7 +225,7 @@ class Settings(Table, frozen=True):
         yield from (doubt.below("store") for doubt in self.store.warnings())
 
     def check(self, absent: Collection[str] = ()) -> Iterator[Problem]:
-        """What the tables get wrong together, but for those that are absent since they could not be read."""
+        """Problems across the tables, except ``absent`` ones, which could not be read."""
 
         def are_there(*tables: str) -> bool:
             return not set(absent).intersection(tables)
@@ -321,11 +321,11 @@ def _check_endpoints(tables: Mapping[str, Table]) -> Iterator[Problem]:
         if not isinstance(table, KindTable) or table.chain not in chains:
             continue
         chain = chains[table.chain]
-        # A node that is one of two endpoints is always as far as what they agree on (M8).
+        # A node that is one of two endpoints is never behind their agreed head (M8).
         if table.kind == EVM.name and not chain.outvotes(table.url):
             what = "is an rpc endpoint of the chain as well, which has fewer than three"
             yield Problem(f"{key}.url", f"{what}: it would be compared with itself")
-        # The chain's logs count only if so many endpoints give the same (S17).
+        # The chain's logs count only if this many endpoints agree (S17).
         complete = table.complete if isinstance(table, ListTable) else None
         if complete is not None and complete.endpoints > (has := len(chain.rpc)):
             what = f"is {complete.endpoints}, and chain {chain.id} has {has} rpc endpoint{'s' * (has != 1)}"

@@ -1,5 +1,4 @@
-"""The tables of a configuration file that are not a source's: every key with its launch value, and what a server
-needs of them."""
+"""The tables of a configuration file, except sources', with the keys' launch values, and a server's part of them."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -106,23 +105,23 @@ class MonitorTable(Table, frozen=True):
 
 
 class RpcEndpoint(AccessTable, frozen=True):
-    """An address alone is written as a text."""
+    """A text alone is the address."""
 
     text_key: ClassVar[str] = "url"
     url: Url
-    name: Annotated[NameOrNone, SECRET] = ""  # the address may be written in its place
+    name: Annotated[NameOrNone, SECRET] = ""  # may by mistake hold the address
 
 
 class ChainTable(Table, frozen=True, kw_only=True):
     id: Annotated[Positive, FOR_SERVER]
-    name: Annotated[Name, FOR_SERVER] = ""  # it and the block time are known, or have to be written
+    name: Annotated[Name, FOR_SERVER] = ""  # required, like the block time, unless the chain is known
     block_time_s: Duration = 0
     rpc: Annotated[tuple[RpcEndpoint, ...], Meta(min_length=1)]
     test_network: Annotated[bool, FOR_SERVER] = False
 
     @classmethod
     def fill_in(cls, written: dict[str, Any]) -> dict[str, Any]:
-        """With the name, the block time and the test network of a known chain."""
+        """Add name, block time and test network of a known chain."""
         chain_id = written.get("id")
         known = KNOWN_CHAINS.get(chain_id) if isinstance(chain_id, int) else None
         return written if known is None else known._asdict() | written
@@ -137,8 +136,8 @@ class ChainTable(Table, frozen=True, kw_only=True):
         for number, label in enumerate(self._endpoint_labels()):
             if (before := names.setdefault(label, number)) != number:
                 yield Problem(f"rpc[{number}].name", f"is the name of rpc[{before}] already; choose another one")
-        # Three endpoints of which two are one would let that one lie (M8). The address alone decides: a node that is
-        # asked with two keys would have two votes.
+        # If two of three endpoints were one node, it could lie (M8). The address alone decides: with two keys a node
+        # would have two votes.
         first: dict[tuple[object, ...], int] = {}
         for number, endpoint in enumerate(self.rpc):
             sent = _as_sent(endpoint.url)
@@ -146,14 +145,14 @@ class ChainTable(Table, frozen=True, kw_only=True):
                 yield Problem(f"rpc[{number}]", f"is the same endpoint as rpc[{before}]; name another, or leave it out")
 
     def endpoint_names(self) -> list[str]:
-        """What people see of the endpoints."""
+        """The endpoints' public names."""
         return [f"{label} of {self.name}" for label in self._endpoint_labels()]
 
     def _endpoint_labels(self) -> Iterator[str]:
         return (endpoint.name or f"rpc {number}" for number, endpoint in enumerate(self.rpc, 1))
 
     def outvotes(self, url: str) -> bool:
-        """Whether a node at this address cannot decide alone what its chain's head is."""
+        """Whether a node at this address cannot decide the chain's head alone."""
         sent = _as_sent(url)
         is_endpoint = sent is not None and sent in (_as_sent(endpoint.url) for endpoint in self.rpc)
         return not is_endpoint or len(self.rpc) >= _TO_OUTVOTE_ONE
@@ -166,14 +165,13 @@ class ChainTable(Table, frozen=True, kw_only=True):
             yield Problem("rpc", f"chain {self.id} has {only}, {why}")
 
     def pace(self) -> Pace:
-        """The block time exactly as it was written, 0.07 meaning seven hundredths and not the nearest binary
-        fraction."""
+        """The block time exactly as written: 0.07 is seven hundredths, not the nearest binary fraction."""
         block_time_ms = Fraction(str(self.block_time_s)) * 1000
         return Pace(block_time_ms.numerator, block_time_ms.denominator)
 
 
 class PolicyTable(Table, frozen=True):
-    """The status policy's thresholds, with the values of the launch (S16)."""
+    """The status policy's thresholds, with the launch values (S16)."""
 
     recheck_s: Duration = 30
     jitter_s: DurationOrZero = 3
@@ -245,7 +243,7 @@ class PingTable(Table, frozen=True):
 
 
 class PageTable(Table, frozen=True):
-    """What people see beside the rows; and which services are run by others than the operator (C12)."""
+    """The page's content beside the rows, and which services others than the operator run (C12)."""
 
     title: Line = ""
     operator: Line = ""
@@ -260,7 +258,7 @@ class EdgeTable(Table, frozen=True):
 
 
 class ServerSettings(Struct, frozen=True):
-    """What a server needs of a configuration, and all of it that its processes ever hold."""
+    """A server's part of a configuration; its processes never hold more."""
 
     protocol: str
     server: ServerTable
@@ -280,8 +278,8 @@ def in_ms(seconds: float) -> int:
 
 
 def _as_sent(url: str) -> tuple[object, ...] | None:
-    """What a request to this address is made of, however it is written; None if it cannot be asked. A dot at the end of
-    its host, and slashes at the end of its path, make no difference."""
+    """The address in a normal form, as requests use it; None if it is invalid. A dot at the end of the host, and
+    slashes at the end of the path, are ignored."""
     if find_url_mistake(url) is not None:
         return None
     sent = URL(url)

@@ -103,7 +103,7 @@ NO_GAPS: Final = Gaps()
 
 
 class Metrics(Struct, frozen=True, gc=False):
-    """A row's numbers; unknown ones are omitted (R8)."""
+    """A row's numbers; what is not known is left out (R8)."""
 
     position: Annotated[Count, Meta(description="the service's own position: an index or a block")] | UnsetType = UNSET
     head: Annotated[Count, Meta(description="what the position is compared with")] | UnsetType = UNSET

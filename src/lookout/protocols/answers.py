@@ -1,8 +1,8 @@
-"""Reading an answer's JSON strictly: what is not exactly as expected is not understood.
+"""Reads an answer's JSON strictly: any deviation from the expected form is a failure.
 
-Strangers choose these bytes, and the event loop waits while they are read. A number such as 1e308 takes a thousand
-times as long to convert as to skip. So nothing is converted before it is asked for: a table or a list holds its values
-as the bytes they came in (``Raw``), and each function here opens the one value it was given.
+Third parties choose these bytes, and parsing blocks the event loop. A number such as 1e308 takes a thousand times as
+long to convert as to skip. So values are converted on demand: a table or a list holds its values as undecoded bytes
+(``Raw``), and a function here opens only the value it was given.
 """
 
 import math
@@ -16,7 +16,7 @@ from msgspec import Raw
 from lookout.core.model import LARGEST_METRIC
 from lookout.protocols.client.failure import JsonRpcFailed, ProbeFailed, TooManyValuesFailed, not_understood
 
-# A list of every peer that a node knows, as long as an answer may be, has half as many.
+# Twice the values in a node's list of peers of the largest allowed size.
 MOST_VALUES: Final = 30_000
 
 _WHOLE_ANSWER: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | int | float | bool | None)
@@ -30,17 +30,17 @@ _BYTES: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 
 
 def decode(body: bytes) -> Any:
-    """Any JSON value, of which what is inside a table or a list is still to be opened. NaN is not JSON."""
-    # As many as there are, or more: every value but the first comes after one of these.
+    """Any JSON value, with the values inside tables and lists unopened. NaN is not JSON."""
+    # At least the number of values: all but the first follow one of these characters.
     if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
         raise TooManyValuesFailed
     return _decode(_WHOLE_ANSWER, body)
 
 
 def open_value(value: Any) -> Any:
-    """The value, of which what is inside a table or a list is still to be opened.
+    """The value, with the values inside a table or a list unopened.
 
-    A fraction, or a whole number of more than 20 digits, becomes NaN, which nobody here takes for a number.
+    A fraction, or a whole number of more than 20 digits, becomes NaN, which no reader here accepts as a number.
     """
     if type(value) is not Raw:
         return value
@@ -64,7 +64,7 @@ def entries(value: Any, what: str) -> list[Any]:
 
 
 def count(value: Any, what: str) -> int:
-    """A whole number from 0 to 2^53 - 1 (R10); true and 1.0 are none."""
+    """A whole number from 0 to 2^53 - 1 (R10); true and 1.0 are not."""
     value = open_value(value)
     if type(value) is int and 0 <= value <= LARGEST_METRIC:
         return value
@@ -96,7 +96,7 @@ def number(value: Any, what: str) -> int:
 
 
 def hexadecimal(value: Any, length: int, what: str) -> str:
-    """So many bytes, written as 0x and hexadecimal digits; in small letters."""
+    """``length`` bytes, written as 0x and hexadecimal digits; in lower case."""
     value = open_value(value)
     if type(value) is str and len(value) == 2 + 2 * length and _BYTES.fullmatch(value):
         return value.lower()
@@ -112,7 +112,7 @@ def value_at(document: Any, pointer: str) -> Any:
 
 
 def member(value: Any, token: str, pointer: str) -> Any:
-    """What one part of a pointer names in a table or a list."""
+    """The value that one part of a pointer names in a table or a list."""
     value, name = open_value(value), token.replace("~1", "/").replace("~0", "~")
     if type(value) is dict and name in value:
         return value[name]
@@ -146,7 +146,7 @@ def query(graphql: str, **variables: int | str) -> bytes:
 
 
 def graphql_answer(body: bytes) -> dict[str, Any]:
-    """The data of a GraphQL answer. One with errors counts as failed, even if some data came along."""
+    """The data of a GraphQL answer. An answer with errors has failed, even if it also has data."""
     answer = table(decode(body), "no GraphQL answer")
     if open_value(answer.get("errors")):
         raise ProbeFailed("graphql_errors")

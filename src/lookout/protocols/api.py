@@ -1,4 +1,4 @@
-"""What a protocol of another package is made of: these names stay, whatever else changes (CONTRIBUTING.md)."""
+"""The stable names for protocols of other packages (CONTRIBUTING.md)."""
 
 from lookout.base.problem import Problem
 from lookout.base.setting_types import Line, Name, Natural, OneOf, Positive, Text, Url, must

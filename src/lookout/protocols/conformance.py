@@ -1,7 +1,7 @@
 """The conformance kit: whether a protocol, built in or of another package, is fit for a monitor.
 
-It calls the protocol as a monitor does, and gives it good answers, answers that nobody should send, each of which some
-parser was once harmed by, and good ones with something in them changed. The same are tried each time.
+It calls the protocol as a monitor does, with good answers, hostile answers that have harmed some parser, and good
+answers with changes. Every run uses the same answers.
 """
 
 import json
@@ -21,7 +21,7 @@ from lookout.protocols.plugins import GROUP, PluginFailed, find_mistake, make_re
 from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
 
-_LONGEST_S: Final = 0.5  # of computing, in which no other source is asked
+_LONGEST_S: Final = 0.5  # of computing, which blocks other sources
 _MOST_PROBLEMS: Final = 10
 _MARK: Final = "canary-7q5"
 _MARKED_URL: Final = f"https://{_MARK}:{_MARK}@{_MARK}.example/{_MARK}?key={_MARK}"
@@ -38,7 +38,7 @@ AWKWARD: Final[tuple[Any, ...]] = (
     *("", "0x", "0x10", "12", "-1", "\x00"),
     *([], {}, [[]], [{}], {"": 0}),
 )
-# Each was the worst for some decoder, or some way of putting one to use.
+# The worst cases of certain decoders, or of ways to use them.
 SHAPES: Final[dict[str, bytes]] = {
     "largest floats": b"1e308",
     "floats of 800 digits": b"1." + b"7" * 800,
@@ -58,8 +58,8 @@ _FORMS: Final = (b"9" * 40, b"1e999", b"NaN", b"-0", b'"\\ud800"', b'{"a":1,"a":
 def assert_conforms(place: str, settings: Mapping[str, Any], good: Mapping[bytes, Found]) -> None:
     """AssertionError if the protocol at ``place`` ("package.module:NAME", as the entry point says it) is not fit.
 
-    ``settings`` are the keys of a table of the configuration but for ``kind``; ``good`` has at least one answer, with
-    what is to be found in it.
+    ``settings`` are the keys of a table of the configuration without ``kind``; ``good`` maps at least one answer to its
+    expected result.
     """
     problems = list(dict.fromkeys(islice(_problems(place, settings, good), _MOST_PROBLEMS)))
     if problems:
@@ -93,7 +93,7 @@ def _problems_of_request(protocol: Protocol[Any], settings: KindTable) -> Iterat
 
 
 def _problems_of_good(protocol: Protocol[Any], settings: KindTable, good: Mapping[bytes, Found]) -> Iterator[str]:
-    for body, expected in [*good.items()] * 2:  # the same each time
+    for body, expected in [*good.items()] * 2:  # twice, with the same result
         given = f"given {shorten(repr(body), 60)}"
         try:
             found = parse_answer(protocol, body, settings)
@@ -105,8 +105,7 @@ def _problems_of_good(protocol: Protocol[Any], settings: KindTable, good: Mappin
 
 
 def _problems_of_hostile(protocol: Protocol[Any], settings: KindTable, good: Iterable[bytes]) -> Iterator[str]:
-    """The settings have a mark wherever a secret may be, and some of the answers have it too: no reason may repeat the
-    mark."""
+    """The settings have a mark wherever a secret may be, and so have some answers: no reason may repeat the mark."""
     marked = msgspec.structs.replace(settings, url=_MARKED_URL, headers={"X": _MARK})
     for name, body in chain(hostile_answers(_MARK), *(changed_answers(body, _MARK) for body in good)):
         began_s = process_time()

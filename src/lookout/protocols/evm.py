@@ -14,7 +14,7 @@ from lookout.protocols.client.request import DIRECT, AccessTable, Request, at_mo
 from lookout.protocols.source import Now, OneRequest, Protocol
 from lookout.protocols.tables import KindTable
 
-if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
+if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 _Answer = TypeVar("_Answer")
@@ -29,16 +29,16 @@ _LOGS: Final = 3
 
 
 class EventFilter(NamedTuple):
-    """Logs of any of these contracts with any of these first topics, all in small letters."""
+    """Logs of any of these contracts with any of these first topics, all in lower case."""
 
     contracts: tuple[str, ...]
     events: tuple[str, ...]
 
 
 class CheckedChainId:
-    """A node is asked for its chain id before its first answer counts, again after a reading that failed, and every
-    minute: another node may have taken its address. All that is asked of one node at the same time shares that. Two
-    requests and not a batch, which some public endpoints refuse or count as abuse."""
+    """Checks a node's chain id before its first answer counts, after a failed reading, and every minute, since another
+    node may have taken its address. Concurrent requests to one node share the check. Two requests and not a batch,
+    which some public endpoints refuse or count as abuse."""
 
     def __init__(self, chain_id: int | None, request: Request) -> None:
         self._expected = chain_id
@@ -90,7 +90,7 @@ class EvmEndpoint:
         return parse_logs(await self._fetch(call_logs(of, first, last), session, now), of, first, last)
 
     async def _fetch(self, body: bytes, session: "Session", now: Now) -> bytes:
-        """Many nodes refuse logs and still answer for heads: a failure here says nothing of the chain id."""
+        """Many nodes refuse logs and still answer for heads: a failure here does not reset the chain id."""
         async with at_most(session.timeout_s):
             await self._chain_id.check(session, now)
             return await session.fetch(replace(self._ask_block, body=body))
@@ -112,7 +112,7 @@ def parse_chain_id(body: bytes) -> int:
 
 
 def parse_block(body: bytes, at: int) -> Reading:
-    """Height and timestamp of the latest block; a node that has none yet says null."""
+    """Height and timestamp of the latest block; null from a node without a block."""
     block = table(result_of(body, _BLOCK), "no block")
     height = quantity(block.get("number"), "the block number")
     second = quantity(block.get("timestamp"), "the block's timestamp")
@@ -131,7 +131,7 @@ def call_logs(of: EventFilter, first: int, last: int) -> bytes:
 
 
 def parse_logs(body: bytes, of: EventFilter, first: int, last: int) -> frozenset[Log]:
-    """All of them have to be what was asked for, each once, and of one chain of blocks."""
+    """All logs have to match the request, without duplicates, and belong to one chain of blocks."""
     logs = [_parse_log(log, of, first, last) for log in entries(result_of(body, _LOGS), "no logs")]
     if len({(log.block, log.number) for log in logs}) < len(logs):
         raise not_understood("a log is there twice")
@@ -157,7 +157,7 @@ def _parse_log(value: Any, of: EventFilter, first: int, last: int) -> Log:
 
 
 def _open_log(value: Any) -> dict[str, Any]:
-    """Some nodes leave out ``removed``, which is true of a log whose block is no longer on the chain."""
+    """Some nodes omit ``removed``, which is true of a log whose block is no longer on the chain."""
     log = table(value, "no log")
     if open_value(log.get("removed", False)) is not False:
         raise not_understood("a log that was removed")

@@ -65,8 +65,8 @@ class ExpectationTable(KindTable, frozen=True):
 
 
 def check_value(document: Any, settings: ExpectationTable) -> Responding:
-    """ProbeFailed unless the value at the pointer is the expected one; or is not null, where none is expected. Without
-    a pointer, the document is that value."""
+    """ProbeFailed unless the value at the pointer is the expected one; or, without an expected value, is not null.
+    Without a pointer, the value is the document."""
     value = value_at(document, settings.pointer)
     if settings.expect != "":
         if _text_of(value) != _text_of(settings.expect):
@@ -77,7 +77,7 @@ def check_value(document: Any, settings: ExpectationTable) -> Responding:
 
 
 def _text_of(value: Any) -> str | None:
-    """A text, or a whole number, true, false or null as JSON writes it. Nothing else has one."""
+    """A text, or a whole number, true, false or null as in JSON; None for other values."""
     value = open_value(value)
     if type(value) is str:
         return value
@@ -89,7 +89,7 @@ class HttpTable(ExpectationTable, frozen=True):
 
 
 def parse_answer(body: bytes, settings: HttpTable) -> Responding:
-    """Where nothing more is expected, the answer need not be JSON."""
+    """The answer need not be JSON if no value is expected."""
     return check_value(decode(body), settings) if settings.pointer or settings.expect != "" else Responding()
 
 

@@ -44,7 +44,7 @@ def _check_pointer(pointer: str) -> Iterator[Problem]:
 
 
 class CompleteTable(Table, frozen=True, kw_only=True):
-    """``[indexer.complete]``: what is compared, and where the indexer lists it."""
+    """``[indexer.complete]``: which logs are compared, and where the indexer lists the transactions."""
 
     contracts: Annotated[tuple[ContractAddress, ...], Meta(min_length=1)]
     events: Annotated[tuple[Topic, ...], Meta(min_length=1)]
@@ -58,7 +58,7 @@ class CompleteTable(Table, frozen=True, kw_only=True):
     url: Annotated[UrlOrNone, NOT_EMPTY] = ""
 
     def __post_init__(self) -> None:
-        """In small letters, as they are compared."""
+        """In lower case, for comparison."""
         force_setattr(self, "contracts", tuple(map(str.lower, self.contracts)))
         force_setattr(self, "events", tuple(map(str.lower, self.events)))
 
@@ -71,14 +71,14 @@ class CompleteTable(Table, frozen=True, kw_only=True):
             yield Problem("query", f"does not ask for {self.limit} entries, which is the limit, {why}")
 
     def check_query(self) -> Iterator[Problem]:
-        """Where the list is asked by GraphQL."""
+        """Check the keys of a list that is asked by GraphQL."""
         if not self.query:
             yield Problem("query", "missing; a GraphQL query for the transactions in a range of blocks")
         elif not all(_type_of(end, self.query) and len(_uses(end, self.query)) > 1 for end in _ENDS):
             yield Problem("query", "has to declare $from and $to and use both: query($from: Int!, $to: Int!) { … }")
 
     def check_no_query(self) -> Iterator[Problem]:
-        """Where the address names the range."""
+        """Check the keys of a list whose address names the range."""
         if self.query:
             yield Problem("query", 'is for GraphQL; for kind "json" the range is in url')
 
@@ -133,7 +133,7 @@ _SQUID_TRANSACTION: Final = "/transactionHash"
 
 
 class ListTable(KindTable, frozen=True, kw_only=True):
-    """The table of an indexer that may list its transactions: by GraphQL, unless its protocol has it otherwise."""
+    """The table of an indexer that may list its transactions: by GraphQL, unless its protocol differs."""
 
     complete: CompleteTable | None = None
     links: LinksTable | None = None
@@ -151,7 +151,7 @@ class ListTable(KindTable, frozen=True, kw_only=True):
         return links.check_query(is_known=self.has_known_links())
 
     def has_known_links(self) -> bool:
-        """Whether it is of a kind of which RAILGUN has indexers."""
+        """Whether RAILGUN has indexers of this kind."""
         return False
 
     def linked_list(self) -> "LinkedList | None":
@@ -161,7 +161,7 @@ class ListTable(KindTable, frozen=True, kw_only=True):
         return LinkedList(links if links.query else SQUID_LINKS, self.list_url(), self, self.kind)
 
     def list_url(self) -> str:
-        """Where the list is asked, unless ``complete`` names another address."""
+        """The list's address, unless ``complete`` names another one."""
         return self.url
 
     def transaction_list(self) -> "TransactionList | None":
@@ -172,7 +172,7 @@ class ListTable(KindTable, frozen=True, kw_only=True):
 # A dataclass and not a Struct: its repr leaves the secrets out.
 @dataclass(frozen=True, slots=True)
 class TransactionList:
-    """Where and how an indexer is asked for its list, and with what it is compared."""
+    """Where and how an indexer is asked for its list, and which logs the list is compared with."""
 
     table: CompleteTable = field(repr=False)
     url: str = field(repr=False)
@@ -192,13 +192,13 @@ class LinkedList:
 
 
 def entries_request(of: LinkedList, from_id: str) -> Request:
-    """The request for the entries from this one on; "" is before all of them."""
+    """The request for the entries from this id on; "" is before all entries."""
     return Request("POST", of.url, of.access, query(of.table.query, id=from_id))
 
 
 def parse_entries(body: bytes, of: LinkedList) -> list[Entry]:
-    """ProbeFailed unless there is a list of entries that have an id and a block. A hash or value that is missing, or
-    has another form, is None."""
+    """ProbeFailed unless there is a list of entries that have an id and a block. A hash or value that is missing or
+    malformed is None."""
     table = of.table
     return [
         Entry(
@@ -220,7 +220,7 @@ def _read_id(value: object) -> str:
 
 
 def _read_bytes(entry: object, pointer: str) -> str | None:
-    """32 bytes, which may lack zeros at their beginning; None for anything else."""
+    """32 bytes, which may lack zeros at their beginning; None for any other value."""
     try:
         read = open_value(value_at(entry, pointer))
     except ProbeFailed:
@@ -234,7 +234,7 @@ def list_request(of: TransactionList, first: int, last: int) -> Request:
     graphql = of.table.query
     if not graphql:
         return Request("GET", of.url.replace("{from}", str(first)).replace("{to}", str(last)), of.access)
-    # Block numbers are Int in most indexers, and BigInt, which is written as text, in some.
+    # Block numbers are Int in most indexers; in some BigInt, which is written as text.
     ends = {
         end: block if _type_of(end, graphql) == "Int" else str(block)
         for end, block in zip(_ENDS, (first, last), strict=True)
@@ -243,7 +243,7 @@ def list_request(of: TransactionList, first: int, last: int) -> Request:
 
 
 def parse_list(body: bytes, of: TransactionList) -> Listed:
-    """ProbeFailed unless there is a list with nothing but transactions' hashes where the pointer says."""
+    """ProbeFailed unless the pointer leads to a list of transactions' hashes alone."""
     values, longest = [graphql_answer(body) if of.table.query else decode(body)], 0
     for token in of.table.pointer.split("/")[1:]:
         if token == _EVERY_ENTRY:
@@ -256,7 +256,7 @@ def parse_list(body: bytes, of: TransactionList) -> Listed:
 
 
 def _type_of(variable: str, graphql: str) -> str | None:
-    """The type that a query declares a variable to have; None if it does not."""
+    """The type that a query declares for a variable; None if undeclared."""
     declared = re.search(rf"\${variable}\s*:\s*([A-Za-z_]\w*)", graphql)
     return declared and declared[1]
 

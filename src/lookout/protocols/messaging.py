@@ -11,7 +11,7 @@ from lookout.protocols.client.request import Request, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol
 from lookout.protocols.tables import SourceTable
 
-if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
+if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 # NotConnected, CannotConnect, CanConnect, Connected: the place in the node's own list of states.

@@ -1,6 +1,6 @@
-"""Protocols of other packages: entry points in the group ``lookout.protocols``, of which the name is the ``kind`` and
-the value a ``Protocol``. The monitor calls their code as it calls its own, and trusts it with less: an exception, a
-value of another type or a text that may hold a secret is a failed probe with the cause ``plug_in``."""
+"""Protocols of other packages: entry points in the group ``lookout.protocols``, whose name is the ``kind`` and whose
+value is a ``Protocol``. The monitor checks what their code returns: an exception, a value of another type or a text
+that may hold a secret is a failed probe with the cause ``plug_in``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from lookout.protocols.client.request import AccessTable, Request
 from lookout.protocols.source import Now, Protocol, Source
 from lookout.protocols.tables import KindTable
 
-# What reading a configuration without plug-ins does not need is imported where it is used.
+# Modules that only plug-ins need are imported where they are used.
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 GROUP: Final = "lookout.protocols"
 _LONGEST_DETAIL: Final = 80
-_FRAMES: Final = 10  # of a traceback that are logged: those where the error was raised
-# In a header, and after a = or a : of an address, a short word may be a secret. Elsewhere in the settings short words
-# are those that a detail may have in common with them.
+_FRAMES: Final = 10  # logged of a traceback, the innermost
+# A short word may be a secret in a header, and after = or : in an address. Elsewhere in the settings, short words may
+# also occur in a detail by chance.
 _SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
 _LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
 
@@ -56,7 +56,7 @@ class PluginProtocol(Protocol[KindTable]):
 
 
 class PluginSource:
-    """Asks for a plug-in, and logs once what the plug-in does wrong."""
+    """Probes for a plug-in, and logs every fault of it once."""
 
     def __init__(self, protocol: PluginProtocol, check: Check, settings: KindTable) -> None:
         self.name = check.name
@@ -74,7 +74,7 @@ class PluginSource:
             raise
 
     def _log(self, failure: PluginFailed) -> None:
-        """Log where it happened, without the error's text, which may hold a secret."""
+        """Log the place, without the error's text, which may hold a secret."""
         where = "" if failure.__cause__ is None else "".join(format_tb(failure.__cause__.__traceback__, -_FRAMES))
         if where + failure.what != self._logged:
             self._logged = where + failure.what
@@ -82,7 +82,7 @@ class PluginSource:
 
 
 def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
-    """What a plug-in asks for. The settings say how it is reached. ProbeFailed if the plug-in does something wrong."""
+    """The plug-in's request, with the access of the settings. ProbeFailed if the plug-in is at fault."""
     with _guarding(settings):
         request = protocol.request(settings)
         access = AccessTable(headers=request.access.headers, ca_file=settings.ca_file, proxy=settings.proxy)
@@ -101,7 +101,7 @@ def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable
 
 @contextmanager
 def _guarding(settings: KindTable) -> Iterator[None]:
-    """ProbeFailed for whatever a plug-in raises, with a cause that can be shown."""
+    """Raise any exception of a plug-in as ProbeFailed, with a cause that can be shown."""
     try:
         yield
     except PluginFailed:
@@ -112,12 +112,12 @@ def _guarding(settings: KindTable) -> Iterator[None]:
             what = "gave a reason that is not a known cause with a short detail in its own words"
             raise PluginFailed(what) from failure
         raise
-    except (Exception, SystemExit) as error:  # whatever it is, it is the plug-in's
+    except (Exception, SystemExit) as error:  # any exception here is the plug-in's
         raise own_fault(error) or PluginFailed(f"raised {type(error).__name__}") from error
 
 
 def _checked(found: object, declared: type[Answer]) -> Answer:
-    """The answer, if it is of the declared type in all its parts: msgspec checks nothing when a value is made."""
+    """The answer, if all its parts have the declared types, which msgspec does not check in a constructor."""
     if type(found) is not declared:
         raise PluginFailed(f"gave a {type(found).__name__} and no {declared.__name__}")
     try:
@@ -140,7 +140,7 @@ def _can_be_shown(text: str, settings: KindTable) -> bool:
 
 
 def guard_check(settings: KindTable) -> Iterator[Problem]:
-    """What a plug-in's settings find wrong with themselves; a check that raises is one more problem."""
+    """Problems that a plug-in's settings report; a check that raises is a problem too."""
     try:
         for problem in settings.check():
             can_be_shown = _can_be_shown(problem.text, settings)
@@ -151,7 +151,7 @@ def guard_check(settings: KindTable) -> Iterator[Problem]:
 
 
 def load_protocol(kind: str) -> PluginProtocol:
-    """Import the protocol of this kind. PluginError if no installed package has one that can be used."""
+    """Import the protocol of this kind. PluginError if no installed package has a usable one."""
     entry = _find_entry(kind)
     try:
         found = entry.load()
@@ -177,7 +177,7 @@ def _find_entry(kind: str) -> "EntryPoint":
 
 
 def find_mistake(found: object, place: str) -> str | None:
-    """Why what is at a place is no protocol; the text ends a sentence that begins with the package."""
+    """Why the value at an entry point is no protocol; the text ends a sentence that begins with the package."""
     if not isinstance(found, Protocol):
         return f"has a {type(found).__name__} and no Protocol at {place}"
     if found.answer not in get_args(Answer):

@@ -12,18 +12,18 @@ from lookout.protocols.source import Protocol
 
 class PonderTable(ListTable, frozen=True):
     def list_url(self) -> str:
-        """Where a new project of Ponder has it, beside the status."""
+        """The path of a new Ponder project, beside the status."""
         return below(re.sub(r"/status/*(?=\?|$)", "", self.url), "/graphql")
 
 
 def status_url(url: str) -> str:
-    """The address of the status, given that of the server or already that of the status."""
+    """The address of the status, from the server's or the status's own."""
     bare = url.partition("?")[0]
     return below(url, "" if bare.rstrip("/").endswith("/status") else "/status")
 
 
 def parse_status(body: bytes, chain_id: int | None) -> Blocks | Nothing:
-    """Chains are found by their id, for their names are the operator's choice."""
+    """Chains are found by id, since the operator chooses their names."""
     status = table(decode(body), "no status")
     by_id = {}
     for named in status.values():

@@ -65,10 +65,10 @@ def ppoi_source(service: str, settings: PpoiTable) -> OneRequest:
 
 
 def parse_node_status(body: bytes, networks: Mapping[int, str | None], required_list: str) -> dict[int, Found]:
-    """What the node has for each chain. A network that is not understood fails alone."""
+    """The node's answer by chain. A malformed network fails alone."""
     status = table(result_of(body, _REQUEST_ID), "no status")
     for_network = table(status.get("forNetwork"), "no forNetwork")
-    list_keys = open_value(status.get("listKeys", []))  # once, for it is as long as the node likes
+    list_keys = open_value(status.get("listKeys", []))  # once, since the node decides its length
     found: dict[int, Found] = {}
     for chain_id, name in networks.items():
         try:
@@ -82,7 +82,7 @@ def _parse_network(for_network: dict[str, Any], name: str | None, list_keys: Any
     if name not in for_network:  # before the list: a node without the network cannot carry a list for it
         return Nothing()
     network = table(for_network[name], "a network")
-    # Compared as it is written: the others need not be opened for that.
+    # Compared as raw bytes, so that the others stay unopened.
     is_listed = Raw(msgspec.json.encode(required_list)) in entries(list_keys, "listKeys")
     if not is_listed or required_list not in table(network.get("listStatuses", {}), "listStatuses"):
         return MissingList()

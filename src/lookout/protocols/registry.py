@@ -24,7 +24,7 @@ PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(
 
 
 def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
-    """Declare the protocols of other packages that these kinds name; why one cannot be used, for each that cannot."""
+    """Declare the other packages' protocols that these kinds name; returns why unusable ones cannot be used."""
     errors = {}
     for kind in dict.fromkeys(kinds):
         if kind not in PROTOCOLS:
@@ -54,7 +54,7 @@ def own_table_for(service: Service) -> OwnTableProtocol | None:
 
 
 def has_one_table(service: Service) -> bool:
-    """Whether a service is configured by one table, ``[name]``, and not by one for each chain, ``[[name]]``."""
+    """Whether a service is configured by one table, ``[name]``, and not by one per chain, ``[[name]]``."""
     return service.is_shared or own_table_for(service) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a protocol and its sources are, and the one edge at which a source's failure becomes a value."""
+"""The interfaces of protocols and sources, and where a source's failure becomes a value."""
 
 import typing
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.tables import KindTable, SourceTable
 
-if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
+if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 Settings = TypeVar("Settings", bound=KindTable)
@@ -28,13 +28,13 @@ class Source(typing.Protocol):
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What it answers for."""
+        """The checks that it answers for."""
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
-        """Ask once, within the session's time (M3): what was found for each of the checks.
+        """Ask once, within the session's time (M3), and return the result for every check.
 
-        ProbeFailed if that is nothing at all, OwnFault if something of our own was lacking to ask. Where one chain's
-        answer fails without the others', it is among the found.
+        ProbeFailed if all checks failed, OwnFault if a local resource ran out. If only one chain's answer fails, the
+        failure is among the results.
         """
 
 
@@ -54,7 +54,7 @@ class Endpoint(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OneRequest:
-    """A source that answers for all its checks at one request."""
+    """A source that needs one request for all its checks."""
 
     name: str
     checks: tuple[Check, ...]
@@ -74,9 +74,9 @@ class Protocol(Generic[Settings]):
     settings: type[Settings]
     request: Callable[[Settings], Request]
     parse: Callable[[bytes, Settings], Found]
-    """ProbeFailed for what is not exactly as expected."""
+    """ProbeFailed for any answer of another form."""
     source: Callable[[OneRequest, Settings], Source] = lambda one, _: one
-    """Makes the source of that request, where a probe takes more."""
+    """Makes the source, if a probe needs more than the request."""
 
     def sources(self, service: str, settings: Settings, _seen: SeenBroadcasters) -> tuple[Source, ...]:
         check = Check(service, settings.chain)
@@ -87,20 +87,20 @@ class Protocol(Generic[Settings]):
 
 @dataclass(frozen=True, slots=True)
 class OwnTableProtocol:
-    """A protocol that takes more than one request and its answer, with a table of its own and no ``kind``."""
+    """A protocol with several requests per probe, and with its own table without ``kind``."""
 
     name: str
     answer: type[Answer]
     settings: type[SourceTable]
     sources: Callable[[str, Any, SeenBroadcasters], tuple[Source, ...]]
-    """Given the service's name, the settings, and what was seen for it before a restart (M7)."""
+    """From the service's name, the settings, and its sightings before a restart (M7)."""
 
 
 AnyProtocol = Protocol[Any] | OwnTableProtocol
 
 
 async def observe(source: Source, session: "Session", now: Now) -> Mapping[Check, Found]:
-    """Probe a source; a failure is what was found for each of its checks."""
+    """Probe a source; its failure becomes the result of all its checks."""
     try:
         return await source.probe(session, now)
     except ProbeFailed as failure:

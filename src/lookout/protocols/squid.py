@@ -8,7 +8,7 @@ from lookout.protocols.client.request import Request
 from lookout.protocols.lists import ListTable
 from lookout.protocols.source import Protocol
 
-# The height alone: older servers refuse a query that names the other fields.
+# Only the height: older servers refuse a query for the other fields.
 QUERY: Final = query("{ squidStatus { height } }")
 _BEFORE_THE_FIRST_BATCH: Final = -1
 _COUNT_QUERY: Final = """\
@@ -21,7 +21,7 @@ class SquidTable(ListTable, frozen=True, kw_only=True):
 
 
 def parse_status(body: bytes) -> Blocks | Nothing:
-    """A null status means that the processor never ran, which is no answer; one that has just begun has nothing yet."""
+    """A null status means that the processor never ran, which is a failure; a new processor has no data yet."""
     status = table(graphql_answer(body).get("squidStatus"), "no squidStatus")
     height = open_value(status.get("height"))
     if type(height) is int and height == _BEFORE_THE_FIRST_BATCH:

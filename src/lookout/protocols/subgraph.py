@@ -1,6 +1,6 @@
 """The Graph: a subgraph's own ``_meta``, or an index node asked about one deployment.
 
-A subgraph that failed for good stays at its block, and its lag says so. That it has errors is for the operator alone.
+A subgraph that failed for good stays at its block, and its lag says so. Its errors are for the operator alone.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _NO_BLOCK: Final = "no latest block of one chain"
 
 class SubgraphTable(ListTable, frozen=True):
     deployment: str = ""
-    """Where it is given, the address is an index node's, which has many of them."""
+    """If given, the address is an index node's, which has many deployments."""
 
     def check_list(self, complete: CompleteTable) -> Iterator[Problem]:
         yield from super().check_list(complete)
@@ -63,7 +63,7 @@ def parse_indexing_status(body: bytes) -> Blocks:
 
 
 def _only(value: Any) -> dict[str, Any]:
-    """The table that is alone in a list."""
+    """The only table in a list."""
     match entries(value, _NO_BLOCK):
         case [one]:
             return table(one, _NO_BLOCK)

@@ -1,7 +1,7 @@
 """Reads Lookout's live report and history by the reader's rules, so that nothing stale or unknown ever looks healthy.
 
 The rules are the clauses C1 to C13 of Lookout's contract. Instants are milliseconds since 1970, as ``instant_now()``
-gives them. Parsing never raises: what cannot be read is a value with a ``problem`` in words.
+gives them. Parsing never raises: an unreadable part becomes a value with a ``problem`` in words.
 """
 
 from importlib import import_module
@@ -111,7 +111,7 @@ __all__ = [
     "wrong_clock",
 ]
 
-# Read when first asked for: the network's modules take longer than all others together.
+# Imported on first use: the network modules take longer than all others together.
 _OF_THE_NETWORK: Final = {
     "fetch_with_urllib": "urllib_fetch",
     "Update": "poller",

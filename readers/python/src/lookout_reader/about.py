@@ -9,7 +9,7 @@ from lookout_reader.document import DEEPEST, Check, Fields, Unreadable, read_jso
 from lookout_reader.instants import parse_instant
 from lookout_reader.rollup import TEST_NETWORK
 
-MOST_ENTRIES: Final = 2_000  # of a list; what comes after is not read
+MOST_ENTRIES: Final = 2_000  # of a list; later entries are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +29,26 @@ class AboutService:
 
 @dataclass(frozen=True, slots=True)
 class AboutNote:
-    """What the operator declares about these services and chains, or all of them if there are none. It changes nothing
-    of what is measured."""
+    """What the operator declares about these services and chains; an empty tuple means all. It does not change any
+    measurement."""
 
     note_id: str
     text: str
     services: tuple[str, ...]
     chains: tuple[int, ...]
     from_at: int
-    until_at: int | None  # None: until it is taken away
+    until_at: int | None  # None: until it is removed
     added_at: int | None
 
     def covers(self, check: Check) -> bool:
-        """Whether it is about this row. Where chains are named, it is not about the rows of no chain."""
+        """Whether it is about this row. A note that names chains is not about rows without a chain."""
         service, chain_id = check
         return (not self.services or service in self.services) and (not self.chains or chain_id in self.chains)
 
 
 @dataclass(frozen=True)
 class About:
-    """Its chains by their ids and its services, in the operator's order; a text that is empty was not given."""
+    """Its chains by id and its services, in the operator's order; an empty text is absent."""
 
     chains: Mapping[int, AboutChain]
     services: tuple[AboutService, ...]
@@ -59,7 +59,7 @@ class About:
     show_unmonitored: bool = True
 
     def notes_at(self, now: float) -> tuple[AboutNote, ...]:
-        """Those that are not over at ``now``, also those yet to begin; the newest first."""
+        """The current and future notes at ``now``, the newest first."""
         return tuple(note for note in self.notes if note.until_at is None or note.until_at > now)
 
     @cached_property
@@ -67,8 +67,8 @@ class About:
         return frozenset({TEST_NETWORK, *(chain_id for chain_id, chain in self.chains.items() if chain.test_network)})
 
     def counted_chains(self, reported: Iterable[int | None]) -> tuple[int, ...]:
-        """The chains that a summary counts, of a report with rows of these chains: all but test networks. One that is
-        in the report and not in the description is counted too."""
+        """The chains that a summary counts, of a report with rows of these chains: all but test networks, including
+        chains that the description lacks."""
         others = sorted({chain_id for chain_id in reported if chain_id is not None} - self.chains.keys())
         return tuple(chain_id for chain_id in (*self.chains, *others) if chain_id not in self.test_networks)
 
@@ -82,12 +82,12 @@ class About:
         return frozenset(service.name for service in self.services if service.run_by_others)
 
 
-#: Where a deployment does not describe itself.
+#: For a deployment without a description.
 NO_ABOUT: Final = About({}, (), "", "", "", ())
 
 
 def parse_about(text: str | bytes) -> About | Unreadable:
-    """The description in ``text``, or why it cannot be read. What it has besides is ignored (C5)."""
+    """The description in ``text``, or why it cannot be read. Unknown fields are ignored (C5)."""
     found = read_json(text, DEEPEST)
     if not isinstance(found, dict):
         return found if isinstance(found, Unreadable) else Unreadable("it is not a JSON object")
@@ -116,12 +116,12 @@ def _read_service(raw: Fields) -> AboutService | None:
 
 
 def _read_note(raw: Fields) -> AboutNote | None:
-    """None also if it cannot be said what it is about, or when it is over."""
+    """None also if its rows or its end cannot be read."""
     text, until = _text(raw, "text"), raw.get("until")
     from_at, until_at = parse_instant(raw.get("from")), parse_instant(until)
     services, chains = _list(raw, "services"), _list(raw, "chains")
-    named = tuple(each for each in services if isinstance(each, str))
-    chain_ids = tuple(filter(None, (whole(each, 1) for each in chains)))
+    named = tuple(service for service in services if isinstance(service, str))
+    chain_ids = tuple(filter(None, (whole(chain, 1) for chain in chains)))
     is_scope_whole = len(named) + len(chain_ids) == len(services) + len(chains)
     if not text or from_at is None or (until is not None and until_at is None) or not is_scope_whole:
         return None
@@ -139,4 +139,4 @@ def _list(raw: Fields, key: str) -> list[object]:
 
 
 def _objects(raw: Fields, key: str) -> list[Fields]:
-    return [each for each in _list(raw, key) if isinstance(each, dict)]
+    return [entry for entry in _list(raw, key) if isinstance(entry, dict)]

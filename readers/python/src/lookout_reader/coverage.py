@@ -1,4 +1,4 @@
-"""How much stands behind a figure: the part of a window that was known."""
+"""The known part of an uptime window."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What both documents have in common: JSON that may be anything, and rows that their check identifies."""
+"""The common part of both documents: untrusted JSON, and rows that are identified by their check."""
 
 import json
 from collections import Counter
@@ -8,10 +8,10 @@ from typing import Final, NoReturn, Protocol, TypeVar
 
 SCHEMA_VERSION: Final = 1
 WRONG_VERSION: Final = "its schemaVersion is not 1"
-LARGEST: Final = 2**53 - 1  # what every reader of JSON can count to
-ROWS_MOST: Final = 10_000  # counted before any is read
+LARGEST: Final = 2**53 - 1  # the largest number that all JSON parsers read exactly
+ROWS_MOST: Final = 10_000  # counted before rows are read
 PARTS_MOST: Final = 100_000  # objects and lists, of which a row has two: counted before the text is parsed
-DEEPEST: Final = 100  # objects and lists in one another: a bound of its own, since every parser's is another
+DEEPEST: Final = 100  # nested objects and lists; parsers have different limits
 
 Fields = Mapping[str, object]
 Check = tuple[str, int | None]
@@ -26,7 +26,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row that cannot be read, and why; ``check`` is whose it is, if at least that can be read."""
+    """A row that cannot be read, and why; ``check`` is its check, if that can be read."""
 
     service: str | None
     chain_id: int | None
@@ -35,7 +35,7 @@ class UnreadableRow:
 
 
 class Checked(Protocol):
-    """A row that was read, of either document."""
+    """A readable row of either document."""
 
     @property
     def check(self) -> Check: ...
@@ -70,7 +70,7 @@ def read_document(text: str | bytes, rows: str) -> tuple[Fields, list[object]] |
 
 
 def read_json(text: str | bytes, deepest: int) -> object | Unreadable:
-    """What is in ``text``, if it is JSON of at most so many objects and lists in one another."""
+    """The value of ``text``, if it is JSON with at most ``deepest`` nested objects and lists."""
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
         if decoded.count("{") + decoded.count("[") >= PARTS_MOST:
@@ -82,11 +82,11 @@ def read_json(text: str | bytes, deepest: int) -> object | Unreadable:
 
 
 def read_rows(found: Sequence[object], reader: Reader[R]) -> tuple[R | UnreadableRow, ...]:
-    """Every row by itself: one that cannot be read spoils no other (C7)."""
+    """Read rows independently: an unreadable one does not affect others (C7)."""
     rows = [read_row(row, reader) for row in found]
     times = Counter(row.check for row in rows)
     return tuple(
-        # Of two rows of the same check nobody knows which one is right: neither is read.
+        # Of two rows of the same check either may be wrong: both are unreadable.
         UnreadableRow(*row.check, row.check, "another row has the same service and chainId")
         if row.check is not None and times[row.check] > 1
         else row
@@ -144,7 +144,7 @@ def _is_too_deep(found: object, deepest: int) -> bool:
 
 
 def _integer(digits: str) -> float:
-    """As JavaScript does; and Python refuses to read very long whole numbers, which must not blank a document."""
+    """As in JavaScript. Python refuses very long whole numbers, which must not make a document unreadable."""
     return int(digits) if len(digits) <= len(str(LARGEST)) else float(digits)
 
 

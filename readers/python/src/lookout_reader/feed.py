@@ -1,4 +1,4 @@
-"""What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own."""
+"""The state of one endpoint, and its change by an answer; without network, clock or randomness of its own."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _HISTORY_FLOOR_S: Final = 60.0
 _EVERY_MOST_S: Final = 86_400.0
 _JITTER: Final = 0.1
 _BACKOFF_JITTER: Final = 0.5
-_BACKOFF_MOST_S: Final = 200.0  # before chance
+_BACKOFF_MOST_S: Final = 200.0  # before the random part
 _WAIT_MOST_S: Final = 300.0
 _RETRY_AFTER_MOST_S: Final = 600.0
 #: The longest answer that is read, by the feed's path.
@@ -25,8 +25,8 @@ BODIES_MOST: Final = {"liveness": 2 * 1024 * 1024, "liveness/history": 16 * 1024
 _PRINTABLE: Final = re.compile(r"[ -~]+")  # what can be sent back
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
-# Of what is known of the clock.
-_AHEAD_MS: Final = 90_000  # 60 s of it a cache may explain
+# Limits for the reader's clock.
+_AHEAD_MS: Final = 90_000  # a cache may explain 60 s of it
 _REPORTS_AHEAD_MS: Final = 150_000  # a report is made every 30 s
 _APART_MOST_MS: Final = 120_000
 _STEADY_MS: Final = 60_000
@@ -62,7 +62,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """A request that came to nothing, and why."""
+    """A request without an answer, and why."""
 
     problem: str = "no answer"
     code: FailureCode = "no-answer"
@@ -74,7 +74,7 @@ TOO_LONG: Final = NoAnswer("an answer that is too long", "too-long")
 
 @dataclass(frozen=True, slots=True)
 class Feed(Generic[D]):
-    """The last good document of one endpoint, what has been wrong since, and how long to wait before asking again."""
+    """The last good document of one endpoint, the problem since, and the wait before the next request."""
 
     path: str
     parse: Callable[[str | bytes], D | Unreadable]
@@ -91,12 +91,12 @@ class Feed(Generic[D]):
 
 
 def live_feed(every_s: float) -> Feed[LiveReport]:
-    """The live report, asked for no faster than every 15 s (C10)."""
+    """The live report, requested at most every 15 s (C10)."""
     return Feed("liveness", parse_report, _between(_LIVE_FLOOR_S, every_s))
 
 
 def history_feed(every_s: float) -> Feed[History]:
-    """The history, asked for no faster than every 60 s (C10)."""
+    """The history, requested at most every 60 s (C10)."""
     return Feed("liveness/history", parse_history, _between(_HISTORY_FLOOR_S, every_s))
 
 
@@ -104,7 +104,7 @@ def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: fl
     """The feed after an answer; ``chance`` is random, from 0 to 1.
 
     A failure of any kind leaves the last good document as it is, and lengthens the wait (C9). ``arrivals`` grows only
-    with a document that is another than the one before.
+    with a document that differs from the last one.
     """
     document = _document(feed, answer)
     ahead_ms = clock_ahead_ms(answer, now)
@@ -145,9 +145,9 @@ def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: fl
 
 
 def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
-    """By how much this reader's clock seems to be ahead of the server's; None if unknown.
+    """How far this reader's clock seems to be ahead of the server's; None if unknown.
 
-    From the answer's ``Date``. ``Age`` only explains one that is old: some caches send it with a new one.
+    From the answer's ``Date``. ``Age`` only explains an old date: some caches send it with a new date.
     """
     if isinstance(answer, NoAnswer) or (date_at := parse_http_date(answer.date)) is None:
         return None
@@ -156,10 +156,10 @@ def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
 
 
 def _guess_clock_ahead_ms(held: Feed[D], document: D, now: float) -> float | None:
-    """The same where there is no ``Date``: from a report that just arrived.
+    """The same without a ``Date``: from a report that just arrived.
 
-    One from the future came too early; and one that is old is no old copy if it and the one before came as far apart
-    as they were made.
+    A report from the future shows a clock that is behind. An old report is no old copy if it and the previous report
+    arrived as far apart as they were made.
     """
     if document.generated_at is None:
         return None
@@ -175,26 +175,26 @@ def _guess_clock_ahead_ms(held: Feed[D], document: D, now: float) -> float | Non
 
 
 def wrong_clock(clock_ahead_ms: float | None) -> Literal["ahead", "behind"] | None:
-    """Whether the clock is known to be wrong, as far as no cache explains it."""
+    """How the clock is wrong, if no cache can explain the difference."""
     if clock_ahead_ms is None:
         return None
     return "ahead" if clock_ahead_ms > _AHEAD_MS else "behind" if clock_ahead_ms < -FUTURE_MS else None
 
 
 def _is_same(held: Feed[D], document: D, etag: str | None) -> bool:
-    """Whether it is the document that is held already, sent once more: nothing about it may be renewed then."""
+    """Whether it is the held document again: then nothing about it may be renewed."""
     if held.document is None or held.document is document:
         return held.document is document
     if etag is not None and etag == held.etag:
         return True
-    # Without a date and an ETag nothing says that they differ.
+    # Without a date and an ETag they count as the same.
     dated = document.generated_at is not None or etag is not None or held.etag is not None
     same_date = document.generated_at == held.document.generated_at
     return same_date and (document.generated_at is not None or not dated)
 
 
 def _document(feed: Feed[D], answer: Answer | NoAnswer) -> D | NoAnswer:
-    """The document that is now the last good one, or what is wrong."""
+    """The new last good document, or the problem."""
     if isinstance(answer, NoAnswer):
         return answer
     if answer.http_code == 200:

@@ -1,4 +1,4 @@
-"""Whether a wallet may use what it needs now."""
+"""Whether a wallet may use its services now."""
 
 from collections.abc import Collection, Iterable
 
@@ -29,10 +29,10 @@ def obstacles_of(
     chain: int,
     services: Iterable[str],
 ) -> tuple[CheckSummary, ...]:
-    """What stands in the way of using the services on this chain: each check that is not current.
+    """The checks that block the services on this chain, since they are not current.
 
-    One that is unmonitored, unknown, unreadable or not in the report is not current. A service with one row for all
-    chains, such as messaging, is found by itself. ``received_ago_ms`` and ``clock_ahead_ms`` are as in
+    An unmonitored, unknown, unreadable or missing check is not current. The row of a service for all chains, such as
+    messaging, is found automatically. ``received_ago_ms`` and ``clock_ahead_ms`` are as in
     ``effective_status``.
     """
     named = () if isinstance(services, str) else tuple(services)
@@ -51,8 +51,8 @@ def obstacles_of(
 
 
 def _chains(service: str, chain: int, rows: Collection[Check]) -> list[int | None]:
-    """Where it has to be current; one that is not the contract's may have a row for each chain, or a shared one."""
+    """Where the service has to be current; an operator's own may have a row per chain, or a shared one."""
     if service == SHARED_SERVICE:
         return [None]
-    found = [] if service in SERVICES else [each for each in (chain, None) if (service, each) in rows]
+    found = [] if service in SERVICES else [chain_id for chain_id in (chain, None) if (service, chain_id) in rows]
     return found or [chain]

@@ -1,4 +1,4 @@
-"""One sentence about the chains that count, which says no more than the rows do (C11)."""
+"""One sentence about the counted chains, which claims no more than the rows (C11)."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -14,9 +14,9 @@ from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, EffectiveStatus
 class Headline:
     """``text`` is about the ``checks``, which are the worst; ``others`` counts the rest, from worst to best.
 
-    ``status`` is what to show beside it: of what is current and in doubt, unknown. ``services`` has the worst of each.
-    ``chains`` are those that were counted, and ``missing`` are checks on them that are not in the report, which are
-    unknown.
+    ``status`` is the status to show beside it: unknown instead of current if in doubt. ``services`` has the worst
+    status by service. ``chains`` are the counted chains, and ``missing`` are checks on them that the report lacks,
+    which are unknown.
     """
 
     text: str
@@ -43,11 +43,11 @@ def headline_of(
     in_doubt: bool = False,
     show_unmonitored: bool = True,
 ) -> Headline:
-    """The checks of these chains, and those of no chain, in a sentence at ``now``.
+    """The checks of these chains, and checks without a chain, in a sentence at ``now``.
 
-    Chains among the ``test_networks`` are left out. ``in_doubt`` is a report about which something is wrong: then
-    nothing is said to be current now. Without ``show_unmonitored`` what nobody watches is left out, as it is no part of
-    the deployment (``About``). Only the report and ``now`` are needed.
+    ``test_networks`` are omitted. ``in_doubt`` marks a report with a problem: then no check is called current. Without
+    ``show_unmonitored`` unmonitored checks are omitted, as no part of the deployment (``About``). Only the report and
+    ``now`` are needed.
     """
     counted = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id not in test_networks)
     checks, doubts = count_checks(report, counted, None, Clocks(now, received_ago_ms, clock_ahead_ms))

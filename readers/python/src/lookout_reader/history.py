@@ -53,7 +53,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One bucket of one row. A filling one is to be shown as provisional (C13)."""
+    """One bucket of one row. Show a filling bucket as provisional (C13)."""
 
     begins_at: int
     ends_at: int

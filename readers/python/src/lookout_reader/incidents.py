@@ -16,7 +16,7 @@ _CURRENT: Final = CHARACTERS["current"]
 class Incident:
     """A run of buckets that were catching up, degraded or unavailable.
 
-    ``begin_seen`` and ``end_seen`` say whether the bucket before or after was current: otherwise it may have begun
+    ``begin_seen`` and ``end_seen`` say whether the bucket before or after was current: if not, it may have begun
     earlier, or gone on unseen. ``ends_at`` is None while it lasts.
     """
 

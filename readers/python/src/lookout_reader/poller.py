@@ -28,7 +28,7 @@ _TICK_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What is known at ``now``: the last good documents, whatever their age, and what is wrong (C9).
+    """The state at ``now``: the last good documents, whatever their age, and the problems (C9).
 
     ``received_ago_ms`` is how long before ``now`` the report first arrived, by a clock that is never set.
     """
@@ -58,7 +58,7 @@ def poll(
     chance: Callable[[], float] = random.random,
     sleep: Callable[[float], object] | None = None,
 ) -> Iterator[Update]:
-    """An update at once, after every answer, and whenever the passing of time changes what a row is worth.
+    """An update at once, after every answer, and whenever time changes an effective status.
 
     Only the address and the protocol are needed; clocks, chance and ``sleep`` are the machine's unless you give others.
     ``live`` and ``history`` are seconds between two requests, or None to leave one out. Setting ``stop``, from any
@@ -93,7 +93,7 @@ def poll_async(
 
 def _poll(turns: "_Turns", fetch: Fetch, stop: Event, sleep: Callable[[float], object]) -> Iterator[Update]:
     while not stop.is_set():
-        if (update := turns.next_change()) is not None:  # first: an answer may never come
+        if (update := turns.next_change()) is not None:  # before an answer, which may never come
             yield update
         elif (turn := turns.next_turn()) is not None:
             asked = in_a_thread(fetch, turn.url, turn.headers)
@@ -159,7 +159,7 @@ class _Machine(NamedTuple):
 
 
 class _Turns:
-    """Which request is due, and what is known after an answer; it neither sends nor waits."""
+    """The next due request, and the state after an answer; it neither sends nor waits."""
 
     def __init__(
         self, endpoint: str, live: float | None, history: float | None, user_agent: str, machine: _Machine

@@ -34,7 +34,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row as it was published. What it is worth now, ``effective_status`` says."""
+    """One row as published. ``effective_status`` gives its status now."""
 
     service: str
     chain_id: int | None
@@ -92,7 +92,7 @@ def _read_row(raw: Fields, check: Check) -> Row:
 def _read_metrics(raw: object) -> Metrics:
     if not isinstance(raw, dict):
         return Metrics()
-    return Metrics(**{each.name: whole(raw.get(each.name), 0) for each in fields(Metrics)})
+    return Metrics(**{field.name: whole(raw.get(field.name), 0) for field in fields(Metrics)})
 
 
 def _text(value: object) -> str | None:

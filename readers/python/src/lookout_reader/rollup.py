@@ -21,7 +21,7 @@ Presence = Literal["readable", "unreadable", "missing"]
 
 
 class Clocks(NamedTuple):
-    """By what rows are judged, as ``effective_status`` takes it."""
+    """The clocks by which rows are judged, as in ``effective_status``."""
 
     now: float
     received_ago_ms: float | None
@@ -30,7 +30,7 @@ class Clocks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckSummary:
-    """What one check that belongs to the roll-up came to; if it is missing or unreadable, unknown."""
+    """One check of the roll-up with its effective status; unknown if it is missing or unreadable."""
 
     service: str
     chain_id: int | None
@@ -41,7 +41,7 @@ class CheckSummary:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSummary:
-    """The worst of one service's checks."""
+    """The worst status of one service's checks."""
 
     service: str
     status: EffectiveStatus
@@ -54,7 +54,7 @@ class ServiceSummary:
 
 @dataclass(frozen=True, slots=True)
 class RollUp:
-    """The worst of all services, and how many checks came to which status."""
+    """The worst status of all services, and the number of checks by status."""
 
     status: EffectiveStatus
     chains: tuple[int, ...]
@@ -76,7 +76,7 @@ def roll_up(
     services: Iterable[str] | None = None,
     include_test_network: bool = False,
 ) -> RollUp:
-    """One status for each service and for all: for status pages. It is no gate, for which there is ``can_use``.
+    """One status per service and for all, for status pages. It is no gate: use ``can_use`` for that.
 
     It is of the checks that ``count_checks`` finds; with anything but current rows nothing is healthy. Unmonitored rows
     are neither failure nor health. Sepolia is left out, even if listed, unless you include it on purpose.
@@ -100,12 +100,12 @@ def roll_up(
 def count_checks(
     report: LiveReport | Unreadable | None, chains: Sequence[int], services: Sequence[str] | None, clocks: Clocks
 ) -> tuple[list[CheckSummary], Sequence[EffectiveStatus]]:
-    """What every summary counts: the checks, and the doubts.
+    """The checks that every summary counts, and the doubts.
 
-    The checks are those of the ``services`` that are named; or of the contract's five and whatever else the report has,
-    of no chain or on these chains. Each of the five is expected on every chain, and messaging once; another that is
-    named is too, unless it has a row of no chain. A check that is missing or unreadable is unknown. The doubts are
-    "unknown" if nobody knows which check a row is of; one of the five would be missing, and count as that.
+    The checks are those of the named ``services``, or of the contract's five and all others in the report, without a
+    chain or on these chains. The five are expected on every chain, and messaging once; so is another named service,
+    unless it has a row without a chain. A missing or unreadable check is unknown. The doubts are "unknown" if a row's
+    check cannot be read; a row of one of the five would be missing, and count as missing.
     """
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
     scope = {None, *chains}

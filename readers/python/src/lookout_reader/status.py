@@ -1,4 +1,4 @@
-"""What a row of the live report is worth at an instant (C1 to C4)."""
+"""The effective status of a live report's row at an instant (C1 to C4)."""
 
 from math import isfinite
 from typing import Final
@@ -15,9 +15,9 @@ OLD_MS: Final = 300_000  # C3
 def effective_status(
     row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None = 0, clock_ahead_ms: float | None = None
 ) -> EffectiveStatus:
-    """What the row is worth at ``now``, in milliseconds since 1970.
+    """The row's effective status at ``now``, in milliseconds since 1970.
 
-    A row that is unreadable or not there is unknown, and so is every watched row for a reader without a clock.
+    An unreadable or missing row is unknown, and so is every monitored row for a reader without a clock.
     ``received_ago_ms`` is how long ago its report first arrived, by a clock that is never set: a row is at least that
     old, whatever ``now`` says. With ``clock_ahead_ms``, as an update has it, no row is judged by a clock that is known
     to be behind.
@@ -37,6 +37,6 @@ def effective_status(
         return "unknown"
     if row.expires_at <= now or now - row.observed_at >= OLD_MS:  # C3
         return "stale"
-    if not (received_ago_ms or 0) < min(row.expires_at - row.observed_at, OLD_MS):  # C3, though the clock be slow
+    if not (received_ago_ms or 0) < min(row.expires_at - row.observed_at, OLD_MS):  # C3, even if the clock is slow
         return "stale"
     return status  # C4

@@ -1,4 +1,4 @@
-"""Every status, once: a row of this table is all that anything knows of it.
+"""Every status, declared once, in a row of this table.
 
 The JavaScript reader has what it needs of it between two marks, written by ``make schemas``.
 """
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 TroubleStatus = Literal["catching-up", "degraded", "unavailable"]
-#: What a report can say of a row.
+#: The statuses in a report.
 PublishedStatus = Literal["current", TroubleStatus, "unknown", "unmonitored"]
-#: What a row can come to: a row without a recent reading is stale, which no report says.
+#: Effective statuses: a row without a recent reading is stale, which no report says.
 EffectiveStatus = Literal[PublishedStatus, "stale"]
 
 Kind = Literal["well", "trouble", "unknown", "unwatched"]
@@ -19,7 +19,7 @@ Indicator = Literal["none", "minor", "major", "critical"]
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours on a light or a dark page: of text and shapes, of bars if it is another, of cards if they have one."""
+    """Colours on a light or a dark page: of text and shapes, of bars if different, of cards if they have one."""
 
     text: str
     bar: str | None
@@ -42,7 +42,7 @@ class Appearance:
 
 @dataclass(frozen=True, slots=True)
 class Statuspage:
-    """In the words of Atlassian Statuspage. What nobody watches is no component."""
+    """In the words of Atlassian Statuspage. An unmonitored check is no component."""
 
     component: ComponentStatus | None
     indicator: Indicator

@@ -1,4 +1,4 @@
-"""Asking over HTTP with nothing but the standard library."""
+"""Requests over HTTP with the standard library alone."""
 
 import contextlib
 import errno
@@ -37,7 +37,7 @@ C = TypeVar("C", bound=HTTPConnection)
 
 
 def fetch_with_urllib(url: str, headers: Mapping[str, str], timeout_s: float = 10.0) -> Answer | NoAnswer:
-    """One request, which takes so long at most however slowly it is answered, and whatever is slow about it."""
+    """One request, which ends within ``timeout_s``, whatever is slow."""
     connections = _Connections()
     request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - poll takes http and https only
     asked = in_a_thread(_ask, request, timeout_s, connections)
@@ -48,7 +48,7 @@ def fetch_with_urllib(url: str, headers: Mapping[str, str], timeout_s: float = 1
 
 
 def in_a_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-    """What a call comes to, from a thread of its own that keeps no program from ending."""
+    """The result of a call in its own daemon thread, which does not keep the program from ending."""
     future = Future[T]()
     future.set_running_or_notify_cancel()
 
@@ -68,7 +68,7 @@ def in_a_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Futu
 
 
 def explain_failure(error: object) -> str:
-    """Why there is no answer, as far as that is known."""
+    """Why there is no answer, if known."""
     match error:
         case ssl.SSLCertVerificationError(verify_code=code):
             return f"not reached: no secure connection ({CERTIFICATES.get(code, 'certificate not accepted')})"
@@ -91,10 +91,10 @@ class _TooLongError(Exception):
 
 
 class _Connections:
-    """The connections of one request, each redirect's too, so that they can be broken off from another thread.
+    """The connections of one request, each redirect's too, so that another thread can break them off.
 
-    What is kept of each is a second descriptor, from the start: a proxy can be as slow as an answer, and TLS takes the
-    first one over.
+    It keeps a duplicate descriptor of every connection from the start: a proxy can be as slow as an answer, and TLS
+    takes over the first descriptor.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class _Connections:
         return self._track(HTTPSConnection(*args, **kwargs))
 
     def _track(self, connection: C) -> C:
-        vars(connection)["_create_connection"] = self.open  # where http.client itself lets tests put another
+        vars(connection)["_create_connection"] = self.open  # http.client's own hook for tests
         return connection
 
 
@@ -153,7 +153,7 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed to the same host alone, and never from https to what anybody on the way can change."""
+    """Follows redirects only to the same host, and never from https to http."""
 
     # The parameters are urllib's.
     def redirect_request(
@@ -164,13 +164,13 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
             raise urllib.error.URLError("a redirect to another host")
         if req.type == "https" and scheme != "https":
             raise urllib.error.URLError("a redirect from https to something else")
-        if scheme not in ("http", "https"):  # a proxy from the environment would be asked for any
+        if scheme not in ("http", "https"):  # a proxy from the environment would get any scheme
             raise urllib.error.URLError("a redirect to neither http nor https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _opener(connections: _Connections) -> urllib.request.OpenerDirector:
-    """One that knows http and https alone: a redirect may name any scheme."""
+    """An opener for http and https alone: a redirect may name any scheme."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -189,7 +189,7 @@ def _ask(request: urllib.request.Request, timeout_s: float, connections: _Connec
     try:
         with _opener(connections).open(request, timeout=timeout_s) as response:
             return _answer(response.status, response.headers, _read(response))
-    except urllib.error.HTTPError as answered:  # what urllib calls everything but success, a 304 too
+    except urllib.error.HTTPError as answered:  # urllib's name for any code but success, also 304
         with answered:
             return _answer(answered.code, answered.headers, b"")
     except _TooLongError:
@@ -198,7 +198,7 @@ def _ask(request: urllib.request.Request, timeout_s: float, connections: _Connec
         return TIMED_OUT
     except urllib.error.URLError as failed:
         return TIMED_OUT if isinstance(failed.reason, TimeoutError) else NoAnswer(explain_failure(failed.reason))
-    except (OSError, HTTPException, ValueError) as failed:  # a captive portal may lead to what is no address at all
+    except (OSError, HTTPException, ValueError) as failed:  # a captive portal may redirect to an invalid address
         return NoAnswer(explain_failure(failed))
     finally:
         connections.close()
@@ -212,7 +212,7 @@ def _read(response: HTTPResponse) -> bytes:
         length += len(part)
         if length > _BODY_MOST:
             raise _TooLongError
-    if response.length:  # read1 does not mind a body that breaks off
+    if response.length:  # read1 does not detect a truncated body
         raise IncompleteRead(b"".join(parts), response.length)
     return b"".join(parts)
 

@@ -1,4 +1,4 @@
-"""The contract's words for people: statuses and reasons in sentences, and what the data does not say (C12)."""
+"""Statuses and reasons in sentences, and notes on what the data does not say (C12)."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -37,7 +37,7 @@ OTHERS: Final = "others"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to show people beside the data; ``services`` are those it is about, None for all."""
+    """A note to show beside the data; ``services`` are its services, None for all."""
 
     id: str
     services: tuple[str, ...] | None
@@ -70,13 +70,13 @@ def status_text(effective: EffectiveStatus) -> str:
 
 
 def reason_text(reason: str | None) -> str | None:
-    """A reason in a sentence; None for one that this reader does not know: then the status alone counts (C5)."""
+    """A reason in a sentence; None for an unknown reason: then the status alone counts (C5)."""
     return None if reason is None else REASON_TEXTS.get(reason)
 
 
 def notes_for(service: str, run_by_others: bool | None = None) -> tuple[Note, ...]:
-    """The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's
-    to say (``About``); without that, it is as at the launch."""
+    """The notes to show beside a service's row, the general ones first (C12). ``run_by_others`` comes from the
+    operator (``About``); without it, it is as at the launch."""
     return tuple(note for note in NOTES if _is_about(note, service, run_by_others))
 
 

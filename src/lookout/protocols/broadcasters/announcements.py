@@ -1,4 +1,4 @@
-"""Fee announcements, with which every broadcaster says that it is there: a payload in, a verified announcement out.
+"""Fee announcements, by which broadcasters are seen: a payload in, a verified announcement out.
 
 A broadcaster's address is bech32m with the prefix ``0zk``, and holds the key that signs its announcements.
 """
@@ -25,10 +25,10 @@ _VERSION: Final = 1
 _ADDRESS_BYTES: Final = 1 + 32 + 8 + 32
 _VIEWING_KEY: Final = slice(41, 73)
 FUTURE_TOLERANCE_MS: Final = 60_000
-# In base64, before anything is done with it. Of the real ones, those with the fees of 60 tokens take 20 KB: a hundred
-# such fill a store's page, and one three times as long is still read.
+# In base64, checked first. A real announcement with the fees of 60 tokens takes 20 KB, a hundred fill a store's page,
+# and an announcement three times as long is still read.
 LONGEST_PAYLOAD: Final = 65_536
-_LONGEST_IDENTIFIER: Final = 128  # it is remembered, and strangers choose it
+_LONGEST_IDENTIFIER: Final = 128  # kept in memory, and chosen by third parties
 
 
 class Announcement(Struct, frozen=True, gc=False):
@@ -40,7 +40,7 @@ class Announcement(Struct, frozen=True, gc=False):
 
 
 class Claim(Struct, frozen=True, gc=False):
-    """An announcement that its broadcaster may have signed, or somebody else."""
+    """An announcement whose signature is not verified yet."""
 
     announcement: Announcement
     signature: bytes
@@ -64,10 +64,10 @@ _FEES: Final = msgspec.json.Decoder(_Fees)
 
 
 def read_claim(payload: str, sent_at: int) -> Claim | None:
-    """The announcement in a message's payload (base64), not verified yet; None counts for nobody.
+    """The announcement in a message's payload (base64), not verified yet; None if it is none.
 
-    ``sent_at`` comes from the message's envelope, which nobody signs, but no broadcaster announces fees that have
-    expired: an old announcement that somebody sends again is not younger than its expiry.
+    ``sent_at`` comes from the message's unsigned envelope. Broadcasters announce no expired fees, so a replayed
+    announcement counts as no younger than its expiry.
     """
     if len(payload) > LONGEST_PAYLOAD:
         return None
@@ -87,8 +87,8 @@ def read_claim(payload: str, sent_at: int) -> Claim | None:
 
 
 def is_signed(claim: Claim) -> bool:
-    """Whether the address in it signed it. This takes longer than all the rest."""
-    # What checks signatures takes 7 MB, and servers, which read the configuration too, do without it.
+    """Whether the claimed address signed it, which is the slowest check."""
+    # Imported here: it takes 7 MB, and servers, which read the configuration too, do not need it.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -116,11 +116,11 @@ def is_answer(announcement: Announcement, at: int, fresh_ms: int, expiry_margin_
 
 
 def viewing_key(address: str) -> bytes | None:
-    """The 32 bytes of the viewing public key; None for anything that is not an address."""
+    """The 32 bytes of the viewing public key; None if the text is no address."""
     return _viewing_key(address) if len(address) == ADDRESS_LENGTH else None
 
 
-@lru_cache(maxsize=4096)  # the same few announce themselves four times a minute
+@lru_cache(maxsize=4096)  # the same few addresses recur four times a minute
 def _viewing_key(address: str) -> bytes | None:
     content = decode_bech32m(PREFIX, address)
     if content is None or len(content) != _ADDRESS_BYTES or content[0] != _VERSION:
@@ -129,9 +129,9 @@ def _viewing_key(address: str) -> bytes | None:
 
 
 def decode_bech32m(prefix: str, text: str) -> bytes | None:
-    """The bytes that the text stands for, if its prefix and checksum are right.
+    """The decoded bytes, if prefix and checksum are right.
 
-    Of any length: an address is longer than the 90 characters for which the checksum was made.
+    The length is not limited: an address is longer than the 90 characters for which the checksum was made.
     """
     if text not in (text.lower(), text.upper()):  # never mixed
         return None
@@ -157,7 +157,7 @@ def _checksum(values: list[int]) -> int:
 
 
 def _bytes_of(values: list[int]) -> bytes | None:
-    """Groups of five bits as bytes; what is left over is less than a group, and zero."""
+    """Groups of five bits as bytes; padding is shorter than a group, and zero."""
     number = 0
     for value in values:
         number = number << 5 | value

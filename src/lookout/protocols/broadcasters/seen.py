@@ -1,4 +1,4 @@
-"""What was seen of broadcasters: who announces on each chain, and how many of them answer."""
+"""Sightings of broadcasters: which announce on a chain, and how many of them answer."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final, Literal
@@ -45,8 +45,8 @@ class BroadcastersTable(SourceTable, frozen=True):
         return self.url
 
     def by_source(self) -> tuple["BroadcastersTable", ...]:
-        """The settings of each source. A store is asked for each chain on its own, so that none waits for another (M6).
-        A relay has one cache for all chains, which reading empties."""
+        """The settings of each source. A store is asked once per chain, so that no chain waits for another (M6). A
+        relay has one cache for all chains, which reading empties."""
         if self.via == "relay":
             return (self,)
         return tuple(
@@ -64,8 +64,7 @@ class Sighting(Struct, frozen=True, gc=False):
 
 
 class SeenBroadcasters(Struct, frozen=True):
-    """What of a service has to survive a restart (M7): at most ``limit`` sightings a chain, or one for each configured
-    member."""
+    """A service's sightings that survive a restart (M7): at most ``limit`` per chain, or one per configured member."""
 
     sightings: tuple[Sighting, ...] = ()
     asked_at: dict[int, int] = {}  # by chain: when the store last answered
@@ -73,15 +72,15 @@ class SeenBroadcasters(Struct, frozen=True):
 
 NOTHING_SEEN: Final = SeenBroadcasters()
 
-# An address alone for a configured member, whatever its identifiers; otherwise with its identifier.
+# A configured member's address alone, for all its identifiers; otherwise address and identifier.
 Identity = tuple[str, str | None]
 
 
 class Sightings:
     """The newest verified announcement of each monitored broadcaster.
 
-    Only as many are kept as can be monitored. That loses nothing: who is pushed out was seen before all that stay, and
-    stays behind them until seen again. So a flood of strangers takes no memory.
+    Only as many are kept as can be monitored. A dropped broadcaster was seen before all kept ones, so it would not be
+    monitored until it is seen again. So a flood of unknown broadcasters takes no memory.
     """
 
     def __init__(self, settings: BroadcastersTable, seen: Iterable[Sighting] = ()) -> None:
@@ -103,7 +102,7 @@ class Sightings:
                 yield Sighting(chain_id, announcement)
 
     def is_news(self, chain_id: int, announcement: Announcement, at: int) -> bool:
-        """Whether to note it may change anything. One of the future, or of too long ago, does not."""
+        """Whether the announcement may change the sightings: not if it is from the future, or too old."""
         identity = self._identity(chain_id, announcement)
         if identity is None or not self._counts(announcement, at):
             return False
@@ -115,7 +114,7 @@ class Sightings:
     def note(self, chain_id: int, announcement: Announcement, at: int) -> None:
         if not self.is_news(chain_id, announcement, at):
             return
-        # After a clock was set back, what was seen before it must not stand in the way of what is seen now.
+        # After a clock was set back, earlier sightings, now in the future, must not block new ones.
         newest = self._newest[chain_id].items()
         self._newest[chain_id] = {identity: seen for identity, seen in newest if not is_from_the_future(seen, at)}
         self._keep(chain_id, announcement)
@@ -129,12 +128,12 @@ class Sightings:
         return announcement.sent_at >= at - self._seen_ms and not is_from_the_future(announcement, at)
 
     def _is_later(self, announcement: Announcement, known: Announcement, at: int) -> bool:
-        """Whether it takes the place of what is known of its broadcaster.
+        """Whether it replaces the known announcement of its broadcaster.
 
-        The later expiry is the later announcement's. It is signed and the instant of sending is not: anybody could
-        send an earlier one again as if it were the newest. Only once the known one no longer counts as an answer, the
-        instant decides: a broadcaster may have been told to let its fees expire sooner. For the same reason it decides
-        if the other one is too old to be an answer: older pages are read after newer ones.
+        The later announcement has the later expiry, which is signed. The instant of sending is not: any peer could
+        replay an earlier announcement as the newest. It decides only if one of the two is too old to count as an
+        answer: a broadcaster may have been configured for a shorter expiry, and older pages are read after newer
+        ones.
         """
         if announcement.expires_at > known.expires_at and announcement.sent_at >= at - self._fresh_ms:
             return True
@@ -154,7 +153,7 @@ class Sightings:
             del newest[min(newest, key=lambda seen: newest[seen].sent_at)]
 
     def _identity(self, chain_id: int, announcement: Announcement) -> Identity | None:
-        """None if the chain has configured members, and this is not of one."""
+        """None if the chain has configured members, and the announcement is not from one of them."""
         members = self._members[chain_id]
         if not members:
             return announcement.address, announcement.identifier

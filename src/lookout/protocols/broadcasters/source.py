@@ -1,4 +1,4 @@
-"""Broadcasters: their announcements, asked of a waku node's store or read from its relay."""
+"""Broadcasters: their announcements, from a waku node's store or its relay."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -19,16 +19,16 @@ from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFail
 from lookout.protocols.client.request import MIB, Request, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol, Source
 
-if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
+if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 PAGE_SIZE: Final = 100
-MAX_PAGES: Final = 20  # a chain and probe
+MAX_PAGES: Final = 20  # per chain and probe
 # An announcement of many tokens' fees takes 20 KB, and a page has a hundred.
 LIMIT_BYTES: Final = 3 * MIB
-# Strangers choose how long their messages are, but a network passes on none above 150 KB: so many fit in any case.
+# Third parties choose the length of messages, but a network forwards none above 150 KB: this many always fit.
 SMALL_PAGE_SIZE: Final = 10
-_READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is for what was read last
+_READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is to verify the last page
 _NS_PER_MS: Final = 1_000_000
 _STILL_READING: Final = Nothing("still_reading")
 
@@ -44,7 +44,7 @@ class MessagePage(Struct, frozen=True, gc=False):
     cursor: str | None
 
     def reaches_back_to(self, at: int) -> int:
-        """When its oldest message was sent, in whichever order they come; ``at`` if there is none before."""
+        """When its oldest message was sent, whatever their order; ``at`` if no message is earlier."""
         return min((message.sent_at for message in self.messages), default=at)
 
 
@@ -59,7 +59,7 @@ class BroadcastersSource:
 
     @property
     def seen(self) -> SeenBroadcasters:
-        """What is to be kept, and given to the next source of this kind (M7)."""
+        """The sightings to store, and to give to the next source of this kind (M7)."""
         return SeenBroadcasters(tuple(self._sightings), dict(self._asked_at))
 
     def _request(self, path: str, query: str = "", *, post: bytes | None = None) -> Request:
@@ -67,14 +67,14 @@ class BroadcastersSource:
         return Request("GET" if post is None else "POST", url, self._settings, post, LIMIT_BYTES)
 
     async def _note(self, messages: Iterable[StoredMessage], at: int) -> None:
-        """Verify what is news, and remember it. Others get their turn after each message (M6)."""
+        """Verify new announcements and keep them. Other tasks may run after every message (M6)."""
         claims: list[tuple[int, Claim]] = []
         for message in messages:
             chain_id = self._topics.get(message.content_topic)
             if chain_id is not None and (claim := read_claim(message.payload, message.sent_at)) is not None:
                 claims.append((chain_id, claim))
             await asyncio.sleep(0)
-        # The newest first: what they make old needs no check.
+        # The newest first: announcements that they replace need no check.
         claims.sort(key=lambda claimed: claimed[1].announcement.sent_at, reverse=True)
         for chain_id, claim in claims:
             if self._sightings.is_news(chain_id, claim.announcement, at) and is_signed(claim):
@@ -85,8 +85,8 @@ class BroadcastersSource:
 class StoreBroadcasters(BroadcastersSource):
     """Asks a store for one chain's announcements.
 
-    The newest page is the answer. What the store has besides, back to the last probe or, at first, for as long as
-    broadcasters stay monitored, is read while there is time, up to MAX_PAGES.
+    The newest page is the answer. Older pages, back to the last probe or, at first, for as long as broadcasters stay
+    monitored, are read while there is time, up to MAX_PAGES.
     """
 
     def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
@@ -117,14 +117,14 @@ class StoreBroadcasters(BroadcastersSource):
                     older = await self._read_page(session, since_at, page.cursor)
                     await self._note(older.messages, at)
                     page, reached_at = older, min(reached_at, older.reaches_back_to(at))
-        # Who is silent in what was read, may have announced itself in what was not.
+        # A broadcaster missing from the pages read may be in the others.
         members = self._sightings.members(self._chain_id, at)
         is_read = page.cursor is None or reached_at <= at - self._fresh_ms
         return {self.checks[0]: members if is_read or members.responding == members.monitored else _STILL_READING}
 
     def _since_at(self, at: int) -> int:
-        """All that is of interest, at first and after a clock was set back. Later what was sent since the last probe,
-        and for as long before it as announcements are fresh: stores learn of some messages late."""
+        """From when on messages are read: at first, and after a clock was set back, the whole monitored time. Later,
+        since the last probe, and earlier by the time that announcements stay fresh: stores get some messages late."""
         oldest_at = max(0, at - self._seen_ms)
         asked_at = self._asked_at.get(self._chain_id)
         if asked_at is None or asked_at > at + FUTURE_TOLERANCE_MS:
@@ -132,7 +132,7 @@ class StoreBroadcasters(BroadcastersSource):
         return max(oldest_at, min(asked_at, at) - self._fresh_ms)
 
     async def _read_page(self, session: "Session", since_at: int, cursor: str | None) -> MessagePage:
-        """A page that is too long is asked for again as a small one, and so are those after it."""
+        """Retry a page that is too long as a small page, and ask for small pages from then on."""
         try:
             body = await session.fetch(self._query(since_at, cursor))
         except TooLongFailed:
@@ -157,7 +157,7 @@ class StoreBroadcasters(BroadcastersSource):
 
 
 class RelayBroadcasters(BroadcastersSource):
-    """Reads what a node of one's own relayed since the last time. Reading empties the node's cache."""
+    """Reads the messages that an own node relayed since the last probe. Reading empties the node's cache."""
 
     def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         super().__init__(service, service, settings, seen)
@@ -189,12 +189,12 @@ class RelayBroadcasters(BroadcastersSource):
     def _found(self, chain_id: int, at: int, *, subscribed_now: bool) -> Found:
         members = self._sightings.members(chain_id, at)
         if subscribed_now and members.responding < members.monitored:
-            return _STILL_READING  # it listens only from now on: silence is no evidence yet
+            return _STILL_READING  # it is subscribed only from now on: silence is no evidence yet
         return members
 
 
 def parse_page(body: bytes) -> MessagePage:
-    """A page of a store's answer, which has a status of its own inside the 200."""
+    """A page of a store's answer, which has its own status code inside the HTTP 200."""
     answer = table(decode(body), "no answer of a store")
     code = open_value(answer.get("statusCode"))
     if type(code) is not int:
@@ -213,7 +213,7 @@ def parse_messages(body: bytes) -> tuple[StoredMessage, ...]:
 
 
 def _messages(gathered: list[Any]) -> tuple[StoredMessage, ...]:
-    """The messages that are complete. What strangers put into a message is no fault of the node that passes it on."""
+    """The complete messages. Malformed ones are skipped: they are no fault of the node that forwards them."""
     listed = [table(entry, "a message") for entry in gathered]
     return tuple(filter(None, (_message(entry.get("message", entry)) for entry in listed)))
 

@@ -24,10 +24,10 @@ _BY_ERRNO: Final[dict[int | None, Lacking]] = {
     errno.ENOMEM: "memory",
     errno.ENOBUFS: "buffers",
 }
-_SPARE_DESCRIPTORS: Final = 4  # as many as looking up a name, or verifying a certificate, has open at a time
+_SPARE_DESCRIPTORS: Final = 4  # the most that looking up a name or verifying a certificate has open
 _RATE_LIMITS: Final = (429, -32005)  # codes of JSON-RPC errors
-# Those that no smaller range helps against. -32005 is not among them: many answer so to a range with too many results,
-# and halving a range for a mere rate limit costs little.
+# Codes that a smaller range does not help against. Without -32005, which many nodes also use for too many results;
+# halving a range for a mere rate limit costs little.
 _OF_ANY_RANGE: Final = (429, -32601)
 # Alchemy refuses a range with 400, QuickNode with 413; 408, 504 and Cloudflare's 524 say that it took too long.
 _TOO_MUCH: Final = (400, 408, 413, 504, 524)
@@ -38,8 +38,8 @@ Holds = Callable[[], bool]
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
     """An upstream could not be reached or understood.
 
-    ``cause`` is one of CAUSES (`core/causes.py`), and ``detail`` says more in our own words and in numbers. It has no
-    part of an address, a header or an answer's text in it, which may hold secrets.
+    ``cause`` is one of CAUSES (`core/causes.py`), and ``detail`` adds fixed words and numbers. It holds no part
+    of an address, a header or an answer's text, which may hold secrets.
     """
 
     def __init__(self, cause: str, detail: str = "") -> None:
@@ -60,7 +60,7 @@ class TooManyValuesFailed(ProbeFailed):
 
 
 class JsonRpcFailed(ProbeFailed):
-    """An upstream answered with a JSON-RPC error; ``code`` is None if it is not a usual one."""
+    """An upstream answered with a JSON-RPC error; ``code`` is None if it is not a common one."""
 
     def __init__(self, code: int | None) -> None:
         super().__init__("rate_limited" if code in _RATE_LIMITS else "jsonrpc_error", "" if code is None else str(code))
@@ -78,7 +78,7 @@ class WrongChainFailed(ProbeFailed):
 
 
 class OwnFault(Exception):  # noqa: N818 - as above
-    """The monitor ran out of something, stood still, or does not know the time: no upstream was observed (M17)."""
+    """A local resource ran out, the monitor stood still, or its clock is wrong: no upstream was observed (M17)."""
 
     def __init__(self, lacking: Lacking) -> None:
         super().__init__(f"a fault of this machine's own: {_NOTHING_LEFT[lacking]}")
@@ -91,8 +91,7 @@ def not_understood(what: str) -> ProbeFailed:
 
 
 def asks_for_less(failure: ProbeFailed) -> bool:
-    """Whether a failed request for a range may succeed for a smaller one. Otherwise another endpoint has to be asked,
-    or later."""
+    """Whether a failed request for a range may succeed for a smaller range; if not, ask another endpoint, or later."""
     match failure:
         case JsonRpcFailed(code=code):
             return code not in _OF_ANY_RANGE
@@ -117,7 +116,7 @@ def can_open_files() -> bool:
 
 
 def has_free_port() -> bool:
-    """Whether the system still gives out a local port. If none is left for one destination, this finds none either."""
+    """Whether the system has a free local port; False also if none is left for one destination."""
     try:
         with socket.socket() as trial:
             trial.bind(("", 0))
@@ -143,13 +142,13 @@ def _lacking(error: BaseException, can_open: Holds, has_port: Holds) -> Lacking 
         case MemoryError() | socket.gaierror(errno=socket.EAI_MEMORY):
             return "memory"
         case OSError(errno=errno.EADDRNOTAVAIL):
-            # Also what the system says of an address that nothing leads to from here, such as ::1 without IPv6.
+            # Also the error for an unroutable address, such as ::1 without IPv6.
             return None if has_port() else "ports"
         case socket.gaierror() | ssl.SSLError():
             # Files were needed for these: the system's list of hosts, a name server's socket, a certificate. If they
             # could not be opened, the error says that the name or the certificate's authority is unknown.
             return None if can_open() else "descriptors"
-        case OSError(errno=None):  # of several addresses, which failed in several ways
+        case OSError(errno=None):  # several addresses failed in different ways
             return "descriptors" if not can_open() else "ports" if not has_port() else None
         case OSError():
             return _BY_ERRNO.get(error.errno)

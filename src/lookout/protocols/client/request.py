@@ -1,4 +1,4 @@
-"""What a source asks for, how it is reached, and for how long. A configuration can be read without an HTTP client."""
+"""Requests, access to upstreams, and time limits, without an HTTP client: a configuration is read without one."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,13 +13,13 @@ from lookout.base.setting_types import CaFile, Headers, ProxyUrl, Table
 from lookout.protocols.client.failure import ProbeFailed
 
 MIB: Final = 1_048_576
-# What the request under way in this task waits for: where a timeout happened.
+# What this task's request waits for, to name the place of a timeout.
 STAGE: Final[ContextVar[str]] = ContextVar("stage", default="")
 
 
 class AccessTable(Table, frozen=True, kw_only=True):
-    """The keys that every table with an address of a third party has. ``ca_file`` holds the certificates of that file,
-    as they were when the configuration was read: so a reload notices that they changed."""
+    """The keys that every table with an address of a third party has. ``ca_file`` holds the certificates read with
+    the configuration, so that a reload notices their change."""
 
     headers: Headers = msgspec.field(default_factory=dict)
     ca_file: CaFile = ""
@@ -29,7 +29,7 @@ class AccessTable(Table, frozen=True, kw_only=True):
 DIRECT: Final = AccessTable()
 
 
-# A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.
+# A dataclass and not a Struct: its repr, also in debuggers and tracebacks, omits the secrets.
 @dataclass(frozen=True, slots=True)
 class Request:
     method: Literal["GET", "POST"]
@@ -38,12 +38,12 @@ class Request:
     body: bytes | None = field(default=None, repr=False)  # JSON
     limit_bytes: int = MIB
     expect_code: int = 200
-    """The HTTP code of an answer; any other is a failure."""
+    """The expected HTTP code; any other is a failure."""
 
 
 @asynccontextmanager
 async def at_most(timeout_s: float) -> AsyncIterator[None]:
-    """What happens inside ends after so many seconds, whatever the upstream does (M3)."""
+    """End the block after this many seconds, whatever the upstream does (M3)."""
     import asyncio
 
     try:
@@ -54,7 +54,7 @@ async def at_most(timeout_s: float) -> AsyncIterator[None]:
 
 
 def below(url: str, path: str, query: str = "") -> str:
-    """The address of something under a base address, which may have a query of its own (a key, say)."""
+    """The address of a path below a base address, which may have its own query (with a key, for example)."""
     parts = urlsplit(url)
     both = "&".join(filter(None, (parts.query, query)))
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, both, ""))

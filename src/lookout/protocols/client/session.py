@@ -1,5 +1,5 @@
-"""The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason in our own words: the
-text of an error or of an answer may hold a secret (M16)."""
+"""All HTTP requests: a request in, the body's bytes out, or ProbeFailed with a reason in fixed words, since the text of
+an error or of an answer may hold a secret (M16)."""
 
 import errno
 import socket
@@ -34,13 +34,13 @@ from lookout.protocols.client.failure import (
 from lookout.protocols.client.request import STAGE, Request, at_most
 from lookout_reader.urllib_fetch import CERTIFICATES, NOT_TLS
 
-# Of the server that the request under way in this task reached over TLS.
+# The certificate of the server that this task's request reached over TLS.
 _CERTIFICATE: Final[ContextVar[dict[str, Any] | None]] = ContextVar("certificate", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What all sources share: the HTTP client, and how long a probe may last."""
+    """The HTTP client that all sources share, and the time limit of a probe."""
 
     http: aiohttp.ClientSession
     timeout_s: float
@@ -51,7 +51,7 @@ class Session:
 
     async def fetch(self, request: Request) -> bytes:
         """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
-        OwnFault if this machine lacks something."""
+        OwnFault if a local resource ran out."""
         STAGE.set("connect")
         try:
             async with at_most(self.timeout_s):
@@ -64,10 +64,10 @@ class Session:
         headers, to_proxy = _headers(request), CIMultiDict[str]()
         url = _url(request.url, headers, "Authorization")
         proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
-        by_proxy = proxy is not None and url.scheme == "http"  # it reads the request; in a tunnel it never answers
+        by_proxy = proxy is not None and url.scheme == "http"  # the proxy sees the request; in a tunnel it does not
         if by_proxy:
             headers.update(to_proxy)
-            headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
+            headers.setdefault("Cache-Control", "no-cache")  # a cached answer would pass for a new one
         async with self.http.request(
             request.method,
             url,
@@ -83,7 +83,7 @@ class Session:
             STAGE.set("body")
             if certificate := _CERTIFICATE.get():
                 self.hear_certificate(int(ssl.cert_time_to_seconds(certificate["notAfter"]) * 1000))
-            if "Age" not in response.headers:  # a cache repeats the time at which it was asked
+            if "Age" not in response.headers:  # a cached answer has an old Date
                 self.hear_date(url.authority, response.headers.get("Date", ""))
             if response.status != request.expect_code:
                 raise _explain_refusal(response, request)
@@ -103,7 +103,7 @@ class ThreadPerLookup(AbstractResolver):
         try:
             with DaemonThread("name lookup") as thread:
                 resolved = await thread.call(partial(_look_up, host, port, family))
-        except RuntimeError:  # the library's way to say that the system gives no thread
+        except RuntimeError:  # raised if the system starts no thread
             raise OwnFault("threads") from None
         return [
             ResolveResult(
@@ -118,20 +118,20 @@ class ThreadPerLookup(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Nothing is open."""
 
 
 def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[tuple[Any, ...]]:
     try:
         return list(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG))
     except OSError as error:
-        raise own_fault(error) or error from None  # asked now: a moment later there may be descriptors again
+        raise own_fault(error) or error from None  # found now: descriptors may be free again a moment later
     except UnicodeError:  # an empty or overlong part of the name
         raise socket.gaierror(socket.EAI_NONAME, "not a name") from None
 
 
 class _NotingRequest(aiohttp.ClientRequest):
-    """Notes the other side's certificate: once a short answer is there, the connection is gone."""
+    """Notes the server's certificate early: after a short answer the connection is already closed."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         _CERTIFICATE.set(conn.transport.get_extra_info("peercert") if conn.transport else None)
@@ -140,10 +140,10 @@ class _NotingRequest(aiohttp.ClientRequest):
 
 @asynccontextmanager
 async def open_session(timeout_s: float) -> AsyncIterator[Session]:
-    """Requests for as long as the block lasts.
+    """A session for the block.
 
-    Each has a new connection: name, connection and certificate are tried each time, as a wallet would. Their number is
-    not limited: waiting for a free connection would let hanging sources delay others (M6).
+    Every request has a new connection, so that name, connection and certificate are tested as a wallet would. Their
+    number is unlimited: waiting for a free connection would let hanging sources delay others (M6).
     """
     tracing = aiohttp.TraceConfig()
     tracing.on_connection_create_end.append(_note_connected)
@@ -173,14 +173,14 @@ def _headers(request: Request) -> CIMultiDict[str]:
 
 
 def _url(text: str, headers: CIMultiDict[str], header: str) -> URL:
-    """Without its user and password, which go into this header unless it has a value."""
+    """The URL without user and password, which move into this header unless it is set."""
     try:
         url = URL(text)
     except ValueError:
         raise ProbeFailed("bad_address") from None
     if url.raw_user is None and url.raw_password is None:
         return url
-    # The bytes that the address stands for, as curl sends them; aiohttp would send its text in Latin-1.
+    # The percent-decoded bytes, as curl sends them; aiohttp would send the text in Latin-1.
     credentials = unquote_to_bytes(f"{url.raw_user or ''}:{url.raw_password or ''}")
     headers.setdefault(header, f"Basic {b64encode(credentials).decode()}")
     return url.with_user(None)
@@ -196,7 +196,7 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
     received = 0
     while chunk := await response.content.readany():
         received += len(chunk)
-        # A small chunk may stand for any length: no more of it is decompressed than shows that it is too long.
+        # A small chunk may decompress to any length: stop as soon as the limit is exceeded.
         body += chunk if unzip is None else unzip.decompress(chunk, limit_bytes + 1 - len(body))
         if max(received, len(body)) > limit_bytes:
             raise TooLongFailed(limit_bytes)
@@ -216,7 +216,7 @@ def _explain_refusal(response: aiohttp.ClientResponse, request: Request) -> Http
 
 
 def describe_target(location: str, request: Request) -> str:
-    """Where a redirect leads, in our words: a host in an upstream's text may hold what was sent to it."""
+    """A redirect's target in fixed words: a host in an upstream's text may repeat a secret."""
     try:
         asked = URL(request.url)
         target = asked.join(URL(location))
@@ -231,13 +231,13 @@ def _explain_error(error: Exception, request: Request) -> ProbeFailed:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return _proxy_refused(error.status)
     failure = _explain(error, is_tls=request.url.startswith("https:"))
-    # Before there is a connection through the proxy; but for TLS, which is with the upstream.
+    # Failed before the connection through the proxy, except for TLS, which is with the upstream.
     is_of_proxy = request.access.proxy and STAGE.get() == "connect" and failure.cause != "tls"
     return ProbeFailed("proxy", failure.reason) if is_of_proxy else failure
 
 
 def _proxy_refused(http_code: int) -> ProbeFailed:
-    """The proxy did not let the request pass: of the upstream nothing is known."""
+    """The proxy refused the request: the upstream's state is unknown."""
     return ProbeFailed("proxy", f"refused with {http_code}")
 
 
