@@ -4,7 +4,7 @@ other."""
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -31,6 +31,9 @@ from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, S
 
 _CLOSE_S: Final = 2.0  # how long a shutdown waits to close a store that hangs
 _TRY_STORE_EVERY_S: Final = 1.0
+# A store that was away is first left to the monitor that wrote to it, which tries every second: it has watched
+# meanwhile, and a monitor that takes over has not.
+_LEFT_TO_THE_WRITER_S: Final = 3.0
 _TO_END_S: Final = 8.0  # answers under way have five
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
@@ -100,9 +103,14 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
     url = settings.store.url
     open_writer = partial(kind_of(url).open_writer, url, folder)
     reported = ""
+    was_away = False
     with DaemonThread("open the store") as thread:  # a store that does not answer may block it
         while True:
             try:
+                if was_away:
+                    await thread.call(partial(_reach_store, url, folder))
+                    await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
+                was_away = False
                 return await thread.call(open_writer), has_stood_by
             except StoreBusyError as error:
                 if reported != "busy":
@@ -111,11 +119,18 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             except StoreError as error:
                 if not has_stood_by and not isinstance(error, StoreUnreachableError):
                     raise
+                was_away = True
                 if reported != str(error):
                     log.error("the store cannot be used; trying again every second", error=str(error))
                 reported = str(error)
             has_stood_by = True
             await asyncio.sleep(_TRY_STORE_EVERY_S)
+
+
+def _reach_store(url: str, folder: Path) -> None:
+    """StoreError if the store does not answer, or not as one."""
+    with closing(kind_of(url).open_reader(url, folder, "store.url")) as reader:
+        reader.changed()
 
 
 class ServerEndedError(Exception):

@@ -179,7 +179,10 @@ class Watcher:
     async def _watch(self, source: Source) -> NoReturn:
         turn = self._turns[source.name] = _Turn()
         await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
-        await self._keep_asking(EntryKey("source", source.name), partial(self._probe, source, turn), turn.rest)
+        try:
+            await self._keep_asking(EntryKey("source", source.name), partial(self._probe, source, turn), turn.rest)
+        finally:
+            turn.done.set()  # a recheck may wait for it while a reload, or a clock that is set, begins another turn
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
         await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 2000)
