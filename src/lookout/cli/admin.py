@@ -79,13 +79,14 @@ def recheck(config: Path, service: str, chain: str) -> None:
     Exit code 1 if a row is not current.
     """
     port = _open_for_notices(config)
-    names = {each.id: each.name for each in port.settings.chains}
-    chains = tuple(each for each, name in names.items() if chain.casefold() in (str(each), name.casefold()))
-    known = [each.name for each in port.settings.all_services()]
+    names = {chain_table.id: chain_table.name for chain_table in port.settings.chains}
+    chains = tuple(chain_id for chain_id, name in names.items() if chain.casefold() in (str(chain_id), name.casefold()))
+    known = [service.name for service in port.settings.all_services()]
     if service and service not in known:
         fail(f"there is no service {service!r}; there are {', '.join(known)}")
     if chain and not chains:
-        fail(f"there is no chain {chain!r}; there are {', '.join(f'{name} ({each})' for each, name in names.items())}")
+        there = ", ".join(f"{name} ({chain_id})" for chain_id, name in names.items())
+        fail(f"there is no chain {chain!r}; there are {there}")
     asked = Recheck((service,) if service else (), chains)
     reply = port.post(RECHECK_PATH, CHANGE_HEADER, msgspec.json.encode(asked))
     sources = reply.decode_if_ok(tuple[Rechecked, ...], "did not do it")

@@ -130,13 +130,13 @@ def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
     kind, url = _split_kind(rest)
     kinds = [kind] if kind else [known.name for known in kinds_for(SERVICES[service])]
     keys = {"chain": chain_id, "kind": "", "url": url, "confirmations": 0 if draft.is_probing else _CONFIRMATIONS}
-    tables = [DraftTable(service, _take_own_key({**keys, "kind": each})) for each in kinds]
+    tables = [DraftTable(service, _take_own_key({**keys, "kind": known})) for known in kinds]
     if not draft.is_probing and not kind:
         raise AnswerError(f"name its kind, KIND:URL; it is one of {', '.join(kinds)}")
     tried = _try(draft, tables)
     if not tried:  # none that can be asked: for which the whole draft is refused
         return draft.put(tables[0])
-    table, row = next((each for each in tried if fits(each[1])), tried[0])
+    table, row = next((pair for pair in tried if fits(pair[1])), tried[0])
     if not kind and not fits(row):
         causes = "; ".join(f"{table.keys['kind']}: {row.found}" for table, row in tried)
         raise AnswerError(

@@ -76,8 +76,7 @@ class Draft(Struct, frozen=True):
     def put(self, table: DraftTable) -> "Draft":
         """Add a table, or replace the one of the same name and chain, or of the same service."""
         tables = {
-            (each.name, each.service, each.keys.get("id", each.keys.get("chain"))): each
-            for each in (*self.tables, table)
+            (row.name, row.service, row.keys.get("id", row.keys.get("chain"))): row for row in (*self.tables, table)
         }
         return replace(self, tables=tuple(tables.values()))
 

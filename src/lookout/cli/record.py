@@ -166,12 +166,12 @@ def replay(  # Click gives each option as a parameter
 
 def _replays_of(configs: list[Path], *, with_alerts: bool) -> list[Replay]:
     settings = [settings_of(config, read_config) for config in configs]
-    plans = [each.plan() for each in settings]
+    plans = [config.plan() for config in settings]
     try:
         check_comparable(plans[0], plans[-1])
     except ComparisonError as error:
         fail(str(error))
-    policies = [each.alert_policy() if with_alerts and each.alerts.rules else None for each in settings]
+    policies = [config.alert_policy() if with_alerts and config.alerts.rules else None for config in settings]
     return list(map(Replay, plans, policies))
 
 

@@ -153,9 +153,9 @@ class AlertsTable(Table, frozen=True):
         if urlsplit(self.link).username is not None:
             yield Problem("link", "has a user or a password in it, and stands in every message")
         if self.targets and not self.rules:
-            yield Problem("rules", "there is none, and so nothing to tell; add [[alerts.rules]]")
+            yield Problem("rules", "there is none, so no alert is ever sent; add [[alerts.rules]]")
         if self.rules and not self.targets:
-            yield Problem("targets", "there is none, and so nobody to tell; add [alerts.targets]")
+            yield Problem("targets", "there is none, so no alert is ever sent; add [alerts.targets]")
         yield from self._check_unused_targets()
         yield from self._check_named_targets()
         yield from self._check_keys()
@@ -164,7 +164,7 @@ class AlertsTable(Table, frozen=True):
         if self.rules and all(rule.targets for rule in self.rules):
             named = {target for rule in self.rules for target in rule.targets}
             unnamed = (name for name in self.targets if name not in named and can_be_shown(name))
-            yield from (Problem(f"targets.{name}", "no rule tells it") for name in unnamed)
+            yield from (Problem(f"targets.{name}", "no rule names it") for name in unnamed)
 
     def _check_named_targets(self) -> Iterator[Problem]:
         for number, rule in enumerate(self.rules):

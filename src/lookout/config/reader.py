@@ -193,10 +193,6 @@ def keys_of(form: Form) -> dict[str, FieldInfo]:
     return form.keys() if isinstance(form, KindForm) else {key.encode_name: key for key in fields(form)}
 
 
-def default_of(key: FieldInfo) -> Any:
-    return key.default if key.default_factory is msgspec.NODEFAULT else key.default_factory()
-
-
 def form_in(key_type: Any) -> Form | None:
     """The form of the table, or of the list's tables, that a key of this type holds; None if it holds a value."""
     held = _split(key_type)[0]

@@ -124,7 +124,7 @@ OWN_CAUSES: Final = {
         "no RPC endpoint of this chain answers, so there is nothing to compare with",
         "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
     ),
-    "no_peers": CauseEntry("the node is connected to nobody", "check the waku node's network and its bootstrap nodes"),
+    "no_peers": CauseEntry("the node is connected to no peer", "check the waku node's network and its bootstrap nodes"),
     "not_moving": CauseEntry("behind, and not moving since …", "restart it, or ask those who run it"),
     "none_responding": CauseEntry(
         "… monitored broadcasters announce fees",

@@ -133,8 +133,8 @@ STATUSES: Final = (
         ),
         Statuspage("major_outage", "critical"),
     ),
-    # Statuspage has no word for what nobody knows. Of those it has, degraded_performance is the mildest that is not
-    # "operational"; the component's description says what it stands for.
+    # Statuspage has no word for unknown. Its mildest word except "operational" is degraded_performance; the component's
+    # description explains it.
     StatusEntry(
         "unknown",
         "unknown",
