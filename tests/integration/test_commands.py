@@ -28,6 +28,7 @@ COMMANDS = (
     "monitor",
     "serve",
     "reload",
+    "recheck",
     "probe",
     "coverage",
     "check-config",

@@ -102,5 +102,5 @@ def test_the_lost_entries_are_told_at_once_and_the_split_within_70_minutes_of_th
 
 def test_users_are_told_that_their_wallets_need_no_repair() -> None:
     texts = read_catalogue("en").texts
-    assert "Rescanning, reinstalling or another RPC endpoint does not help" in str(texts["means.indexer.incomplete"])
-    assert "Nothing in your wallet needs repair" in str(texts["means.ppoi.inconsistent"])
+    assert "Rescanning, reinstalling or another RPC endpoint does not help" in str(texts["help.indexer.incomplete"])
+    assert "Nothing in your wallet needs repair" in str(texts["help.ppoi.inconsistent"])

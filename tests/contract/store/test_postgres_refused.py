@@ -171,5 +171,5 @@ def test_a_role_with_no_connection_left_is_waited_for(
         reader.read("live")
     writer.write({"live": LIVE}, NOTHING)
     server.ask(database, f"ALTER ROLE {role} CONNECTION LIMIT 2")
-    time.sleep(0.3)  # its patience
+    time.sleep(1.1)  # between two attempts
     assert reader.read("live") == LIVE
