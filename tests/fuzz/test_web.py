@@ -17,6 +17,7 @@ from tests.integration.raw import a_request
 from tests.integration.served import HISTORY, LIVE
 
 ATTACKS = read_kept("http")
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of a case with a long head
 
 
 @pytest.mark.clause("A2", "A3", "A4", "A5", "A6", "A7", "A8", "A11", "A15")

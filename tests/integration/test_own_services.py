@@ -103,7 +103,7 @@ async def test_they_are_added_by_a_reload_watched_and_taken_out_again(tmp_path: 
 
         async def is_summed_up() -> bool:
             badges = [await shield(service, name) for name in ("", "/bundler", "/relayer", "/rpc-provider")]
-            return badges == ["unavailable", "unavailable", "unavailable", "degraded"]
+            return badges == ["not answering", "not answering", "not answering", "limited"]
 
         await until_async(is_summed_up, "the badges say so")
         metrics = await service.samples()
