@@ -149,8 +149,10 @@ def test_lines_of_other_checks_and_chains_are_skipped_with_one_warning(tmp_path:
     outcome = run(tmp_path, START + others + PEERS.replace(":01.", ":02."))
     assert (outcome.exit_code, outcome.stderr) == (
         0,
-        "lookout: warning: log.jsonl: 4 lines skipped: the configuration does not have their check or chain"
-        " (the first: indexer on chain 5)\n",
+        (
+            "lookout: warning: log.jsonl: 4 lines skipped: the configuration does not have their check or chain"
+            " (the first: indexer on chain 5)\n"
+        ),
     )
 
 

@@ -96,8 +96,8 @@ class _AdminPort:
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
 
-    def refuse(self, http_code: int) -> Wire:
-        return _encode(error_reply(HTTPStatus(http_code), HTTPStatus(http_code).phrase))
+    def refuse(self, http_code: int, *, with_body: bool) -> Wire:
+        return _encode(error_reply(HTTPStatus(http_code), HTTPStatus(http_code).phrase), with_body=with_body)
 
     def note_closed(self, reason: Closed) -> None:
         """Not counted on the admin port."""

@@ -47,7 +47,7 @@ class Application(Protocol):
     def answer(self, request: Request, connection: "Connection", /) -> Wire | None:
         """The whole answer, or None if it follows by the connection's ``reply``."""
 
-    def refuse(self, http_code: int, /) -> Wire:
+    def refuse(self, http_code: int, /, *, with_body: bool) -> Wire:
         """The answer to bytes that are no request: 400, or 431 if the head is too long."""
 
     def note_closed(self, reason: Closed, /) -> None:
@@ -278,7 +278,8 @@ class Connection(asyncio.Protocol):
                 head = self._take_head()
                 request = None if head is None else self._server.parse(head)
             except RefusedError as refused:
-                self._write(self._server.application.refuse(refused.http_code))
+                is_head = self._unread.lstrip(b"\r\n").startswith(b"HEAD ")
+                self._write(self._server.application.refuse(refused.http_code, with_body=not is_head))
                 self._end()
                 return
             if request is None:

@@ -84,8 +84,8 @@ class Responder:
         self._counts.count(ready.route, ready.http_code)
         return ready.wire
 
-    def refuse(self, http_code: int) -> Wire:
-        return REFUSALS[http_code].encode(self._date, with_body=True, keeps_open=False)
+    def refuse(self, http_code: int, *, with_body: bool) -> Wire:
+        return REFUSALS[http_code].encode(self._date, with_body=with_body, keeps_open=False)
 
     def note_closed(self, reason: Closed) -> None:
         self._counts.count_closed(reason)
