@@ -25,7 +25,7 @@ PAGES = {
     "/script": '<!doctype html><script src="/commonjs/index.js"></script>',
     "/elsewhere": "<!doctype html><p>elsewhere</p>",
 }
-# What docs/readers.md shows, and how often it was told.
+# What the README of the package shows, and how often it was called.
 BANNER = """\
 import { createReader, obstaclesOf } from "/src/index.js";
 const given = new URLSearchParams(location.search);

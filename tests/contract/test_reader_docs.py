@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -10,12 +9,12 @@ from typing import Any, get_args
 import pytest
 
 import lookout_reader
-from lookout_reader import Answer, EffectiveStatus, LiveReport, Unreadable, Update, parse_report, poll
+from lookout_reader import EffectiveStatus, LiveReport, Unreadable, Update, parse_report
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
 README = (ROOT / "readers" / "python" / "README.md").read_text(encoding="utf-8")
-BANNER, ROLL_UP, HISTORY = re.findall(r"```python\n(.+?)```", PAGE, flags=re.DOTALL)
+ROLL_UP, HISTORY = re.findall(r"```python\n(.+?)```", PAGE, flags=re.DOTALL)
 NOW = 1_794_744_000_000
 
 
@@ -33,34 +32,6 @@ def report_text(status: str) -> str:
         for service, chain_id in [("messaging", None), ("ppoi", 1), ("ppoi", 137), ("broadcasters", 1)]
     ]
     return json.dumps({"schemaVersion": 1, "generatedAt": "2026-11-15T11:59:31.000Z", "checks": checks})
-
-
-@pytest.mark.clause("C4", "C9")
-def test_the_banner_warns_unless_all_is_current() -> None:
-    answers = [Answer(503), Answer(200, report_text("current")), Answer(304), Answer(200, report_text("degraded"))]
-    elapsed_s = [0.0]
-
-    def fetch(_url: str, _headers: Mapping[str, str]) -> Answer:
-        return answers.pop(0)
-
-    def sleep(seconds: float) -> None:
-        elapsed_s[0] += seconds
-
-    updates = poll(
-        "https://liveness.example",
-        "protocol",
-        history=None,
-        fetch=fetch,
-        now=lambda: NOW,
-        monotonic=lambda: elapsed_s[0],
-        sleep=sleep,
-    )
-    texts = example(BANNER).banners(updates, 1)
-    loading, *shown = [next(texts) for _ in range(5)]
-    assert loading == "Loading."
-    assert shown[0].startswith("ppoi is unknown. There is too little")
-    assert shown[1:3] == ["", ""]
-    assert [line.split(".")[0] for line in shown[3].splitlines()] == ["ppoi is degraded", "broadcasters is degraded"]
 
 
 @pytest.mark.clause("C4")

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import * as wallet from "lookout-reader";
 import * as page from "lookout-reader/page";
-import { aHistoryText, aPage, aReportText, response, settle } from "../testing/world.js";
+import { aHistoryText, aReportText, response, settle } from "../testing/world.js";
 
 const DOCS = new URL("../../../docs/readers.md", import.meta.url);
 const README = new URL("../README.md", import.meta.url);
@@ -47,40 +47,11 @@ async function run(code, globals, meanwhile) {
   return logged;
 }
 
-const [bannerExample, rollUpExample, historyExample, ...more] = examples(DOCS);
+const [rollUpExample, historyExample, ...more] = examples(DOCS);
 const serve = (text) => async () => response(200, text(Date.now()));
 
-test("C4: the banner says that it is loading before anything is known, and is gone when all is current", async () => {
-  assert.equal(more.length, 0);
-  for (const [status, expected] of [
-    ["current", ""],
-    ["degraded", "ppoi is degraded."],
-    ["nonsense", "broadcasters is unknown."],
-  ]) {
-    const banner = {
-      texts: [],
-      set textContent(text) {
-        this.texts.push(text);
-      },
-    };
-    // The page is left open until its timers are ended with it.
-    const timers = new Set();
-    const begin = setTimeout;
-    const globals = {
-      document: { ...aPage(), querySelector: () => banner },
-      fetch: serve((at) => aReportText(at, status)),
-      setTimeout(...timer) {
-        timers.add(begin(...timer));
-      },
-    };
-    await run(bannerExample, globals, () => timers.forEach(clearTimeout));
-    assert.equal(banner.texts[0], "Loading.");
-    assert.ok(banner.texts.at(-1).includes(expected));
-    assert.equal(banner.hidden, status === "current");
-  }
-});
-
 test("C11: the roll-up tells each service and the whole", async () => {
+  assert.equal(more.length, 0);
   const logged = await run(rollUpExample, { fetch: serve(aReportText) }, () => process.emit("SIGTERM"));
   assert.deepEqual(logged, [
     "messaging current",
