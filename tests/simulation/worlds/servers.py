@@ -105,6 +105,7 @@ class Server:
                 await self._look_and_hang(poller, reader, hang.at_ms + hang.lasts_ms)
             else:
                 poller.poll()
+                poller.check_time()
             if poller.resources is not served:
                 served = poller.resources
                 self._emit_served(poller)

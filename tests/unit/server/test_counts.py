@@ -15,7 +15,6 @@ from prometheus_client import CollectorRegistry
 from lookout.app.admin import ServerInstruments
 from lookout.base.admin_port import Readiness, process_registry
 from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.poller import Follower
 from lookout.server.replies import (
     NO_TIMED_REPLIES,
     TimedReplies,
@@ -30,7 +29,6 @@ from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
 from tests.integration.raw import Answer, a_request, parsed
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
-from tests.wait import until
 
 PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
 CALLERS: Final = Callers(("10.0.0.0/8",))
@@ -42,7 +40,7 @@ def count_and_stay(counts: Counts, process: int, times: int, seen_ms: int, gener
     for _ in range(times):
         own.count("live", 200)
     own.mark_present(seen_ms, generated_at)
-    own.count_store_errors(1)
+    own.count_store_error()
     done.set()
     signal.pause()
 
@@ -98,11 +96,11 @@ def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not(
     own.count("history", 304)
     assert counts.summarize(1_000).generated_at == (), "it has not been seen yet"
     own.mark_present(1_000, None)
-    own.count_store_errors(2)
+    own.count_store_error()
     assert counts.summarize(5_999).generated_at == (None,)
     assert counts.summarize(6_000).generated_at == ()
     assert counts.summarize(6_000).requests["history", 304] == 1
-    assert counts.summarize(6_000).store_errors == 2
+    assert counts.summarize(6_000).store_errors == 1
 
 
 @pytest.mark.parametrize(
@@ -209,20 +207,6 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     assert [code("GET", "/assets/a.js") for _ in range(4)] == [200, 200, 200, 429], "and so does a file of the page"
     assert code("GET", "/assets/b.js") == 200
     assert counts.summarize(clock.elapsed).requests["other", 429] == 3
-
-
-def test_the_store_errors_are_counted_once_each() -> None:
-    clock, store, counts = SetClock(), FakeReader(), Counts(1)
-    store.unreadable = {"changed", "live", "history"}
-    poller = a_poller(store, clock)
-    for _ in range(3):
-        poller.poll()
-    follower = Follower(poller, counts.attach(), clock)
-    store.unreadable = set()
-    follower.start()
-    until(lambda: counts.summarize(clock.elapsed).store_errors == 3, "they are counted")
-    follower.stop()
-    assert counts.summarize(clock.elapsed).store_errors == 3
 
 
 def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:

@@ -6,14 +6,16 @@ from typing import Any, Final
 import pytest
 
 from lookout.base.instants import format_instant
-from lookout.documents.document import COMPRESSED, Document, compress, etag
+from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag
 from lookout.server.replies import convenience_resource
 from lookout.server.responder import respond
+from lookout.store.protocol import StoreError
 from tests.builders import NOON, SECOND
 from tests.logs import capture_logs
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 UNREADABLE_MS: Final = 300_000
+NAMES: Final[tuple[PlainName, ...]] = ("live", "history")
 LOOK_MS: Final = 250
 OWN: Final = {"/own": convenience_resource("text/plain", b"own")}
 FAILS: Final = "the store cannot be read; serving what was read last"
@@ -32,7 +34,8 @@ class Followed:
 
     def look(self) -> None:
         self.clock.elapsed += LOOK_MS
-        self.poller.poll()
+        self.can_be_read = self.poller.poll()
+        self.poller.check_time()
 
     def look_for(self, duration_ms: int) -> None:
         for _ in range(duration_ms // LOOK_MS):
@@ -62,6 +65,76 @@ def with_both() -> Followed:
     followed.look()
     assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
     return followed
+
+
+Content = str | None | StoreError
+FAILURE: Final = StoreError("it fails")
+LIMIT: Final = UNREADABLE_MS
+# Polls, as what they find: the live report and the history; and what is served after the last one.
+CASES: Final[dict[str, tuple[list[tuple[int, Content, Content]], list[str | None]]]] = {
+    "nothing until something was written": ([(0, None, None), (2 * LIMIT, None, None)], [None, None]),
+    "a report without a history": ([(0, "L1", None)], ["L1", None]),
+    "a history without a report": ([(0, None, "H1")], [None, "H1"]),
+    "a report that was loaded once, whatever fails": ([(0, "L1", "H1"), (10 * LIMIT, FAILURE, "H1")], ["L1", "H1"]),
+    "the next report after a failure": ([(0, "L1", "H1"), (1, FAILURE, FAILURE), (2, "L2", "H1")], ["L2", "H1"]),
+    "the first report, though the history fails": ([(0, "L1", FAILURE)], ["L1", None]),
+    "a history for all of its time": (
+        [(0, "L1", "H1"), (1, FAILURE, FAILURE), (LIMIT + 1, FAILURE, FAILURE)],
+        ["L1", "H1"],
+    ),
+    "and not for longer": ([(0, "L1", "H1"), (1, FAILURE, FAILURE), (LIMIT + 2, FAILURE, FAILURE)], ["L1", None]),
+    "until it can be read": (
+        [(0, "L1", "H1"), (1, FAILURE, FAILURE), (LIMIT + 2, FAILURE, FAILURE), (LIMIT + 3, FAILURE, "H1")],
+        ["L1", "H1"],
+    ),
+    "one good read gives it its whole time again": (
+        [(0, "L1", "H1"), (1, FAILURE, FAILURE), (2, "L1", "H1"), (LIMIT + 2, "L1", FAILURE)],
+        ["L1", "H1"],
+    ),
+    "an unreadable history, and new reports": (
+        [(0, "L1", "H1"), (1, "L2", FAILURE), (LIMIT + 2, "L3", FAILURE)],
+        ["L3", None],
+    ),
+    "an unreadable report, and a new history": ([(0, "L1", "H1"), (1, FAILURE, "H2")], ["L1", "H2"]),
+}
+
+
+@pytest.mark.clause("A11", "A12")
+@pytest.mark.parametrize("name", CASES)
+def test_is_served(name: str) -> None:
+    polls, expected = CASES[name]
+    followed = Followed()
+    start_ms = followed.clock.elapsed
+    for at_ms, *found in polls:
+        followed.store.unreadable = set()
+        for which, content in zip(NAMES, found, strict=True):
+            if isinstance(content, StoreError):
+                followed.store.unreadable |= {which, "changed"}
+            elif content is not None:
+                followed.store.put(which, content.encode())
+        followed.clock.elapsed = start_ms + at_ms - LOOK_MS
+        followed.look()
+    answers = (followed.live, followed.history)
+    assert [body.decode() if http_code == 200 else None for http_code, body in answers] == expected
+
+
+@pytest.mark.clause("A11", "A12")
+@pytest.mark.parametrize("hangs", ["changed", "live", "history"])
+def test_a_store_that_hangs_costs_the_history_after_its_time_and_gives_it_back(hangs: str) -> None:
+    followed = with_both()
+    seen: list[tuple[int, int]] = []
+
+    def pass_time() -> None:
+        for hung_ms in (UNREADABLE_MS, 1):
+            followed.clock.elapsed += hung_ms
+            followed.poller.check_time()  # by the other thread
+            seen.append((followed.live[0], followed.history[0]))
+
+    followed.store.publish("live", b"live 2")
+    followed.store.hangs = {hangs: pass_time}
+    followed.look()
+    assert seen == [(200, 200), (200, 503)]
+    assert (followed.live, followed.history) == ((200, b"live 2"), (200, b"history 1"))
 
 
 @pytest.mark.clause("A12")
@@ -128,7 +201,6 @@ def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_re
 
 def described(followed: Followed) -> bytes | None:
     followed.look()
-    followed.poller.check_time()
     reply = respond(followed.poller.resources, "GET", "/about", None)
     return reply.body if reply.http_code == 200 else None
 
@@ -171,10 +243,10 @@ def test_what_cannot_be_read_changes_no_description(trouble: str) -> None:
 
 def test_the_report_that_is_served_has_its_instant_and_the_operators_routes_stay() -> None:
     followed = Followed()
-    before = followed.poller.state.generated_at
+    before = followed.poller.generated_at
     followed.store.put("live", b'{"generatedAt":"%s"}' % format_instant(NOON + 1).encode(), generated_at=NOON + 2)
     followed.look()
-    assert (before, followed.poller.state.generated_at) == (None, NOON + 1)
+    assert (before, followed.poller.generated_at) == (None, NOON + 1)
     assert followed.poller.resources["/own"] is OWN["/own"]
 
 
@@ -237,7 +309,7 @@ def test_a_gzip_form_that_is_not_that_of_the_report_is_not_served(stored: Docume
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (gzip_of(followed, followed.poller.site.paths[0]), followed.live) == (None, (200, b"live 1"))
-    assert (followed.poller.state.store_errors, events(log)) == (0, [])
+    assert (followed.can_be_read, events(log)) == (True, [])
     assert most_bytes < 5_000_000
     followed.store.publish("live", b"live 2")
     followed.look()
