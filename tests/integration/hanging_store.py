@@ -6,13 +6,11 @@ from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
-from lookout.app.log import configure_log
 from lookout.app.monitor import monitor_into
-from lookout.app.process import run_until_stopped
-from lookout.base.pieces import Pieces
+from lookout.app.process import configure_log, run_until_stopped
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable, LogTable, PolicyTable
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 
 
 class Hanging:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.pieces import Pieces
+from lookout.documents.document import Pieces
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.system.crashes import monitor_points

@@ -16,10 +16,10 @@ from lookout.alerts.messages import Message
 from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.concurrency import Caller, DaemonThread
-from lookout.base.pieces import StateError
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Blocks, Check, Failed, Metrics, Row, Status
+from lookout.documents.document import StateError
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.state.codec import mark_restored

@@ -14,9 +14,8 @@ from prometheus_client import CollectorRegistry
 from lookout.app.notices import END_PATH, NoticeDesk
 from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
-from lookout.base.pieces import Pieces
 from lookout.core.notices import NoticeDraft, NoticeError
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.monitor import Monitor, Succession
 from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.clock import SystemClock
-from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.config.tables import (
     AdminTable,
@@ -29,6 +28,7 @@ from lookout.config.tables import (
 )
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
+from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
@@ -40,6 +40,7 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import NOON
+from tests.declared import including
 from tests.logs import capture_logs
 
 CHAINS = (
@@ -91,7 +92,7 @@ def listening(built: Built) -> list[BroadcastersSource]:
 
 @pytest.mark.clause("M7")
 def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None:
-    with SERVICES.including(Service("relayers", Members)):
+    with including(SERVICES, Service("relayers", Members)):
         settings = replace(SETTINGS, sources=watching(relayers=BroadcastersTable("http://r", (1,))))
         seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON}), "relayers": SeenBroadcasters((), {1: NOON + 1})}
         stored = encode_sightings(seen_by(sources_of(settings, seen).sources))

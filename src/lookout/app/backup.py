@@ -8,10 +8,9 @@ from typing import Final, NamedTuple, get_args
 import msgspec
 
 from lookout.base.instants import format_instant, format_second
-from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.core.ledger import State
-from lookout.documents.document import PlainName, assembled_at, etag
+from lookout.documents.document import PlainName, StateError, assembled_at, etag
 from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.codec import (
     all_pieces,

@@ -14,17 +14,17 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from lookout.app.log import configure_log
+from lookout.app.process import configure_log
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
-from lookout.base.pieces import StateError
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
+from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments, ReloadOutcome
 from lookout.protocols.registry import has_one_table
 

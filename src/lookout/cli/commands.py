@@ -42,13 +42,12 @@ def monitor(config: Path) -> None:
 
 
 def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]") -> None:
-    from lookout.app.log import configure_log
-    from lookout.app.process import block_sighup, run_until_stopped
+    from lookout.app.process import block_sighup, configure_log, run_until_stopped
     from lookout.app.reloader import Reloader, log_warnings
     from lookout.base.clock import SystemClock
-    from lookout.base.pieces import StateError
     from lookout.base.sockets import ListenError
     from lookout.config.file import read_sending_config
+    from lookout.documents.document import StateError
     from lookout.store.protocol import StoreError
 
     block_sighup()

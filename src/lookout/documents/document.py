@@ -1,4 +1,4 @@
-"""A document as it is stored and served: plain and as gzip, each with its ETag; its path, and what scripts may read."""
+"""What a store keeps: the documents, each plain and as gzip with its ETag, and named pieces of the state."""
 
 import zlib
 from collections.abc import Mapping
@@ -32,6 +32,18 @@ PREFLIGHT_HEADERS: Final[Headers] = (
     ("access-control-allow-headers", "Accept, Content-Type, If-None-Match"),
     ("access-control-max-age", "86400"),
 )
+
+
+class StateError(Exception):
+    """Stored pieces that are no state; the text says why, and names the piece if only one is at fault."""
+
+
+class Pieces(Struct, frozen=True):
+    """Pieces to put, and names of pieces to delete; ``replace_all`` deletes all pieces that are not put."""
+
+    put: dict[str, bytes]
+    delete: tuple[str, ...] = ()
+    replace_all: bool = False
 
 
 class Document(Struct, frozen=True):

@@ -11,19 +11,9 @@ from typing import Final, NamedTuple
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.documents.document import COMPRESSED, Document, PlainName, assembled_at, etag, unpacks_to
-from lookout.server.replies import (
-    HISTORY_CACHING,
-    LIVE_CACHING,
-    NO_HISTORY,
-    NO_LIVE,
-    NO_TIMED_REPLIES,
-    ReplyTable,
-    Resource,
-    Site,
-    TimedReplies,
-    endpoint,
-)
+from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, NO_HISTORY, NO_LIVE, Resource, endpoint
 from lookout.server.shared import OwnCounts
+from lookout.server.site import NO_TIMED_REPLIES, ReplyTable, Site, TimedReplies
 from lookout.store.protocol import Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
@@ -83,6 +73,10 @@ class Poller:
         self._is_waiting = False  # for the first report
         self._lock = threading.Lock()  # two threads change the replies
         self._make_timed_replies()
+
+    @property
+    def endpoints(self) -> tuple[str, str]:
+        return self.site.paths
 
     def poll(self) -> bool:
         """Load changed documents from the store, which may block; returns whether it could be read."""

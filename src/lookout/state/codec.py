@@ -21,7 +21,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lookout.alerts.outbox import Queued
-from lookout.base.pieces import Pieces, StateError
 from lookout.core.coverage import Coverage
 from lookout.core.episodes import AlertState, Instant, Lasted
 from lookout.core.heads import PACE_WINDOW_MS, Reading, of_the_hour
@@ -32,6 +31,7 @@ from lookout.core.model import Check
 from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notices
 from lookout.core.strip import Tally
+from lookout.documents.document import Pieces, StateError
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 
 PART_MS: Final = 300_000

@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Final, LiteralString, NamedTuple, Self
 
@@ -28,8 +28,7 @@ from psycopg.errors import (
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.documents.document import etag as etag_of
 from lookout.store.protocol import (
     NO_WRITER,
@@ -228,7 +227,7 @@ def transaction(session: DatabaseSession) -> Iterator[None]:
         raise
 
 
-def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[str] = STEPS) -> None:
+def _migrate(session: DatabaseSession, address: DatabaseAddress) -> None:
     """Upgrade the store, in the caller's transaction. StoreBusyError if a monitor of an earlier version
     writes to the store; StoreError if the store is of a newer version."""
     version = 0
@@ -240,11 +239,11 @@ def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[
     lock = "SELECT pg_try_advisory_xact_lock(%s)"
     if version == _LOCKED_VERSION and session.execute(lock, (_LOCK,)).fetchone() != (True,):
         raise StoreBusyError(f"{address}: a monitor of an earlier version is writing to it")
-    if version < len(steps):
-        for step in steps[version:]:
+    if version < SCHEMA_VERSION:
+        for step in STEPS[version:]:
             session.execute(step)
-        session.execute("UPDATE lookout.schema_version SET version = %s", (len(steps),))
-        log_upgrade(address, version, len(steps))
+        session.execute("UPDATE lookout.schema_version SET version = %s", (SCHEMA_VERSION,))
+        log_upgrade(address, version, SCHEMA_VERSION)
 
 
 def _version_in(rows: list[TupleRow], address: DatabaseAddress) -> int:
@@ -346,7 +345,7 @@ class PostgresWriter:
     def _take(self, session: DatabaseSession) -> None:
         with transaction(session):
             try:
-                migrate(session, self._address)
+                _migrate(session, self._address)
             except _MADE_MEANWHILE:
                 raise StoreBusyError(f"{self._address}: another monitor is creating it") from None
             found = self._position(session)

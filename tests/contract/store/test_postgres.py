@@ -6,8 +6,7 @@ import traceback
 
 import pytest
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, etag
+from lookout.documents.document import Document, Pieces, etag
 from lookout.store.postgres import PostgresReader, open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, write_again

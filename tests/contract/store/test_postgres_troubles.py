@@ -2,13 +2,12 @@
 
 import pytest
 
-from lookout.base.pieces import Pieces
+from lookout.documents.document import Pieces
 from lookout.store.postgres import PostgresReader, open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 from tests.postgres import Postgres
 from tests.stores import once_free
-from tests.wait import until
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
@@ -44,31 +43,3 @@ def test_a_store_without_a_lease_is_refused(server: Postgres, database: str, url
         with pytest.raises(StoreError, match=r"lookout\.lease is empty; restore it from a backup"):
             use()
     assert server.ask(database, "SELECT name FROM lookout.pieces") == [("a",)]
-
-
-def test_documents_that_were_deleted_are_there_again_with_the_next_publication(
-    server: Postgres, database: str, writer: Writer, reader: Reader
-) -> None:
-    writer.write({"live": LIVE}, NOTHING)
-    server.ask(database, "TRUNCATE lookout.documents")
-    assert reader.read("live") is None
-    writer.write({"live": HISTORY}, NOTHING)
-    assert reader.read("live") == HISTORY
-
-
-def test_settings_of_a_role_change_nothing(server: Postgres, database: str, role: str, opened: Opened) -> None:
-    for setting in (
-        "default_transaction_isolation = 'serializable'",
-        "bytea_output = 'escape'",
-        "client_encoding = 'LATIN1'",
-        "standard_conforming_strings = off",
-        "DateStyle = 'German'",
-    ):
-        server.ask(database, f"ALTER ROLE {role} SET {setting}")
-    writer = opened(open_writer(server.url(database, role)))
-    reader = opened(PostgresReader(server.url(database, role)))
-    for document in (LIVE, HISTORY):
-        writer.write({"live": document}, Pieces({"a": b"\\x00'"}, replace_all=True))
-        until(reader.changed, "it is noticed")
-        assert reader.read("live") == document
-    assert writer.load() == {"a": b"\\x00'"}

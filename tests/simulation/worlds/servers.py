@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from lookout.documents.document import Document, DocumentName, paths
 from lookout.server.poller import Poller
-from lookout.server.replies import Site
+from lookout.server.site import Site
 from lookout.store.protocol import Reader, StoreError
 from lookout_reader.feed import Answer, NoAnswer
 from lookout_reader.poller import poll_async

@@ -5,7 +5,8 @@ from typing import Any
 
 from lookout.documents.document import Document, DocumentName, PlainName, etag, paths, with_compressed
 from lookout.server.poller import Poller
-from lookout.server.replies import Site, convenience_resource
+from lookout.server.replies import convenience_resource
+from lookout.server.site import Site
 from lookout.store.protocol import StoreError
 from tests.builders import NOON
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.server.responder import matches
+from lookout.server.replies import matches
 
 ETAG: Final = '"0123456789abcdef"'
 

@@ -15,16 +15,16 @@ from prometheus_client import CollectorRegistry
 from lookout.app.admin import ServerInstruments
 from lookout.base.admin_port import Readiness, process_registry
 from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.replies import (
+from lookout.server.replies import Responder
+from lookout.server.request import Callers, parse_head
+from lookout.server.shared import Counts, Limiter
+from lookout.server.site import (
     NO_TIMED_REPLIES,
     TimedReplies,
     build_asset_routes,
     build_description_routes,
     build_status_page,
 )
-from lookout.server.request import Callers, parse_head
-from lookout.server.responder import Responder
-from lookout.server.shared import Counts, Limiter
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
 from tests.integration.raw import Answer, a_request, parsed

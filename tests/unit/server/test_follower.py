@@ -4,8 +4,8 @@ from typing import Any
 
 from lookout.documents.document import paths
 from lookout.server.poller import Follower, Poller
-from lookout.server.replies import Site
 from lookout.server.shared import Counts
+from lookout.server.site import Site
 from tests.logs import capture_logs
 from tests.unit.server.fakes import FakeReader, SetClock
 from tests.wait import until

@@ -7,8 +7,7 @@ import pytest
 
 from lookout.base.instants import format_instant
 from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag
-from lookout.server.replies import convenience_resource
-from lookout.server.responder import respond
+from lookout.server.replies import convenience_resource, respond
 from lookout.store.protocol import StoreError
 from tests.builders import NOON, SECOND
 from tests.logs import capture_logs
