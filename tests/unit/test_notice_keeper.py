@@ -11,9 +11,11 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from lookout.app.admin import answer_on
 from lookout.app.notices import END_PATH, NoticeDesk
 from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
+from lookout.base.sockets import open_listener
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.monitor import Monitor, Succession
@@ -21,7 +23,7 @@ from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, a_plan
-from tests.integration.admin import always, open_port
+from tests.integration.admin import always
 from tests.unit.running_monitor import (
     NO_SESSION,
     FastClock,
@@ -158,7 +160,7 @@ async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_ch
     lacking = "this monitor does not have the store, and so watches nothing: it is starting or ending"
     nothing = {"error": f"{lacking}; try again"}
     succession = given(Switched(), SystemClock()).succeed(given_settings(a_plan()))
-    with open_port("127.0.0.1:0", routes) as address:
+    async with answer_on(open_listener("127.0.0.1:0"), "127.0.0.1:0", routes) as address:
 
         async def post(body: bytes, path: str = "/notices") -> tuple[int, Any]:
             return await asyncio.to_thread(ask, address, "POST", path, {"Lookout-Change": "1"}, body)

@@ -314,10 +314,10 @@ async def test_a_reload_that_dies_of_a_bug_is_refused_and_counts_as_such(tmp_pat
 
 
 @pytest.mark.parametrize("meant", ["%00", "%ff%fe", "", "/no/such/file"])
-def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
+async def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
     path = a_file(tmp_path, 60)
     path.write_text("this is not read")
-    assert Reloader(path, Settings(), SystemClock()).answer(meant).http_code == 409
+    assert (await Reloader(path, Settings(), SystemClock()).answer(b"", meant)).http_code == 409
 
 
 async def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path) -> None:

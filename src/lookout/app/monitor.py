@@ -6,6 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, nullcontext
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from lookout.app.notices import NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
 from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
-from lookout.base.admin_port import AdminRoutes, process_registry
+from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_reply, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
@@ -35,8 +36,7 @@ _TRY_STORE_EVERY_S: Final = 1.0
 # meanwhile, and a monitor that takes over has not.
 _LEFT_TO_THE_WRITER_S: Final = 3.0
 _TO_END_S: Final = 8.0  # answers under way have five
-_FIRST_WAIT_S: Final = 1.0
-_LONGEST_WAIT_S: Final = 60.0
+_RESTART_AFTER_S: Final = 2.0
 
 log = get_logger()
 
@@ -68,9 +68,10 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
     registry = process_registry()
     instruments = Instruments(registry, clock)
     record = Record(folder)
-    reload = None if reloader is None else reloader.answer
     desk = NoticeDesk(clock, reloader)
-    routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries))
+    lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
+    changes = {} if reloader is None else {"/reload": Change(RELOAD_HEADER, reloader.answer)}
+    routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
     config = "" if reloader is None else str(reloader.path)
 
     def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
@@ -166,19 +167,14 @@ def _check_addresses(settings: Settings) -> None:
 
 
 async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) -> None:
-    wait_s = _FIRST_WAIT_S
     while True:
-        began_s = asyncio.get_running_loop().time()
         async with _a_server(in_force(), folder) as server:
             code = await server.wait()
         if code == WRONG_USE:
             raise ServerEndedError(code)
-        if asyncio.get_running_loop().time() - began_s > _LONGEST_WAIT_S:
-            wait_s = _FIRST_WAIT_S
         by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        log.error("the server ended; starting it again", by=by, after_s=wait_s)
-        await asyncio.sleep(wait_s)
-        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+        log.error("the server ended; starting it again", by=by, after_s=_RESTART_AFTER_S)
+        await asyncio.sleep(_RESTART_AFTER_S)
 
 
 @asynccontextmanager

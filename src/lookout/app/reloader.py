@@ -1,7 +1,6 @@
 """Reads the configuration file again while the monitor runs, and applies the changes that need no restart."""
 
 import asyncio
-import concurrent.futures
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -68,7 +67,6 @@ class Reloader:
         self._served: Settings | None = None  # the settings of the running server, if there is one
         self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._replace: Replace | None = None  # while a monitor runs
         self._instruments: Instruments | None = None  # while a monitor runs
 
@@ -84,25 +82,20 @@ class Reloader:
         """Whether a caller named this file, percent-encoded, or none."""
         return meant is None or _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self.path)
 
-    def answer(self, meant: str | None = None) -> AdminReply:
-        """Reload, and answer with the result; refuse if ``meant`` names another file. Call it in a thread beside the
-        event loop."""
+    async def answer(self, _body: bytes, meant: str | None) -> AdminReply:
+        """Reload, and answer with the result; refuse if ``meant`` names another file."""
         if not self.is_meant(meant):
             another = f"the monitor has another configuration, {self.path}; nothing was read again"
             return error_reply(HTTPStatus.CONFLICT, another)
-        if self._loop is None:
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor is not ready to reload")
-        reload = asyncio.run_coroutine_threadsafe(self.reload(), self._loop)
         try:
-            reloaded = reload.result(ANSWER_WITHIN_S)
-        except (concurrent.futures.CancelledError, TimeoutError):
-            reload.cancel()
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not reload in time, or is ending")
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                reloaded = await self.reload()
+        except TimeoutError:
+            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not reload in time")
         applied = reloaded.outcome == "applied"
         return json_reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
 
     async def run(self) -> None:
-        self._loop = asyncio.get_running_loop()
         while True:
             await self._requested.wait()
             self._requested.clear()
