@@ -6,7 +6,7 @@ minutes (A12).
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
@@ -55,7 +55,7 @@ class Poller:
         redescribe: Callable[[bytes], Site] | None = None,
     ) -> None:
         """``redescribe`` gives the site of a stored description of the deployment."""
-        self.site = self._own_site = site
+        self.site = site
         self.generated_at: int | None = None  # when the live report was assembled
         self.resources: Mapping[str, Resource] = {}
         self._redescribe = redescribe
@@ -117,9 +117,7 @@ class Poller:
         live_error = self._load("live")  # served at once: a history that hangs does not delay the report
         history_error = self._load("history")
         self._has_history_failed = history_error is not None
-        # After the API, so that failures here delay no document.
-        if self._history is not None and not self._has_history_failed:
-            self._read_about(self._history.plain)
+        self._read_about()  # after the API, so that failures here delay no document
         return live_error or history_error
 
     def _load(self, name: PlainName) -> str | None:
@@ -143,19 +141,15 @@ class Poller:
                 self.resources = self._build_table()
         return None
 
-    def _read_about(self, history: Document) -> None:
-        """Follow the stored description of the deployment. If it is older than the history, an earlier monitor stored
-        it, and the current one stores none. A failed read changes nothing."""
+    def _read_about(self) -> None:
+        """Follow the stored description of the deployment. A failed read changes nothing."""
         try:
             stored = self._reader.read("about")
         except StoreError:
             return
-        if stored is not None and not _is_whole(stored):
-            return
-        about = None if stored is None or stored.generated_at < history.generated_at else stored.body
-        if about != self._about and self._redescribe is not None:
-            self._about = about
-            self.site = self._own_site if about is None else self._redescribe(about)
+        if self._redescribe is not None and _is_whole(stored) and stored.body != self._about:
+            self._about = stored.body
+            self.site = self._redescribe(stored.body)
 
     def _note_outcome(self, error: str | None) -> None:
         if error is not None and self._error is None:
@@ -224,7 +218,7 @@ def _read_gzip(reader: Reader, name: PlainName, plain: Document) -> Document | N
     return packed if unpacks_to(packed.body, plain.body) else None
 
 
-def _is_whole(stored: object) -> bool:
+def _is_whole(stored: object) -> TypeGuard[Document]:
     """Whether the document is undamaged: a failing disk can change a byte, or the type of a value."""
     match stored:
         case Document(bytes(body), tag, int()):

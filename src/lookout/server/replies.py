@@ -163,7 +163,7 @@ def respond(
 ) -> Reply:
     """The reply to a request. ``path`` is without the query, which has no effect (A1); methods are
     case-sensitive."""
-    resource = resources.get(path)
+    resource = _find(resources, path)
     if resource is None:
         return NOT_FOUND
     if method in ("GET", "HEAD"):
@@ -174,6 +174,13 @@ def respond(
             return chosen.found
         return _unchanged(if_none_match, chosen) or _unchanged(if_none_match, other) or chosen.found
     return resource.preflight if method == "OPTIONS" else resource.not_allowed
+
+
+def _find(resources: Mapping[str, Resource], path: str) -> Resource | None:
+    try:
+        return resources[path]  # ``get`` would not build a reply on demand
+    except KeyError:
+        return None
 
 
 def _unchanged(if_none_match: str, form: Form | None) -> Reply | None:
@@ -281,6 +288,6 @@ class Responder:
 
     def _group(self, path: str) -> str | None:
         """The name under which a path is counted; None for an unknown path."""
-        if path not in self._source.resources:
+        if _find(self._source.resources, path) is None:
             return None
         return path if path.startswith(_FILES) else _OWN

@@ -1,6 +1,6 @@
 """The operator's own routes beside the two endpoints: the page, feeds and badges, schemas, the description (E1, V3)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -49,27 +49,19 @@ class Site(NamedTuple):
     feeds: Feeds = lambda *_: NO_TIMED_REPLIES
 
 
-class ReplyTable(Mapping[str, Resource]):
+class ReplyTable(dict[str, Resource]):
     """Replies by path. A reply from ``later`` is built once per table."""
 
-    def __init__(self, ready: dict[str, Resource], later: Callable[[str], Resource | None]) -> None:
-        self._ready = ready
+    def __init__(self, ready: Mapping[str, Resource], later: Callable[[str], Resource | None]) -> None:
+        super().__init__(ready)
         self._later = later
 
-    def __getitem__(self, path: str) -> Resource:
-        found = self._ready.get(path)
+    def __missing__(self, path: str) -> Resource:
+        found = self._later(path)
         if found is None:
-            found = self._later(path)
-            if found is None:
-                raise KeyError(path)
-            self._ready[path] = found
+            raise KeyError(path)
+        self[path] = found
         return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._ready)
-
-    def __len__(self) -> int:
-        return len(self._ready)
 
 
 def make_timed_replies(made: FeedFiles) -> TimedReplies:
