@@ -68,10 +68,8 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
     registry = process_registry()
     instruments = Instruments(registry, clock)
     record = Record(folder)
-    desk = NoticeDesk(clock, reloader)
     lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
     changes = {} if reloader is None else {"/reload": Change(RELOAD_HEADER, reloader.answer)}
-    routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
     config = "" if reloader is None else str(reloader.path)
 
     def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
@@ -79,14 +77,13 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
 
     with DaemonThread("store") as store:
         try:
+            record.use(record.open(settings.monitor))
+            succession = Succession(build, settings, writer.load(), record)
+            desk = NoticeDesk(succession, clock, reloader)
+            routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
             # Only with the store: until then the other monitor may use the same address.
             async with open_monitor_port(settings.admin, folder, routes):
-                record.use(record.open(settings.monitor))
-                if reloader is not None:
-                    settings = reloader.settings  # a reload may have come meanwhile
-                succession = Succession(build, settings, writer.load(), record)
-                reloading = nullcontext() if reloader is None else reloader.attached(succession.replace, instruments)
-                with desk.attached(succession), reloading:
+                with nullcontext() if reloader is None else reloader.attached(succession.replace, instruments):
                     await succession.run()
         finally:
             try:

@@ -1,8 +1,6 @@
 """The operator's requests on the monitor's admin port: notes, silences, and rechecks of sources."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -22,10 +20,6 @@ ADD_PATH: Final = "/notices"
 END_PATH: Final = "/notices/end"
 RECHECK_PATH: Final = "/recheck"
 ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
-_NOT_RUNNING: Final = error_reply(
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    "this monitor does not have the store, and so watches nothing: it is starting or ending; try again",
-)
 
 A = TypeVar("A", NoticeDraft, "Ending", "Recheck")
 
@@ -61,21 +55,10 @@ class Refusal(Struct, frozen=True):
 
 
 class NoticeDesk:
-    def __init__(self, clock: Clock, reloader: Reloader | None) -> None:
+    def __init__(self, succession: Succession, clock: Clock, reloader: Reloader | None) -> None:
+        self._succession = succession
         self._clock = clock
         self._reloader = reloader
-        self._succession: Succession | None = None  # while a monitor runs
-
-    @contextmanager
-    def attached(self, succession: Succession) -> Iterator[None]:
-        self._succession = succession
-        try:
-            yield
-        finally:
-            self._succession = None
-
-    def _monitor(self) -> Monitor | None:
-        return None if self._succession is None else self._succession.monitor
 
     def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
         applied = {ADD_PATH: self.add, END_PATH: self.end, RECHECK_PATH: self.recheck}
@@ -83,10 +66,8 @@ class NoticeDesk:
         return routes._replace(lists={**routes.lists, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
 
     def list_all(self) -> AdminReply:
-        monitor = self._monitor()
-        if monitor is None:
-            return _NOT_RUNNING
-        return json_reply(HTTPStatus.OK, list(map(_describe, monitor.notices.list_valid(self._clock.now()))))
+        valid = self._succession.monitor.notices.list_valid(self._clock.now())
+        return json_reply(HTTPStatus.OK, list(map(_describe, valid)))
 
     async def add(self, body: bytes, meant: str | None) -> AdminReply:
         async def add(monitor: Monitor, draft: NoticeDraft) -> NoticeEntry:
@@ -112,25 +93,20 @@ class NoticeDesk:
         kind: type[A],
         change: Callable[[Monitor, A], Coroutine[Any, Any, Any]],
     ) -> AdminReply:
-        reloader, monitor = self._reloader, self._monitor()
+        reloader = self._reloader
         if reloader is not None and not reloader.is_meant(meant):
             another = f"the monitor has another configuration, {reloader.path}; nothing was changed"
             return error_reply(HTTPStatus.CONFLICT, another)
-        if monitor is None:
-            return _NOT_RUNNING
         try:
             asked = msgspec.json.decode(body, type=kind)
         except (ValueError, RecursionError) as error:
             return error_reply(HTTPStatus.BAD_REQUEST, f"cannot be read: {error}")
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                return json_reply(HTTPStatus.OK, await change(monitor, asked))
+            return json_reply(HTTPStatus.OK, await change(self._succession.monitor, asked))
         except NoticeError as error:
             return json_reply(HTTPStatus.UNPROCESSABLE_ENTITY, Refusal(tuple(map(str, error.problems))))
         except NotStoredError as error:
             return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        except TimeoutError:
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not answer in time")
 
 
 def _describe(notice: Notice) -> NoticeEntry:

@@ -28,7 +28,7 @@ from lookout.monitor.metrics import Instruments, ReloadOutcome
 from lookout.protocols.registry import has_one_table
 
 READ_WITHIN_S: Final = 10.0  # for a disk that hangs, or a pipe
-ANSWER_WITHIN_S: Final = 30.0  # for a caller that waits for another reload first
+ANSWER_WITHIN_S: Final = 30.0  # of a caller, which may wait for another reload first
 _WATCHED: Final = ("chains", "sources", "services")
 # The page is the server's, but the monitor stores from it which services others run, for servers without that service.
 # The protocol is the server's too, and alerts may name it.
@@ -87,11 +87,7 @@ class Reloader:
         if not self.is_meant(meant):
             another = f"the monitor has another configuration, {self.path}; nothing was read again"
             return error_reply(HTTPStatus.CONFLICT, another)
-        try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                reloaded = await self.reload()
-        except TimeoutError:
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not reload in time")
+        reloaded = await self.reload()
         applied = reloaded.outcome == "applied"
         return json_reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
 
@@ -99,10 +95,7 @@ class Reloader:
         while True:
             await self._requested.wait()
             self._requested.clear()
-            try:
-                await self.reload()
-            except Exception:
-                log.exception("a reload crashed")
+            await self.reload()
 
     @contextmanager
     def attached(self, replace: Replace, instruments: Instruments) -> Iterator[None]:
@@ -244,18 +237,13 @@ def _titles(settings: Settings, other: Settings) -> list[tuple[str, str]]:
 
 
 def _name_all(checks: Iterable[Check]) -> list[str]:
-    return [_name(check) for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
-
-
-def _name(check: Check) -> str:
-    """Unambiguous even if an own service is called chain."""
-    return f"service {check.name}" if check.service == "chain" else check.name
+    return [check.name for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
 
 
 def _name_source(check: Check) -> str:
     """A service with one table for all chains is named without a chain."""
     is_own = check.service not in SERVICES
-    return _name(check) if is_own or not has_one_table(SERVICES[check.service]) else check.service
+    return check.name if is_own or not has_one_table(SERVICES[check.service]) else check.service
 
 
 def _name_chains(chain_ids: Iterable[int]) -> list[str]:
