@@ -8,7 +8,7 @@ import msgspec
 
 from lookout.base.instants import format_instant, format_second
 from lookout.config.settings import Settings
-from lookout.documents.document import Pieces, PlainName, StateError, assembled_at, etag
+from lookout.documents.document import Pieces, PlainName, StateError, etag
 from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.codec import (
     all_pieces,
@@ -99,8 +99,6 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, Pieces]:
             raise StoreError(f"{name}: holds no {which} document: no monitor has published into it yet")
         if etag(document.body) != document.etag:
             raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
-        if assembled_at(document.body) != document.generated_at:
-            raise StoreError(f"{name}: is damaged: the {which} document has another instant beside it than it says")
     try:
         state = decode_state(snapshot.pieces)
         if state is None:
@@ -125,8 +123,7 @@ def _check_empty(writer: Writer, url: str, folder: Path, backed_up: Contents) ->
         reader.close()
     if live is None and not writer.load():
         return
-    at = None if live is None else assembled_at(live.body)
-    held = "a monitor's state" if at is None else f"a report of {format_instant(at)}"
+    held = "a monitor's state" if live is None else f"a report of {format_instant(live.generated_at)}"
     raise StoreError(
         f"the store holds {held}, and the backup one of {backed_up.generated_at}; --force replaces what is stored"
     )

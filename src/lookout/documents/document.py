@@ -5,10 +5,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Final, Literal
 
-import msgspec
-from msgspec import Struct, field
-
-from lookout.base.instants import parse_instant
+from msgspec import Struct
 
 _GZIP: Final = 31  # zlib's word for gzip's format with the largest window; the header's instant is then always 0
 _LEVEL: Final = 6  # from here on each per cent of a history's size takes a multiple of the time
@@ -62,29 +59,6 @@ def etag(body: bytes) -> str:
 def compress(body: bytes) -> bytes:
     """As gzip. Nothing in it says when it was made."""
     return zlib.compress(body, _LEVEL, _GZIP)
-
-
-def unpacks_to(packed: bytes, body: bytes) -> bool:
-    """Whether this is exactly that body as gzip. No more of it is unpacked than the body is long."""
-    unpacking = zlib.decompressobj(_GZIP)
-    try:
-        unpacked = unpacking.decompress(packed, len(body) + 1)
-    except zlib.error:
-        return False
-    return unpacking.eof and unpacked == body and not unpacking.unused_data
-
-
-class _Assembled(Struct):
-    at: str = field(name="generatedAt")
-
-
-def assembled_at(body: bytes) -> int | None:
-    """When a document says that it was assembled, None if it does not. Its ETag vouches for that, while nothing vouches
-    for an instant that is stored beside it."""
-    try:
-        return parse_instant(msgspec.json.decode(body, type=_Assembled).at)
-    except (ValueError, RecursionError):
-        return None
 
 
 def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[DocumentName, Document]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeGuard
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.documents.document import COMPRESSED, Document, PlainName, assembled_at, etag, unpacks_to
+from lookout.documents.document import COMPRESSED, Document, PlainName, etag
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, NO_HISTORY, NO_LIVE, Resource, endpoint
 from lookout.server.shared import OwnCounts
 from lookout.server.site import NO_TIMED_REPLIES, ReplyTable, Site, TimedReplies
@@ -135,7 +135,7 @@ class Poller:
                 self._history, self._history_good_ms = forms, now_ms
             else:
                 if served is None or served.plain.body != forms.plain.body:
-                    self._live_arrived_ms, self.generated_at = now_ms, assembled_at(forms.plain.body)
+                    self._live_arrived_ms, self.generated_at = now_ms, forms.plain.generated_at
                 self._live = forms
             if before != (self._live, self._history):
                 self.resources = self._build_table()
@@ -194,8 +194,8 @@ def _get_body(forms: Forms | None) -> bytes | None:
 
 
 def _read_forms(reader: Reader, name: PlainName, served: Forms | None) -> Forms | None:
-    """None if there is no such document; StoreError if it cannot be read, or is damaged. A body that is ``served``
-    already is not unpacked again."""
+    """None if there is no such document; StoreError if it cannot be read, or is damaged. The gzip form is left out if
+    another publication was stored between the two reads: until the next poll answers are plain."""
     document = reader.read(name)
     if document is None:
         return None
@@ -203,19 +203,12 @@ def _read_forms(reader: Reader, name: PlainName, served: Forms | None) -> Forms 
         raise StoreError(f"the stored {name} document is damaged")
     if served is not None and served.plain == document and served.gzip is not None:
         return served
-    return Forms(document, _read_gzip(reader, name, document))
-
-
-def _read_gzip(reader: Reader, name: PlainName, plain: Document) -> Document | None:
-    """The same document as gzip. None if another publication was stored between the two reads: until the next poll
-    answers are plain."""
     try:
         packed = reader.read(COMPRESSED[name])
     except StoreError:
-        return None
-    if packed is None or not _is_whole(packed) or packed.generated_at != plain.generated_at:
-        return None
-    return packed if unpacks_to(packed.body, plain.body) else None
+        packed = None
+    is_of_it = _is_whole(packed) and packed.generated_at == document.generated_at
+    return Forms(document, packed if is_of_it else None)
 
 
 def _is_whole(stored: object) -> TypeGuard[Document]:

