@@ -101,7 +101,7 @@ def end_with_parent() -> None:
         else:
             parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_LAST_WORDS_S)  # for whom it now serves
+        time.sleep(_LAST_WORDS_S)  # answers under way
         os._exit(1)
 
     threading.Thread(target=watch, name="watch the parent", daemon=True).start()

@@ -7,12 +7,12 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-_GZIP: Final = 31  # zlib's word for gzip's format with the largest window; the header's instant is then always 0
-_LEVEL: Final = 6  # from here on each per cent of a history's size takes a multiple of the time
+_GZIP: Final = 31  # zlib's number for the gzip format with the largest window; its header has no instant
+_LEVEL: Final = 6  # higher levels take several times as long for each per cent less
 
 PlainName = Literal["live", "history"]
-# A document as gzip is one of its own: a store needs no other tables for it, and who does not know it leaves it alone.
-# The description of the deployment is stored beside the two, so that servers follow the monitor's configuration.
+# The gzip form is a document of its own, so no store's schema knows of it. ``about`` describes the deployment: servers
+# follow the monitor's configuration.
 DocumentName = Literal["live", "history", "live.gzip", "history.gzip", "about"]
 COMPRESSED: Final[Mapping[PlainName, DocumentName]] = {"live": "live.gzip", "history": "history.gzip"}
 
@@ -20,7 +20,7 @@ Headers = tuple[tuple[str, str], ...]
 
 ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
 
-# What a script of any origin may read (A6) and ask (A7): the same headers from the server and from the edge.
+# What scripts of other origins may read (A6) and send (A7), from the server and from the edge.
 CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-expose-headers", "ETag"))
 
 PREFLIGHT_HEADERS: Final[Headers] = (
@@ -57,7 +57,7 @@ def etag(body: bytes) -> str:
 
 
 def compress(body: bytes) -> bytes:
-    """As gzip. Nothing in it says when it was made."""
+    """As gzip, always the same bytes for the same body."""
     return zlib.compress(body, _LEVEL, _GZIP)
 
 
@@ -72,5 +72,5 @@ def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[Document
 
 
 def paths(protocol: str) -> tuple[str, str]:
-    """Where the live report and the history are served (A1)."""
+    """The paths of the live report and the history (A1)."""
     return f"/api/v1/{protocol}/liveness", f"/api/v1/{protocol}/liveness/history"

@@ -101,15 +101,12 @@ def build_site(protocol: str, description: Description, assets: dict[str, Resour
         made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
         current = description.drop_past_notes(now)
         page = html.render(live, live_path, history_path, current, now, received_ago_ms)
-        return made._replace(ready={**made.ready, **_about_route(current), "/": build_status_page(page)})
+        shown = convenience_resource("text/html; charset=utf-8", page, *_GUARDS, caching=PAGE_CACHING)
+        return made._replace(ready={**made.ready, **_about_route(current), "/": shown})
 
-    return Site(
-        (live_path, history_path),
-        build_description_routes(protocol, replace(description, notes=[]))
-        | build_embed_route(encode_badge(description))
-        | assets,
-        make_replies,
-    )
+    described = build_description_routes(protocol, replace(description, notes=[]))
+    others = described | build_embed_route(encode_badge(description)) | assets
+    return Site((live_path, history_path), others, make_replies)
 
 
 def build_stored_site(protocol: str, own: Description, assets: dict[str, Resource], stored: bytes) -> Site:
@@ -149,7 +146,3 @@ def build_embed_route(body: bytes) -> dict[str, Resource]:
     """The badge for other sites, also for those that isolate themselves from other origins."""
     script = convenience_resource(JAVASCRIPT, body, ("cross-origin-resource-policy", "cross-origin"))
     return {EMBED_PATH: script}
-
-
-def build_status_page(body: bytes) -> Resource:
-    return convenience_resource("text/html; charset=utf-8", body, *_GUARDS, caching=PAGE_CACHING)

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from lookout.app.admin import ServerInstruments
 from lookout.base.admin_port import Readiness, process_registry
 from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.replies import Responder
+from lookout.server.replies import Responder, convenience_resource
 from lookout.server.request import Callers, parse_head
 from lookout.server.shared import Counts, Limiter
 from lookout.server.site import (
@@ -23,7 +23,6 @@ from lookout.server.site import (
     TimedReplies,
     build_asset_routes,
     build_description_routes,
-    build_status_page,
 )
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
@@ -187,7 +186,7 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     )
 
     def feeds(*_: object) -> TimedReplies:
-        return NO_TIMED_REPLIES._replace(ready={"/": build_status_page(b"")})
+        return NO_TIMED_REPLIES._replace(ready={"/": convenience_resource("text/html", b"")})
 
     poller = a_poller(store, clock, others=own, feeds=feeds)
     responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
