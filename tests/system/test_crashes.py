@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lookout.documents.document import Pieces
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import SqliteReader, open_writer
-from tests.system.crashes import monitor_points
 from tests.system.crashes.kinds import LeftOut, try_points
 from tests.system.crashes.points import KINDS
 from tests.system.crashes.story import EMPTY, publications
@@ -22,7 +20,6 @@ from tests.system.crashes.victim import FILE
 FEW = {
     "sqlite-kill": (3, 211),
     "sqlite-fail": (5, 521),
-    "monitor": (60, 61),
 }
 
 EVERYDAY = {"sqlite-kill"}
@@ -46,17 +43,6 @@ def test_after_any_crash_the_store_is_what_a_publication_left_and_the_monitor_go
         tried = try_points(name, KINDS[name], offset, step)
     assert tried.failures == ()
     assert tried.points >= 2
-
-
-def test_a_report_without_its_state_is_found_out(tmp_path: Path) -> None:
-    (first, _), (second, _) = islice(publications(), 2)
-    with closing(open_writer(tmp_path / FILE)) as writer:
-        writer.write(*first)
-    monitor_points.examine(tmp_path, {})
-    with closing(open_writer(tmp_path / FILE)) as writer:
-        writer.write(second.documents, Pieces({}))
-    with pytest.raises(Wrong, match="of two publications"):
-        monitor_points.examine(tmp_path, {})
 
 
 def test_a_server_that_would_be_given_other_bytes_is_found_out(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from typing import Final
 
 from tests.campaign.part import Outcome, Part
-from tests.system.crashes import monitor_points, sqlite_points
+from tests.system.crashes import sqlite_points
 from tests.system.crashes.kinds import Kind, LeftOut, try_points
 
-KINDS: Final[dict[str, Kind]] = {**sqlite_points.KINDS, **monitor_points.KINDS}
+KINDS: Final[dict[str, Kind]] = sqlite_points.KINDS
 
 
 def run(_seconds: float) -> Outcome:
