@@ -74,10 +74,6 @@ class Poller:
         self._lock = threading.Lock()  # two threads change the replies
         self._make_timed_replies()
 
-    @property
-    def endpoints(self) -> tuple[str, str]:
-        return self.site.paths
-
     def poll(self) -> bool:
         """Load changed documents from the store, which may block; returns whether it could be read."""
         began_ms = self._clock.elapsed_ms()

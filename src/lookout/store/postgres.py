@@ -29,7 +29,6 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
 from lookout.documents.document import Document, DocumentName, Pieces
-from lookout.documents.document import etag as etag_of
 from lookout.store.protocol import (
     NO_WRITER,
     LostStoreError,
@@ -418,10 +417,8 @@ class PostgresReader:
             return None
         if last is not None and last.etag == etag:
             return Document(last.body, etag, generated_at)
-        document = Document(body, etag, generated_at)
-        if isinstance(body, bytes) and etag_of(body) == etag:  # a damaged body may be repaired
-            self._last[name] = document
-        return document
+        self._last[name] = Document(body, etag, generated_at)
+        return self._last[name]
 
     def close(self) -> None:
         self._kept.close()
