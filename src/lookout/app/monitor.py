@@ -21,7 +21,6 @@ from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_rep
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
-from lookout.base.sockets import is_unix, listen_for
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 from lookout.monitor.metrics import Instruments
@@ -141,8 +140,7 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
     """Run both until cancelled, the monitor ends or the server cannot start. Paths in the settings are relative to
     ``folder``. A server that dies is restarted, without effect on the monitor. With a reloader, whose settings these
     are, the monitor uses the settings in force, and so does a server started later.
-    ListenError, before anything is probed or stored, if an address cannot be listened on."""
-    _check_addresses(settings)
+    ListenError if the monitor's admin port cannot be opened, ServerEndedError if the server cannot start."""
     monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
     in_force = settings.for_server if reloader is None else reloader.for_server
     serving = asyncio.create_task(_keep_serving(in_force, folder), name="serve")
@@ -154,13 +152,6 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
         monitoring.cancel()
         serving.cancel()
         await asyncio.gather(monitoring, serving, return_exceptions=True)
-
-
-def _check_addresses(settings: Settings) -> None:
-    """Check the server's address early: when the server starts, the monitor already probes and writes."""
-    for key, address in (("server.listen", settings.server.listen), ("admin.server", settings.admin.server)):
-        if address and not is_unix(address):
-            listen_for(key, address).close()
 
 
 async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) -> None:
