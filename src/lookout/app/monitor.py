@@ -4,7 +4,7 @@ other."""
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, closing, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -30,10 +30,9 @@ from lookout.store.kinds import kind_of
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
 _CLOSE_S: Final = 2.0  # how long a shutdown waits to close a store that hangs
-_TRY_STORE_EVERY_S: Final = 1.0
-# A store that was away is first left to the monitor that wrote to it, which tries every second: it has watched
-# meanwhile, and a monitor that takes over has not.
-_LEFT_TO_THE_WRITER_S: Final = 3.0
+_TRY_AGAIN_S: Final = 1.0
+# Longer, since the monitor that writes tries every second: it has watched while the store was away, a standby has not.
+_TRY_UNREACHABLE_S: Final = 5.0
 _TO_END_S: Final = 8.0  # answers under way have five
 _RESTART_AFTER_S: Final = 2.0
 
@@ -100,14 +99,10 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
     url = settings.store.url
     open_writer = partial(kind_of(url).open_writer, url, folder)
     reported = ""
-    was_away = False
     with DaemonThread("open the store") as thread:  # a store that does not answer may block it
         while True:
+            try_again_s = _TRY_AGAIN_S
             try:
-                if was_away:
-                    await thread.call(partial(_reach_store, url, folder))
-                    await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
-                was_away = False
                 return await thread.call(open_writer), has_stood_by
             except StoreBusyError as error:
                 if reported != "busy":
@@ -116,18 +111,12 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             except StoreError as error:
                 if not has_stood_by and not isinstance(error, StoreUnreachableError):
                     raise
-                was_away = True
+                try_again_s = _TRY_UNREACHABLE_S
                 if reported != str(error):
-                    log.error("the store cannot be used; trying again every second", error=str(error))
+                    log.error("the store cannot be used; it is tried again", error=str(error), every_s=try_again_s)
                 reported = str(error)
             has_stood_by = True
-            await asyncio.sleep(_TRY_STORE_EVERY_S)
-
-
-def _reach_store(url: str, folder: Path) -> None:
-    """StoreError if the store does not answer, or not as one."""
-    with closing(kind_of(url).open_reader(url, folder, "store.url")) as reader:
-        reader.changed()
+            await asyncio.sleep(try_again_s)
 
 
 class ServerEndedError(Exception):
