@@ -110,7 +110,6 @@ _BEGIN: Final = """
     SET LOCAL lock_timeout = '5s';
     SET LOCAL idle_in_transaction_session_timeout = '5s';
 """
-_SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 # A silent host is noticed within seconds; the address's own parameters override these.
 _DEFAULTS: Final = {
     "connect_timeout": "4",
@@ -168,13 +167,11 @@ class DatabaseAddress(NamedTuple):
 
     @contextmanager
     def store_errors(self) -> Iterator[None]:
-        """Raise driver errors as StoreError, in one sentence without secrets."""
+        """Raise driver errors as StoreError, in one sentence. libpq's texts hold no password."""
         try:
             yield
         except psycopg.Error as error:
             text = " ".join((error.diag.message_primary or str(error)).split())
-            if any(self.parameters[name] in text for name in _SECRETS if self.parameters.get(name)):
-                text = type(error).__name__  # too little, but no secret
             if isinstance(error, InsufficientPrivilege):
                 text += "; docs/operations.md says which rights are needed"
             # A provider makes a database read-only when its disk is full.
