@@ -27,7 +27,6 @@ from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments, ReloadOutcome
 from lookout.protocols.registry import has_one_table
 
-READ_WITHIN_S: Final = 10.0  # for a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # of a caller, which may wait for another reload first
 _WATCHED: Final = ("chains", "sources", "services")
 # The page is the server's, but the monitor stores from it which services others run, for servers without that service.
@@ -112,7 +111,8 @@ class Reloader:
         """Read the file, and apply it if it has no problem."""
         async with self._one_at_a_time:
             try:
-                new = await self._read()
+                with DaemonThread("read the configuration") as thread:  # a disk that hangs must not stop the monitor
+                    new = await thread.call(partial(read_sending_config, self.path))
                 self._check(new)
                 reloaded = await self._apply(new)
             except ConfigError as error:
@@ -127,14 +127,6 @@ class Reloader:
             if self._instruments is not None:
                 self._instruments.count_reload(reloaded.outcome)
             return reloaded
-
-    async def _read(self) -> Settings:
-        with DaemonThread("read the configuration") as thread:
-            try:
-                async with asyncio.timeout(READ_WITHIN_S):
-                    return await thread.call(partial(read_sending_config, self.path))
-            except TimeoutError:
-                raise ConfigError(self.path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
 
     def _check(self, new: Settings) -> None:
         was, wanted = self.settings.history.bucket_s, new.history.bucket_s
