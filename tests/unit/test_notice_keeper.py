@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from prometheus_client import CollectorRegistry
 
 from lookout.app.admin import answer_on
 from lookout.app.notices import END_PATH, NoticeDesk
+from lookout.app.reloader import Reloader
 from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.base.sockets import open_listener
+from lookout.config.settings import Settings
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.monitor import Monitor, Succession
@@ -156,7 +159,7 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
 
 async def test_a_notice_is_declared_and_ended_through_the_admin_port() -> None:
     succession = given(Switched(), SystemClock()).succeed(given_settings(a_plan()))
-    desk = NoticeDesk(succession, SystemClock(), None)
+    desk = NoticeDesk(succession, SystemClock(), Reloader(Path("lookout.toml"), Settings(), SystemClock()))
     routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
     async with answer_on(open_listener("127.0.0.1:0"), "127.0.0.1:0", routes) as address, running(succession.run()):
 

@@ -3,8 +3,8 @@ other."""
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -39,39 +39,37 @@ _RESTART_AFTER_S: Final = 2.0
 log = get_logger()
 
 
-async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
-    """Run the monitor until cancelled; it is a standby while another monitor has the store. Paths in the settings are
-    relative to ``folder``. With a reloader, whose settings these are, it uses the settings in force. StoreError if the
-    store cannot be used at the start, ListenError if the admin port cannot."""
+async def monitor(reloader: Reloader) -> None:
+    """Run the monitor with the settings in force until cancelled; it is a standby while another monitor has the store.
+    StoreError if the store cannot be used at the start, ListenError if the admin port cannot."""
     allow_many_connections()
-    reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
+    settings = reloader.settings  # the store stays the same
+    reloading = asyncio.create_task(reloader.run(), name="reload")
     has_stood_by = False
     try:
         while True:
-            writer, has_stood_by = await writer_of(settings, folder, has_stood_by=has_stood_by)
-            in_force = settings if reloader is None else reloader.settings
+            writer, has_stood_by = await writer_of(settings.store.url, reloader.folder, has_stood_by=has_stood_by)
             try:
-                await monitor_into(writer, in_force, folder, reloader)
+                await monitor_into(writer, reloader)
             except LostStoreError as lost:
                 has_stood_by = True
                 log.warning("another monitor may have taken over; standing by", why=str(lost))
     finally:
-        if reloading is not None:
-            reloading.cancel()
-            await asyncio.gather(reloading, return_exceptions=True)
+        reloading.cancel()
+        await asyncio.gather(reloading, return_exceptions=True)
 
 
-async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
+async def monitor_into(writer: Writer, reloader: Reloader) -> None:
+    settings, folder = reloader.settings, reloader.folder
     clock = SystemClock()
     registry = process_registry()
     instruments = Instruments(registry, clock)
     record = Record(folder)
     lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
-    changes = {} if reloader is None else {"/reload": Change(RELOAD_HEADER, reloader.answer)}
-    config = "" if reloader is None else str(reloader.path)
+    changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
 
     def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
-        return build_monitor(settings, known, writer, store, clock, instruments, recorder, config)
+        return build_monitor(settings, known, writer, store, clock, instruments, recorder, str(reloader.path))
 
     with DaemonThread("store") as store:
         try:
@@ -81,7 +79,7 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
             routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
             # Only with the store: until then the other monitor may use the same address.
             async with open_monitor_port(settings.admin, folder, routes):
-                with nullcontext() if reloader is None else reloader.attached(succession.replace, instruments):
+                with reloader.attached(succession.replace, instruments):
                     await succession.run()
         finally:
             try:
@@ -92,11 +90,10 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
                     log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
-async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:
+async def writer_of(url: str, folder: Path, *, has_stood_by: bool) -> tuple[Writer, bool]:
     """The store's writer, and whether this monitor was a standby, now or before. It waits while another monitor has
     the store, or the store does not answer. StoreError if the store cannot be used, unless this monitor was a standby:
-    such an error does not end the active monitor either. Paths are relative to ``folder``."""
-    url = settings.store.url
+    such an error does not end the active monitor either. A path is relative to ``folder``."""
     open_writer = partial(kind_of(url).open_writer, url, folder)
     reported = ""
     with DaemonThread("open the store") as thread:  # a store that does not answer may block it
@@ -125,14 +122,12 @@ class ServerEndedError(Exception):
         self.exit_code = exit_code
 
 
-async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
-    """Run both until cancelled, the monitor ends or the server cannot start. Paths in the settings are relative to
-    ``folder``. A server that dies is restarted, without effect on the monitor. With a reloader, whose settings these
-    are, the monitor uses the settings in force, and so does a server started later.
-    ListenError if the monitor's admin port cannot be opened, ServerEndedError if the server cannot start."""
-    monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
-    in_force = settings.for_server if reloader is None else reloader.for_server
-    serving = asyncio.create_task(_keep_serving(in_force, folder), name="serve")
+async def monitor_and_serve(reloader: Reloader) -> None:
+    """Run both until cancelled, the monitor ends or the server cannot start. A server that dies is restarted, with the
+    settings in force and without effect on the monitor. ListenError if the monitor's admin port cannot be opened,
+    ServerEndedError if the server cannot start."""
+    monitoring = asyncio.create_task(monitor(reloader), name="monitor")
+    serving = asyncio.create_task(_keep_serving(reloader), name="serve")
     try:
         done, _ = await asyncio.wait((monitoring, serving), return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -143,9 +138,9 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
         await asyncio.gather(monitoring, serving, return_exceptions=True)
 
 
-async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) -> None:
+async def _keep_serving(reloader: Reloader) -> None:
     while True:
-        async with _a_server(in_force(), folder) as server:
+        async with _a_server(reloader.for_server(), reloader.folder) as server:
             code = await server.wait()
         if code == WRONG_USE:
             raise ServerEndedError(code)

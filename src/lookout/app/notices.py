@@ -55,7 +55,7 @@ class Refusal(Struct, frozen=True):
 
 
 class NoticeDesk:
-    def __init__(self, succession: Succession, clock: Clock, reloader: Reloader | None) -> None:
+    def __init__(self, succession: Succession, clock: Clock, reloader: Reloader) -> None:
         self._succession = succession
         self._clock = clock
         self._reloader = reloader
@@ -94,7 +94,7 @@ class NoticeDesk:
         change: Callable[[Monitor, A], Coroutine[Any, Any, Any]],
     ) -> AdminReply:
         reloader = self._reloader
-        if reloader is not None and not reloader.is_meant(meant):
+        if not reloader.is_meant(meant):
             another = f"the monitor has another configuration, {reloader.path}; nothing was changed"
             return error_reply(HTTPStatus.CONFLICT, another)
         try:

@@ -61,6 +61,7 @@ class Reloader:
         self.settings = settings
         self.loaded_at = clock.now()
         self.path = path
+        self.folder = path.parent  # paths in the settings are relative to it
         self._clock = clock
         self._last_outcome: ReloadOutcome = "applied"  # the first settings had no problem
         self._served: Settings | None = None  # the settings of the running server, if there is one

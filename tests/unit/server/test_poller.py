@@ -4,12 +4,16 @@ from typing import Any, Final
 
 import pytest
 
-from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag
+from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag, paths
+from lookout.server.poller import Follower, Poller
 from lookout.server.replies import convenience_resource, respond
+from lookout.server.shared import Counts
+from lookout.server.site import Site
 from lookout.store.protocol import StoreError
 from tests.builders import NOON, SECOND
 from tests.logs import capture_logs
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
+from tests.wait import until
 
 UNREADABLE_MS: Final = 300_000
 NAMES: Final[tuple[PlainName, ...]] = ("live", "history")
@@ -316,3 +320,25 @@ def test_a_gzip_form_that_cannot_be_read_takes_nothing_from_the_report() -> None
     followed.store.unreadable.clear()
     followed.look_for(15 * SECOND)
     assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
+
+
+class BrokenPoller(Poller):
+    def poll(self) -> bool:
+        raise ValueError("of the store")
+
+    def check_time(self) -> None:
+        raise TypeError("of the time")
+
+
+def test_a_bug_does_not_end_a_thread_and_is_logged_with_its_name() -> None:
+    clock = SetClock()
+    poller = BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol")))
+    follower = Follower(poller, Counts(1).attach(), clock)
+    with capture_logs() as log:
+        follower.start()
+        names = ("poll the store", "watch the time")
+        until(
+            lambda: min([line["thread"] for line in list(log)].count(name) for name in names) >= 2, "both crash twice"
+        )
+        follower.stop()
+    assert {entry["event"] for entry in log} == {"a thread of the server crashed; it goes on"}
