@@ -49,7 +49,7 @@ def beside(path: Path, end: str) -> Path:
 
 
 def stored(path: Path) -> dict[str, bytes]:
-    """The pieces as somebody else finds them."""
+    """The pieces as another process finds them."""
     with closing(sqlite3.connect(path)) as connection:
         return without_progress(dict(connection.execute("SELECT name, piece FROM pieces")))
 

@@ -1,4 +1,4 @@
-"""What the processes of a server know of each other, and what is told of them."""
+"""What the processes of a server share, and what the admin port shows of it."""
 
 import multiprocessing
 import os
@@ -141,7 +141,7 @@ def ask(responder: Responder, method: str, path: str, peer: str = "1.1.1.1", *he
 
 
 @pytest.mark.clause("E2", "E6")
-def test_it_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> None:
+def test_it_counts_by_route_and_code_and_refuses_a_caller_that_asks_too_often() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
     poller = a_poller(store, clock)

@@ -17,7 +17,7 @@ from tests.wait import until
 
 UNREADABLE_MS: Final = 300_000
 NAMES: Final[tuple[PlainName, ...]] = ("live", "history")
-LOOK_MS: Final = 250
+POLL_MS: Final = 250
 OWN: Final = {"/own": convenience_resource("text/plain", b"own")}
 FAILS: Final = "the store cannot be read; serving what was read last"
 NOTHING_READ: Final = "the store cannot be read; answering 503"
@@ -26,21 +26,21 @@ TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
 
 
 class Followed:
-    """A poller that looks at a fake store at each step of a clock that is set."""
+    """A poller of a fake store, on a clock that each poll moves on."""
 
     def __init__(self, unreadable_ms: int = UNREADABLE_MS) -> None:
         self.clock = SetClock()
         self.store = FakeReader()
         self.poller = a_poller(self.store, self.clock, unreadable_ms, others=OWN)
 
-    def look(self) -> None:
-        self.clock.elapsed += LOOK_MS
+    def poll(self) -> None:
+        self.clock.elapsed += POLL_MS
         self.can_be_read = self.poller.poll()
         self.poller.check_time()
 
-    def look_for(self, duration_ms: int) -> None:
-        for _ in range(duration_ms // LOOK_MS):
-            self.look()
+    def poll_for(self, duration_ms: int) -> None:
+        for _ in range(duration_ms // POLL_MS):
+            self.poll()
 
     @property
     def live(self) -> tuple[int, bytes]:
@@ -63,7 +63,7 @@ def with_both() -> Followed:
     followed = Followed()
     followed.store.publish("live", b"live 1")
     followed.store.publish("history", b"history 1")
-    followed.look()
+    followed.poll()
     assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
     return followed
 
@@ -113,8 +113,8 @@ def test_is_served(name: str) -> None:
                 followed.store.unreadable |= {which, "changed"}
             elif content is not None:
                 followed.store.put(which, content.encode())
-        followed.clock.elapsed = start_ms + at_ms - LOOK_MS
-        followed.look()
+        followed.clock.elapsed = start_ms + at_ms - POLL_MS
+        followed.poll()
     answers = (followed.live, followed.history)
     assert [body.decode() if http_code == 200 else None for http_code, body in answers] == expected
 
@@ -133,20 +133,20 @@ def test_a_store_that_hangs_costs_the_history_after_its_time_and_gives_it_back(h
 
     followed.store.publish("live", b"live 2")
     followed.store.hangs = {hangs: pass_time}
-    followed.look()
+    followed.poll()
     assert seen == [(200, 200), (200, 503)]
     assert (followed.live, followed.history) == ((200, b"live 2"), (200, b"history 1"))
 
 
 @pytest.mark.clause("A12")
-def test_a_history_that_goes_unreadable_in_silence_is_noticed_in_good_time() -> None:
+def test_a_history_that_becomes_unreadable_without_a_change_is_noticed_in_time() -> None:
     followed = Followed(unreadable_ms=4 * SECOND)
     followed.store.put("history", b"history 1")
-    followed.look()
+    followed.poll()
     followed.store.unreadable = {"history"}
-    followed.look_for(4 * SECOND)
+    followed.poll_for(4 * SECOND)
     assert followed.history == (200, b"history 1")
-    followed.look_for(SECOND + LOOK_MS)
+    followed.poll_for(SECOND + POLL_MS)
     assert followed.history == (503, b"")
 
 
@@ -155,15 +155,15 @@ def test_a_store_replaced_by_an_empty_one_keeps_the_last_report_and_the_history_
     followed = with_both()
     followed.store.documents = {}
     with capture_logs() as log:
-        followed.look_for(15 * SECOND)  # nothing says that it changed
-        followed.look_for(UNREADABLE_MS)
+        followed.poll_for(15 * SECOND)  # nothing says that it changed
+        followed.poll_for(UNREADABLE_MS)
         assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
-        followed.look()
+        followed.poll()
         assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
-        followed.look_for(UNREADABLE_MS)
+        followed.poll_for(UNREADABLE_MS)
         followed.store.publish("live", b"live 1")
         followed.store.publish("history", b"history 2")
-        followed.look()
+        followed.poll()
         assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
     assert events(log) == [FAILS, TOO_LONG, WORKS]
     assert log[0]["error"] == "the store holds no documents any more"
@@ -180,10 +180,10 @@ def test_a_failure_is_logged_when_it_begins_and_when_it_ends(name: str, loaded: 
         for _ in range(2):
             followed.store.unreadable = unreadable
             followed.store.put("live", b"live 2")
-            followed.look_for(UNREADABLE_MS // 2)
+            followed.poll_for(UNREADABLE_MS // 2)
             assert followed.live[0] == (200 if loaded or name == "history" else 503)
             followed.store.unreadable = set()
-            followed.look_for(UNREADABLE_MS // 2)
+            followed.poll_for(UNREADABLE_MS // 2)
             assert followed.live == (200, b"live 2")
             loaded = True
     assert events(log) == [first, WORKS, FAILS, WORKS]
@@ -196,12 +196,12 @@ def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_re
     for _ in range(1_000):
         assert followed.live == (200, b"live 1")
     assert followed.store.reads == 0
-    followed.look_for(60 * SECOND)
+    followed.poll_for(60 * SECOND)
     assert followed.store.reads == 3 * 4  # both documents and the description
 
 
 def described(followed: Followed) -> bytes | None:
-    followed.look()
+    followed.poll()
     reply = respond(followed.poller.resources, "GET", "/about", None)
     return reply.body if reply.http_code == 200 else None
 
@@ -216,10 +216,10 @@ def test_the_stored_description_is_used_and_what_cannot_be_read_changes_none() -
     followed.store.put("about", b"about 2")
     assert described(followed) == b"about 1"
     followed.store.unreadable = set()
-    followed.look_for(15 * SECOND)
+    followed.poll_for(15 * SECOND)
     assert described(followed) == b"about 2"
     followed.store.documents["about"] = Document(b"about 3", etag(b"about 2"), NOON)
-    followed.look_for(15 * SECOND)
+    followed.poll_for(15 * SECOND)
     assert described(followed) == b"about 2", "damaged"
 
 
@@ -227,7 +227,7 @@ def test_the_report_that_is_served_has_its_instant_and_the_operators_routes_stay
     followed = Followed()
     before = followed.poller.generated_at
     followed.store.put("live", b"live 1", NOON + 1)
-    followed.look()
+    followed.poll()
     assert (before, followed.poller.generated_at) == (None, NOON + 1)
     assert followed.poller.resources["/own"] is OWN["/own"]
 
@@ -238,14 +238,14 @@ def test_a_damaged_document_is_not_served() -> None:
     good = followed.store.put("history", b"history 2")
     followed.store.documents["history"] = Document(b"history X", good.etag, good.generated_at)
     with capture_logs() as log:
-        followed.look()
+        followed.poll()
         assert followed.history == (200, b"history 1")
     assert events(log) == [FAILS]
     assert "damaged" in log[0]["error"]
 
 
 def gzip_of(followed: Followed, path: str) -> bytes | None:
-    """What who understands gzip is sent, if that is gzip."""
+    """The body for a client that accepts gzip, if it is gzip."""
     reply = respond(followed.poller.resources, "GET", path, None, prefers_gzip=True)
     assert (reply.http_code, dict(reply.headers)["etag"]) == (200, etag(reply.body))
     return reply.body if ("content-encoding", "gzip") in reply.headers else None
@@ -257,7 +257,7 @@ def test_the_stored_gzip_form_is_served_byte_for_byte() -> None:
     for path, name in zip(followed.poller.site.paths, COMPRESSED.values(), strict=True):
         assert gzip_of(followed, path) == followed.store.documents[name].body
     followed.store.publish("live", b"live 2")
-    followed.look()
+    followed.poll()
     assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
     assert gzip_of(followed, followed.poller.site.paths[1]) == compress(b"history 1")
 
@@ -266,7 +266,7 @@ def packed(body: bytes, at: int = NOON) -> Document:
     return Document(body, etag(body), at)
 
 
-NOT_TO_BE_BELIEVED: Final = [
+UNUSABLE: Final = [
     pytest.param(None, id="none, as in a store of 0.1.0"),
     pytest.param(packed(compress(b"live 1"), NOON - 1), id="that of another instant"),
     pytest.param(Document(compress(b"live 1"), etag(b"x"), NOON), id="one that is not what its ETag was made of"),
@@ -275,23 +275,23 @@ NOT_TO_BE_BELIEVED: Final = [
 
 
 @pytest.mark.clause("A15")
-@pytest.mark.parametrize("stored", NOT_TO_BE_BELIEVED)
+@pytest.mark.parametrize("stored", UNUSABLE)
 def test_a_gzip_form_that_is_not_that_of_the_report_is_not_served(stored: Document | None) -> None:
     followed = Followed()
     followed.store.put("live", b"live 1")
     if stored is not None:
         followed.store.documents["live.gzip"] = stored
     with capture_logs() as log:
-        followed.look()
+        followed.poll()
     assert (gzip_of(followed, followed.poller.site.paths[0]), followed.live) == (None, (200, b"live 1"))
     assert (followed.can_be_read, events(log)) == (True, [])
     followed.store.publish("live", b"live 2")
-    followed.look()
+    followed.poll()
     assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
 
 
 @pytest.mark.clause("A15")
-def test_a_publication_between_the_two_readings_is_plain_until_the_next_look() -> None:
+def test_a_publication_between_the_two_readings_is_plain_until_the_next_poll() -> None:
     """The report is read before it and its gzip form after it."""
     followed = Followed()
     followed.store.publish("live", b"live 1")
@@ -300,11 +300,11 @@ def test_a_publication_between_the_two_readings_is_plain_until_the_next_look() -
     followed.store.publish("live", b"live 2", NOON + 1)
     after = followed.store.documents["live"]
     followed.store.documents["live"] = before
-    followed.look()
+    followed.poll()
     assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 1"), None)
     followed.store.documents["live"] = after
     followed.store.put("live", b"live 2", NOON + 1)  # as a store that has changed since says
-    followed.look()
+    followed.poll()
     assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 2"), compress(b"live 2"))
 
 
@@ -312,13 +312,13 @@ def test_a_publication_between_the_two_readings_is_plain_until_the_next_look() -
 def test_a_gzip_form_that_cannot_be_read_takes_nothing_from_the_report() -> None:
     followed = with_both()
     followed.store.unreadable |= {"live.gzip", "history.gzip"}
-    followed.look_for(60 * SECOND)
+    followed.poll_for(60 * SECOND)
     assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 1")  # it is still that of the report
     followed.store.publish("live", b"live 2")
-    followed.look()
+    followed.poll()
     assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 2"), None)
     followed.store.unreadable.clear()
-    followed.look_for(15 * SECOND)
+    followed.poll_for(15 * SECOND)
     assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
 
 
