@@ -18,10 +18,9 @@ from bench.processes import a_folder, a_process, available_mb, children, cpu_by_
 from bench.publish import a_full_fortnight
 from bench.serve import LIVE, first_answer
 from lookout.app.process import run
-from lookout.base.pieces import Pieces
 from lookout.base.sockets import a_free_port
 from lookout.core.model import Observation, Peers
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.documents.reports import history_document, live_document
 from lookout.state.codec import Differ
 from lookout.store.postgres import PostgresWriter, open_writer

@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.store.protocol import StoreBusyError, Writer
 
 _LOOK_EVERY_S: Final = 0.05

@@ -22,16 +22,14 @@ from lookout.server.replies import (
     NOT_ALLOWED,
     NOT_FOUND,
     OWN_CACHING,
-    PAGE_CACHING,
     Form,
     Reply,
     Resource,
-    build_embed_route,
     convenience_resource,
     endpoint,
-    make_timed_replies,
     too_many_requests,
 )
+from lookout.server.site import PAGE_CACHING, build_embed_route, make_timed_replies
 from tools.examples import build_feeds_example, build_history_example, build_live_example
 
 Json = dict[str, Any]

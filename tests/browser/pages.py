@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
 
 from lookout.base.instants import format_instant, format_second, parse_instant
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName, etag
+from lookout.documents.document import Document, DocumentName, Pieces, etag
 from lookout.public.about import PATH
 from lookout.store.sqlite import open_writer
 from tests.builders import DAY, MINUTE, SECOND

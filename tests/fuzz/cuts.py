@@ -12,8 +12,8 @@ from typing import Final
 from hypothesis import strategies as st
 
 from lookout.server.connection import Connection, HttpServer, Limits
+from lookout.server.replies import Responder
 from lookout.server.request import Callers
-from lookout.server.responder import Responder
 from lookout.server.shared import Counts
 from tests.fuzz.hunt import Found, Kind
 from tests.fuzz.requests import CONNECTIONS

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 from lookout.documents.document import compress
+from lookout.server.replies import respond
 from lookout.server.request import prefers_gzip
-from lookout.server.responder import respond
 from tests.integration.planted import Asked, Break, Sent, documents, resources
 from tests.integration.served import HISTORY, LIVE
 

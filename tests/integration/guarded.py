@@ -16,7 +16,7 @@ PROGRAM: Final = """\
 import resource, signal, sys
 from pathlib import Path
 from lookout.config.file import read_server_config
-from lookout.app.log import configure_log
+from lookout.app.process import configure_log
 from lookout.app.server import serve
 stalled_s, files = float(sys.argv[1]), int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))

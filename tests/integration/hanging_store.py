@@ -6,13 +6,13 @@ from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
-from lookout.app.log import configure_log
 from lookout.app.monitor import monitor_into
-from lookout.app.process import run_until_stopped
-from lookout.base.pieces import Pieces
+from lookout.app.process import configure_log, run_until_stopped
+from lookout.app.reloader import Reloader
+from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable, LogTable, PolicyTable
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 
 
 class Hanging:
@@ -44,4 +44,6 @@ if __name__ == "__main__":
         admin=AdminTable(monitor="", server=""), log=LogTable(format="json"), policy=PolicyTable(heartbeat_s=0.5)
     )
     configure_log(settings.log)
-    run_until_stopped(monitor_into(Hanging(folder / "hangs"), settings, folder))
+    run_until_stopped(
+        monitor_into(Hanging(folder / "hangs"), Reloader(folder / "lookout.toml", settings, SystemClock()))
+    )

@@ -19,9 +19,9 @@ from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, N
 from lookout.documents.document import Document, compress, etag
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
-from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, Resource, build_description_routes, endpoint
+from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, Resource, endpoint, respond
 from lookout.server.request import prefers_gzip
-from lookout.server.responder import respond
+from lookout.server.site import build_description_routes
 from lookout.state.log import HeadRead, Started
 from tests.builders import BROADCASTERS, HOUR, INDEXER, MESSAGING, MINUTE, PPOI, SECOND, a_plan
 from tests.descriptions import a_description

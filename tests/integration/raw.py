@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName, etag
+from lookout.documents.document import Document, DocumentName, Pieces, etag
 from lookout.store.sqlite import open_writer
 from tests.builders import NOON
 from tests.commands import a_command, said

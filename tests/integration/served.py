@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from lookout.base.pieces import Pieces
 from lookout.base.sockets import a_free_port as a_free_port
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Failed, Members, Observation, Peers
+from lookout.documents.document import Pieces
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
 from lookout.state.log import Started

@@ -67,7 +67,7 @@ def test_a_crowd_that_drips_has_few_threads_and_is_cut_off_in_time() -> None:
         pytest.param("monitor:9464", 200, id="a container's name"),
         pytest.param("Monitor.Example.internal:9464", 200, id="a configured name"),
         pytest.param(None, 200, id="no name, as no browser asks"),
-        pytest.param("rebound.example:9464", 421, id="a name that somebody pointed here"),
+        pytest.param("rebound.example:9464", 421, id="a foreign name that points here"),
         pytest.param("127.0.0.1.example", 421, id="a name that looks like an address"),
         pytest.param("localhost.example.", 421, id="a name that looks like localhost"),
     ],

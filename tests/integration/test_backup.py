@@ -182,10 +182,6 @@ BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
         "is damaged (database disk image is malformed)",
     ),
     "another document": (OTHER_TEXT, "is damaged: the live document is not the one that its ETag was made of"),
-    "another instant": (
-        "UPDATE documents SET generated_at = 1 << 60 WHERE name = 'live'",
-        "is damaged: the live document has another instant beside it than it says",
-    ),
     "one gone": ("DELETE FROM documents WHERE name = 'history'", "holds no history document"),
     "other buckets": (OTHER_BUCKETS, "is damaged: the stored pieces are not what was stored"),
     "no state": ("DELETE FROM pieces", "holds no state that a monitor could go on from"),

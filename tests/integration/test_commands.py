@@ -133,12 +133,9 @@ async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when
 
 
 @pytest.mark.parametrize("key", ["server.listen", "admin.monitor"])
-async def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records(
-    key: str, tmp_path: Path
-) -> None:
+async def test_run_says_in_a_sentence_that_a_port_is_taken(key: str, tmp_path: Path) -> None:
     service = a_service(tmp_path, "http://127.0.0.1:9")
     config = tmp_path / "lookout.toml"
-    config.write_text(config.read_text() + '[monitor]\nrecord = "seen.jsonl"\n')
     settings = read_config(config)
     addresses = {
         "server.listen": settings.server.listen,
@@ -151,10 +148,6 @@ async def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_r
     lines = [line for line in service.said.splitlines() if line.startswith("lookout: ")]
     assert lines == [f"lookout: {key}: {addresses[key]}: Address already in use"]
     assert "Traceback" not in service.said
-    assert "started" not in service.said
-    assert not (tmp_path / "seen.jsonl").exists()
-    # Only who has the store may have the monitor's port, so that one is asked for first.
-    assert (tmp_path / "lookout.db").exists() == (key == "admin.monitor")
 
 
 @pytest.mark.long

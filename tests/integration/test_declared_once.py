@@ -43,6 +43,7 @@ from lookout.state.log import Event, Started, format_event, parse_line
 from lookout.verify.clauses import verify_visit
 from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
 from tests.builders import HOUR, MINUTE
+from tests.declared import including
 from tests.descriptions import a_description, an_about
 from tests.integration.planted import a_deployment, resources
 from tests.integration.visits import visited
@@ -88,7 +89,7 @@ services = ["faucet"]
 
 @pytest.fixture(autouse=True)
 def _declared() -> Iterator[None]:
-    with SERVICES.including(FAUCET), PROTOCOLS.including(HELLO):
+    with including(SERVICES, FAUCET), including(PROTOCOLS, HELLO):
         yield
 
 

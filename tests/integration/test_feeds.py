@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from lookout.public.about import ServiceDescription
-from tests.builders import NOON, SECOND
+from tests.builders import SECOND
 from tests.commands import said
 from tests.descriptions import a_description
 from tests.integration.edged import Edge, an_edge, needs_varnish
@@ -190,20 +190,3 @@ def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path:
         until(lambda: about(server)["chains"][0]["name"] != "Renamed", "the server's own file is used again")
         store(tmp_path, about=described.encode())
         until(lambda: about(server)["chains"][0]["name"] == "Renamed", "the description was loaded")
-        store(tmp_path, at=NOON + 1, history=history)
-        until(lambda: about(server)["chains"][0]["name"] != "Renamed", "a monitor that stores none took over")
-
-
-def test_a_stored_description_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
-    unreadable = {
-        "no JSON": b"no description",
-        "no UTF-8": b'{"protocol":"\xff"}',
-        "nested too deeply": b'{"new":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    }
-    with a_raw_server(tmp_path) as server:
-        before = server.ask("GET", "/about.json").body
-        for number, (what, stored) in enumerate(unreadable.items(), 1):
-            store(tmp_path, at=NOON + number, history=a_history({("indexer", 1): "c"}), about=stored)
-            complaint = "the stored description of the deployment cannot be read"
-            until(lambda: said(tmp_path).count(complaint) == number, f"{what}: it was looked at")  # noqa: B023
-            assert server.ask("GET", "/about.json").body == before

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lookout.app.log import configure_log
+from lookout.app.process import configure_log
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from lookout.base.logger import get_logger, set_sink

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.base.pieces import Pieces
+from lookout.documents.document import Pieces
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import open_writer
 from tests.commands import a_command, lookout

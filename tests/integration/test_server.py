@@ -22,9 +22,6 @@ from tests.integration.raw import RawServer, a_raw_server, a_request, parsed
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
 from tests.wait import until
 
-VECTORS: Final = json.loads(
-    (Path(__file__).parent.parent / "data" / "vectors" / "if-none-match.json").read_text(encoding="utf-8")
-)
 BOTH: Final = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "history"])
 JSON: Final = "application/json; charset=utf-8"
 CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag"}
@@ -105,19 +102,6 @@ def test_other_methods_are_not_allowed(server: RawServer, path: str, method: str
         "content-length": str(len(answer.body)),
     }
     assert list(json.loads(answer.body)) == ["error"]
-
-
-@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
-@pytest.mark.clause("A5", "A6")
-def test_if_none_match_in_every_form(server: RawServer, case: Any) -> None:
-    for path, document in DOCUMENTS.items():
-        written = case["ifNoneMatch"].replace(VECTORS["etag"][1:-1], document.etag[1:-1])
-        answer = server.ask("GET", path, f"If-None-Match: {written}")
-        if case["matches"]:
-            assert (answer.http_code, answer.body) == (304, b"")
-            assert answer.ours == validators(path, document.etag)
-        else:
-            assert (answer.http_code, answer.ours, answer.body) == (200, found(path), document.body)
 
 
 @pytest.mark.clause("A5")

@@ -144,7 +144,7 @@ def test_the_end_resets_no_connection_whose_requests_were_not_all_read(tmp_path:
         assert server.process.wait(STOP_WITHIN_S) == 0
 
 
-def test_workers_whose_parent_was_killed_end_although_somebody_is_connected(tmp_path: Path) -> None:
+def test_workers_whose_parent_was_killed_end_although_clients_are_connected(tmp_path: Path) -> None:
     with (
         a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server,
         server.connect() as silent,

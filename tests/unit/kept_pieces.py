@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from lookout.base.pieces import Pieces
 from lookout.core.ledger import Ledger
+from lookout.documents.document import Pieces
 from lookout.state.codec import Differ
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])

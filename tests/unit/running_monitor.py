@@ -9,14 +9,13 @@ from typing import Any, cast
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
-from lookout.base.pieces import Pieces
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
 from lookout.core.episodes import endpoint_check, source_check
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.board import Board
 from lookout.monitor.monitor import Succession
 from lookout.monitor.recorder import Record as RealRecord

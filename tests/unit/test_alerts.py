@@ -16,13 +16,12 @@ from lookout.alerts.messages import Message
 from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.concurrency import Caller, DaemonThread
-from lookout.base.pieces import StateError
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Blocks, Check, Failed, Metrics, Row, Status
+from lookout.documents.document import StateError
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
-from lookout.state.codec import mark_restored
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_plan, a_row
 from tests.logs import capture_logs
 from tests.unit.running_monitor import FAILED, Asked, FastClock, lived
@@ -31,7 +30,6 @@ from tests.wait import until_async
 
 TARGETS = {"ops": "address of ops", "chat": "address of chat"}
 BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovered"
-RESTORED = "Lookout: restored from a backup"
 WITHIN_S = 60
 
 until = partial(until_async, what="what is to be sent", within_s=WITHIN_S)
@@ -458,34 +456,6 @@ async def test_other_rules_and_targets_apply_after_a_reload_and_messages_wait_fo
         night.publish("unavailable")
         await until(lambda: len(night.sent) == 4)
         assert ("b", BEGAN) in night.sent
-
-
-async def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_was_sent_since() -> None:
-    stored = mark_restored({}, NOON - HOUR)
-    unstored = Night(stored=dict(stored))
-    unstored.publish("current", is_stored=False)  # and ended: the next one finds the mark again
-    night = Night(stored=stored)
-    async with night.alerts.sending(night.ask):
-        night.publish("current")
-        await until(lambda: sorted(night.sent) == [(TARGETS[name], RESTORED) for name in sorted(TARGETS)])
-
-        def nothing_waits() -> bool:
-            night.publish("current")
-            return not night.messages()
-
-        await until(nothing_waits)
-    assert night.over == [True, True]
-    again = Night(stored=night.store)
-    async with again.alerts.sending(again.ask):
-        again.publish("current")
-        await all_have_decided()
-    assert again.handed == 0
-
-
-def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
-    night = Night(a_policy({}), mark_restored({}, NOON - HOUR))
-    night.publish("current")
-    assert night.store == {}
 
 
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])

@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import ssl
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.event import EndpointFact
-from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
+from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, json_reply
 from lookout.cli.probe import list_next_steps
 from lookout.core.agreement import Standing
 from lookout.core.causes import ALL_CAUSES, choose_next_step, code_of, describe_cause, explain
@@ -222,7 +223,8 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     board.note_reading(OWN_NODE, NOON, 30, Reading(NOON, 90, NOON - 12 * SECOND), agreed)
     board.note_reading(SECOND_NODE, NOON, 10_000, "timeout: connect", agreed)
     board.note_reading(SECOND_NODE, NOON + SECOND, 10_000, "wrong_chain: 5 instead of 1", agreed)
-    routes = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None), None, board.list_entries)
+    lists = {"/sources": lambda: json_reply(HTTPStatus.OK, board.list_entries())}
+    routes = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None), lists)
     reply = answer_request("/sources", "", routes)
     assert (reply.http_code, reply.content_type) == (200, "application/json")
     of_indexer, of_ppoi, own, second = json.loads(reply.body)

@@ -96,7 +96,9 @@ def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path:
         ("[store]\nurl = 'mysql://x'\nread_url = 5", ["store.url: has to begin", "store.read_url: its value is not"]),
         (
             "[messaging]\nurl = 'http://\u3002h'",  # urllib takes it, but it cannot be sent
-            ["messaging.url: names a host that cannot be one"],
+            [
+                "messaging.url: has no host, or a host or a port that cannot be one; write it as in http://host:8545 or http://[::1]:8545"
+            ],
         ),
         ("[server]\nlisten = ''", ["server.listen: has to be HOST:PORT"]),
         ("[server]\nlisten = 'h:" + "9" * 5_000 + "'", ["server.listen: has to be HOST:PORT"]),

@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.base.pieces import StateError
 from lookout.core.coverage import (
     Coverage,
     Finding,
@@ -13,6 +12,7 @@ from lookout.core.coverage import (
     describe_gaps,
 )
 from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
+from lookout.documents.document import StateError
 from lookout.monitor.lists import Lists, Subjects
 from lookout.state.codec import decode_coverages, encode_known, name_known
 from tests.builders import NOON

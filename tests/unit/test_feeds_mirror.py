@@ -8,8 +8,8 @@ import pytest
 
 from lookout.public.feeds import make_feed_files
 from lookout.public.picture import Names
-from lookout.server.replies import Reply, TimedReplies, make_timed_replies
-from lookout.server.responder import respond
+from lookout.server.replies import Reply, respond
+from lookout.server.site import TimedReplies, make_timed_replies
 from tests.builders import HOUR, NOON, SECOND
 from tests.unit.feeds import NAMES, NOTE, a_check, a_history, a_report, all_current, noted
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller

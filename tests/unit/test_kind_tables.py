@@ -15,6 +15,7 @@ from lookout.protocols.generic import HttpTable, JsonRpcTable
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol
 from lookout.protocols.tables import KindTable
+from tests.declared import including
 
 CHAIN = '[[chains]]\nid = 1\nname = "Ethereum"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:1/a"]\n'
 URL = 'url = "http://127.0.0.1:1"\n'
@@ -25,8 +26,8 @@ HTTP = f'kind = "http"\n{URL}'
 @pytest.fixture(autouse=True)
 def _declared() -> Iterator[None]:
     with (
-        SERVICES.including(Service("bundler", Responding)),
-        SERVICES.including(Service("relayer", Responding, is_shared=True)),
+        including(SERVICES, Service("bundler", Responding)),
+        including(SERVICES, Service("relayer", Responding, is_shared=True)),
     ):
         yield
 

@@ -17,7 +17,6 @@ from lookout.alerts.messages import (
     describe_effect,
     write_clock,
     write_message,
-    write_restored,
     write_sample,
 )
 from lookout.base.instants import format_duration, parse_second
@@ -150,7 +149,6 @@ CASES = {
 }
 OTHERS = {
     "sample": write_sample(WALLET),
-    "restored": write_restored(AT_THREE, WALLET),
     "clock-wrong": write_clock(AT_THREE, -90 * SECOND, WALLET),
     "clock-right": write_clock(AT_THREE, 0, WALLET),
 }
@@ -283,7 +281,7 @@ def test_each_news_has_its_own_cause() -> None:
     assert [item.cause and item.cause.code for item in event.items] == ["behind", "refused"]
 
 
-@pytest.mark.parametrize(("name", "is_over"), [("sample", False), ("restored", True), ("clock-right", True)])
+@pytest.mark.parametrize(("name", "is_over"), [("sample", False), ("clock-right", True)])
 def test_messages_that_are_about_no_check_are_data_as_well(name: str, is_over: bool) -> None:
     kind = name.partition("-")[0]
     assert OTHERS[name].event == AlertEvent(1, kind, is_over, WALLET.name, WALLET.operator, WALLET.link)

@@ -12,13 +12,12 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread
-from lookout.base.pieces import Pieces
 from lookout.config.settings import Settings
 from lookout.config.tables import HistoryTable
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.metrics import Instruments

@@ -5,10 +5,10 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.base.instants import parse_duration
-from lookout.base.pieces import StateError
 from lookout.core.model import Check
 from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
 from lookout.core.services import SERVICES, all_checks
+from lookout.documents.document import StateError
 from lookout.public.about import Description, describe_note, scope_text, time_text
 from lookout.state.codec import decode_notices, encode_notices
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI

@@ -24,14 +24,11 @@ from lookout.server.replies import (
     NO_HOST,
     NO_LIVE,
     Reply,
-    ReplyTable,
-    build_description_routes,
-    build_embed_route,
     endpoint,
-    make_timed_replies,
+    respond,
     too_many_requests,
 )
-from lookout.server.responder import respond
+from lookout.server.site import ReplyTable, build_description_routes, build_embed_route, make_timed_replies
 from tests.descriptions import a_description
 from tools.examples import build_feeds_example, build_history_example, build_live_example
 from tools.openapi import describe_api

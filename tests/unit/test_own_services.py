@@ -150,14 +150,6 @@ def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_pa
     assert removed.needs_restart == ()
 
 
-def test_a_service_that_is_called_chain_is_not_taken_for_a_chain(tmp_path: Path) -> None:
-    config = CHAINS + OWN.replace('name = "another"', 'name = "chain"')
-    reloaded = compare_settings("", settings_of(CHAINS, tmp_path), settings_of(config, tmp_path), None)
-    assert reloaded.added == ("service chain 1", "second-indexer 1", "second-indexer 137")
-    moved = settings_of(config.replace("/ponder", "/moved"), tmp_path)
-    assert compare_settings("", settings_of(config, tmp_path), moved, None).changed == ("service chain 1",)
-
-
 @pytest.mark.clause("M7", "H15")
 def test_its_rows_leave_with_a_reload_and_return_with_their_past(settings: Settings, tmp_path: Path) -> None:
     ledger = replayed(settings, a_life((FIRST, Blocks(999)))).ledger

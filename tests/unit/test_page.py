@@ -16,7 +16,7 @@ from lookout.public.feeds import FEED
 from lookout.public.page import html
 from lookout.public.page.assets import LANGUAGES, load_assets, read_catalogue
 from lookout.server.poller import Poller
-from lookout.server.replies import build_site
+from lookout.server.site import build_site
 from lookout_reader.words import NOTES
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 from tests.descriptions import LAUNCH, a_description

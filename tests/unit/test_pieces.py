@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lookout.base.pieces import StateError
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Observation, Peers
+from lookout.documents.document import StateError
 from lookout.replay.replay import Replay
 from lookout.state.codec import PART_MS, Differ, all_pieces, decode_state, encode_progress
 from lookout.state.log import Event

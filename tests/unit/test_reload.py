@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
-from lookout.base.pieces import Pieces, StateError
 from lookout.config.alerts import AlertsTable
 from lookout.config.settings import Settings
 from lookout.config.tables import PingTable, PolicyTable
 from lookout.core.model import Blocks, Check, Peers
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces, StateError
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
 from tests.contract.protocols.upstreams import answering

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.clock import SystemClock
-from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.config.tables import (
     AdminTable,
@@ -29,6 +28,7 @@ from lookout.config.tables import (
 )
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
+from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
@@ -40,6 +40,7 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import NOON
+from tests.declared import including
 from tests.logs import capture_logs
 
 CHAINS = (
@@ -91,7 +92,7 @@ def listening(built: Built) -> list[BroadcastersSource]:
 
 @pytest.mark.clause("M7")
 def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None:
-    with SERVICES.including(Service("relayers", Members)):
+    with including(SERVICES, Service("relayers", Members)):
         settings = replace(SETTINGS, sources=watching(relayers=BroadcastersTable("http://r", (1,))))
         seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON}), "relayers": SeenBroadcasters((), {1: NOON + 1})}
         stored = encode_sightings(seen_by(sources_of(settings, seen).sources))
@@ -313,10 +314,10 @@ async def test_a_reload_that_dies_of_a_bug_is_refused_and_counts_as_such(tmp_pat
 
 
 @pytest.mark.parametrize("meant", ["%00", "%ff%fe", "", "/no/such/file"])
-def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
+async def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
     path = a_file(tmp_path, 60)
     path.write_text("this is not read")
-    assert Reloader(path, Settings(), SystemClock()).answer(meant).http_code == 409
+    assert (await Reloader(path, Settings(), SystemClock()).answer(b"", meant)).http_code == 409
 
 
 async def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.base.pieces import StateError
 from lookout.core.ledger import Ledger
+from lookout.documents.document import StateError
 from lookout.state.codec import Differ, all_pieces, decode_state, encode_progress
 from tests.builders import NOON, a_plan
 from tests.unit.kept_pieces import NAMES, OUTCOMES, after_write, apply_pieces

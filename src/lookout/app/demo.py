@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from lookout.app.monitor import monitor_and_serve
+from lookout.app.reloader import Reloader
 from lookout.base.clock import SystemClock
 from lookout.base.sockets import a_free_port
 from lookout.base.url import host_and_port
@@ -22,6 +23,7 @@ from lookout.replay.replay import Replay
 from lookout.state.codec import all_pieces
 from lookout.store.sqlite import open_writer
 
+_CONFIG_NAME: Final = "lookout.toml"
 _LOOK_EVERY_S: Final = 0.1
 
 
@@ -37,7 +39,7 @@ def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
     now = SystemClock().now()
     world = launch_world(seed, now)
     upstreams = f"127.0.0.1:{a_free_port()}"
-    config = folder / "lookout.toml"
+    config = folder / _CONFIG_NAME
     config.write_text(_config(listen, f"http://{upstreams}"))
     settings = read_config(config)
     replay = Replay(settings.plan())
@@ -54,7 +56,7 @@ async def run_demo(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
     async with serving(*host_and_port(demo.upstreams), demo.world, wall_clock):
         announcing = asyncio.create_task(_announce(settings.server.listen, ready), name="announce")
         try:
-            await monitor_and_serve(settings, folder)
+            await monitor_and_serve(Reloader(folder / _CONFIG_NAME, settings, SystemClock()))
         finally:
             announcing.cancel()
             await asyncio.gather(announcing, return_exceptions=True)

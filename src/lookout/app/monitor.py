@@ -3,9 +3,10 @@ other."""
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, closing, nullcontext
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +17,10 @@ from lookout.app.notices import NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
 from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
-from lookout.base.admin_port import AdminRoutes, process_registry
+from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_reply, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
-from lookout.base.sockets import is_unix, listen_for
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 from lookout.monitor.metrics import Instruments
@@ -30,62 +30,56 @@ from lookout.store.kinds import kind_of
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
 _CLOSE_S: Final = 2.0  # how long a shutdown waits to close a store that hangs
-_TRY_STORE_EVERY_S: Final = 1.0
-# A store that was away is first left to the monitor that wrote to it, which tries every second: it has watched
-# meanwhile, and a monitor that takes over has not.
-_LEFT_TO_THE_WRITER_S: Final = 3.0
+_TRY_AGAIN_S: Final = 1.0
+# Longer, since the monitor that writes tries every second: it has watched while the store was away, a standby has not.
+_TRY_UNREACHABLE_S: Final = 5.0
 _TO_END_S: Final = 8.0  # answers under way have five
-_FIRST_WAIT_S: Final = 1.0
-_LONGEST_WAIT_S: Final = 60.0
+_RESTART_AFTER_S: Final = 2.0
 
 log = get_logger()
 
 
-async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
-    """Run the monitor until cancelled; it is a standby while another monitor has the store. Paths in the settings are
-    relative to ``folder``. With a reloader, whose settings these are, it uses the settings in force. StoreError if the
-    store cannot be used at the start, ListenError if the admin port cannot."""
+async def monitor(reloader: Reloader) -> None:
+    """Run the monitor with the settings in force until cancelled; it is a standby while another monitor has the store.
+    StoreError if the store cannot be used at the start, ListenError if the admin port cannot."""
     allow_many_connections()
-    reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
+    settings = reloader.settings  # the store stays the same
+    reloading = asyncio.create_task(reloader.run(), name="reload")
     has_stood_by = False
     try:
         while True:
-            writer, has_stood_by = await writer_of(settings, folder, has_stood_by=has_stood_by)
-            in_force = settings if reloader is None else reloader.settings
+            writer, has_stood_by = await writer_of(settings.store.url, reloader.folder, has_stood_by=has_stood_by)
             try:
-                await monitor_into(writer, in_force, folder, reloader)
+                await monitor_into(writer, reloader)
             except LostStoreError as lost:
                 has_stood_by = True
                 log.warning("another monitor may have taken over; standing by", why=str(lost))
     finally:
-        if reloading is not None:
-            reloading.cancel()
-            await asyncio.gather(reloading, return_exceptions=True)
+        reloading.cancel()
+        await asyncio.gather(reloading, return_exceptions=True)
 
 
-async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
+async def monitor_into(writer: Writer, reloader: Reloader) -> None:
+    settings, folder = reloader.settings, reloader.folder
     clock = SystemClock()
     registry = process_registry()
     instruments = Instruments(registry, clock)
     record = Record(folder)
-    reload = None if reloader is None else reloader.answer
-    desk = NoticeDesk(clock, reloader)
-    routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries))
-    config = "" if reloader is None else str(reloader.path)
+    lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
+    changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
 
     def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
-        return build_monitor(settings, known, writer, store, clock, instruments, recorder, config)
+        return build_monitor(settings, known, writer, store, clock, instruments, recorder, str(reloader.path))
 
     with DaemonThread("store") as store:
         try:
+            record.use(record.open(settings.monitor))
+            succession = Succession(build, settings, writer.load(), record)
+            desk = NoticeDesk(succession, clock, reloader)
+            routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
             # Only with the store: until then the other monitor may use the same address.
             async with open_monitor_port(settings.admin, folder, routes):
-                record.use(record.open(settings.monitor))
-                if reloader is not None:
-                    settings = reloader.settings  # a reload may have come meanwhile
-                succession = Succession(build, settings, writer.load(), record)
-                reloading = nullcontext() if reloader is None else reloader.attached(succession.replace, instruments)
-                with desk.attached(succession), reloading:
+                with reloader.attached(succession.replace, instruments):
                     await succession.run()
         finally:
             try:
@@ -96,21 +90,16 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
                     log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
-async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:
+async def writer_of(url: str, folder: Path, *, has_stood_by: bool) -> tuple[Writer, bool]:
     """The store's writer, and whether this monitor was a standby, now or before. It waits while another monitor has
     the store, or the store does not answer. StoreError if the store cannot be used, unless this monitor was a standby:
-    such an error does not end the active monitor either. Paths are relative to ``folder``."""
-    url = settings.store.url
+    such an error does not end the active monitor either. A path is relative to ``folder``."""
     open_writer = partial(kind_of(url).open_writer, url, folder)
     reported = ""
-    was_away = False
     with DaemonThread("open the store") as thread:  # a store that does not answer may block it
         while True:
+            try_again_s = _TRY_AGAIN_S
             try:
-                if was_away:
-                    await thread.call(partial(_reach_store, url, folder))
-                    await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
-                was_away = False
                 return await thread.call(open_writer), has_stood_by
             except StoreBusyError as error:
                 if reported != "busy":
@@ -119,18 +108,12 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             except StoreError as error:
                 if not has_stood_by and not isinstance(error, StoreUnreachableError):
                     raise
-                was_away = True
+                try_again_s = _TRY_UNREACHABLE_S
                 if reported != str(error):
-                    log.error("the store cannot be used; trying again every second", error=str(error))
+                    log.error("the store cannot be used; it is tried again", error=str(error), every_s=try_again_s)
                 reported = str(error)
             has_stood_by = True
-            await asyncio.sleep(_TRY_STORE_EVERY_S)
-
-
-def _reach_store(url: str, folder: Path) -> None:
-    """StoreError if the store does not answer, or not as one."""
-    with closing(kind_of(url).open_reader(url, folder, "store.url")) as reader:
-        reader.changed()
+            await asyncio.sleep(try_again_s)
 
 
 class ServerEndedError(Exception):
@@ -139,15 +122,12 @@ class ServerEndedError(Exception):
         self.exit_code = exit_code
 
 
-async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
-    """Run both until cancelled, the monitor ends or the server cannot start. Paths in the settings are relative to
-    ``folder``. A server that dies is restarted, without effect on the monitor. With a reloader, whose settings these
-    are, the monitor uses the settings in force, and so does a server started later.
-    ListenError, before anything is probed or stored, if an address cannot be listened on."""
-    _check_addresses(settings)
-    monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
-    in_force = settings.for_server if reloader is None else reloader.for_server
-    serving = asyncio.create_task(_keep_serving(in_force, folder), name="serve")
+async def monitor_and_serve(reloader: Reloader) -> None:
+    """Run both until cancelled, the monitor ends or the server cannot start. A server that dies is restarted, with the
+    settings in force and without effect on the monitor. ListenError if the monitor's admin port cannot be opened,
+    ServerEndedError if the server cannot start."""
+    monitoring = asyncio.create_task(monitor(reloader), name="monitor")
+    serving = asyncio.create_task(_keep_serving(reloader), name="serve")
     try:
         done, _ = await asyncio.wait((monitoring, serving), return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -158,27 +138,15 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
         await asyncio.gather(monitoring, serving, return_exceptions=True)
 
 
-def _check_addresses(settings: Settings) -> None:
-    """Check the server's address early: when the server starts, the monitor already probes and writes."""
-    for key, address in (("server.listen", settings.server.listen), ("admin.server", settings.admin.server)):
-        if address and not is_unix(address):
-            listen_for(key, address).close()
-
-
-async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) -> None:
-    wait_s = _FIRST_WAIT_S
+async def _keep_serving(reloader: Reloader) -> None:
     while True:
-        began_s = asyncio.get_running_loop().time()
-        async with _a_server(in_force(), folder) as server:
+        async with _a_server(reloader.for_server(), reloader.folder) as server:
             code = await server.wait()
         if code == WRONG_USE:
             raise ServerEndedError(code)
-        if asyncio.get_running_loop().time() - began_s > _LONGEST_WAIT_S:
-            wait_s = _FIRST_WAIT_S
         by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        log.error("the server ended; starting it again", by=by, after_s=wait_s)
-        await asyncio.sleep(wait_s)
-        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+        log.error("the server ended; starting it again", by=by, after_s=_RESTART_AFTER_S)
+        await asyncio.sleep(_RESTART_AFTER_S)
 
 
 @asynccontextmanager

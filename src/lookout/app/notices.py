@@ -1,9 +1,6 @@
 """The operator's requests on the monitor's admin port: notes, silences, and rechecks of sources."""
 
-import asyncio
-import concurrent.futures
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -11,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from lookout.app.reloader import Reloader
-from lookout.base.admin_port import AdminReply, AdminRoutes, error_reply, json_reply
+from lookout.base.admin_port import CHANGE_HEADER, AdminReply, AdminRoutes, Change, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.instants import format_second
 from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind
@@ -23,10 +20,6 @@ ADD_PATH: Final = "/notices"
 END_PATH: Final = "/notices/end"
 RECHECK_PATH: Final = "/recheck"
 ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
-_NOT_RUNNING: Final = error_reply(
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    "this monitor does not have the store, and so watches nothing: it is starting or ending; try again",
-)
 
 A = TypeVar("A", NoticeDraft, "Ending", "Recheck")
 
@@ -62,77 +55,58 @@ class Refusal(Struct, frozen=True):
 
 
 class NoticeDesk:
-    """Passes requests of the admin port's threads to the monitor on its event loop."""
-
-    def __init__(self, clock: Clock, reloader: Reloader | None) -> None:
+    def __init__(self, succession: Succession, clock: Clock, reloader: Reloader) -> None:
+        self._succession = succession
         self._clock = clock
         self._reloader = reloader
-        self._loop = asyncio.get_running_loop()
-        self._succession: Succession | None = None  # while a monitor runs
-
-    @contextmanager
-    def attached(self, succession: Succession) -> Iterator[None]:
-        self._succession = succession
-        try:
-            yield
-        finally:
-            self._succession = None
-
-    def _monitor(self) -> Monitor | None:
-        return None if self._succession is None else self._succession.monitor
 
     def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
-        changes = {ADD_PATH: self.add, END_PATH: self.end, RECHECK_PATH: self.recheck}
-        return routes._replace(lists={LIST_PATH: self.list_all}, changes=changes)
+        applied = {ADD_PATH: self.add, END_PATH: self.end, RECHECK_PATH: self.recheck}
+        changes = {path: Change(CHANGE_HEADER, apply) for path, apply in applied.items()}
+        return routes._replace(lists={**routes.lists, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
 
     def list_all(self) -> AdminReply:
-        monitor = self._monitor()
-        if monitor is None:
-            return _NOT_RUNNING
-        return json_reply(HTTPStatus.OK, list(map(_describe, monitor.notices.list_valid(self._clock.now()))))
+        valid = self._succession.monitor.notices.list_valid(self._clock.now())
+        return json_reply(HTTPStatus.OK, list(map(_describe, valid)))
 
-    def add(self, body: bytes, meant: str | None) -> AdminReply:
+    async def add(self, body: bytes, meant: str | None) -> AdminReply:
         async def add(monitor: Monitor, draft: NoticeDraft) -> NoticeEntry:
             return _describe(await monitor.notices.add(draft))
 
-        return self._change(body, meant, NoticeDraft, add)
+        return await self._change(body, meant, NoticeDraft, add)
 
-    def end(self, body: bytes, meant: str | None) -> AdminReply:
+    async def end(self, body: bytes, meant: str | None) -> AdminReply:
         async def end(monitor: Monitor, ending: Ending) -> NoticeEntry:
             return _describe(await monitor.notices.end(ending.kind, ending.id))
 
-        return self._change(body, meant, Ending, end)
+        return await self._change(body, meant, Ending, end)
 
-    def recheck(self, body: bytes, meant: str | None) -> AdminReply:
-        return self._change(body, meant, Recheck, lambda monitor, asked: monitor.recheck(asked.services, asked.chains))
+    async def recheck(self, body: bytes, meant: str | None) -> AdminReply:
+        return await self._change(
+            body, meant, Recheck, lambda monitor, asked: monitor.recheck(asked.services, asked.chains)
+        )
 
-    def _change(
+    async def _change(
         self,
         body: bytes,
         meant: str | None,
         kind: type[A],
         change: Callable[[Monitor, A], Coroutine[Any, Any, Any]],
     ) -> AdminReply:
-        reloader, monitor = self._reloader, self._monitor()
-        if reloader is not None and not reloader.is_meant(meant):
+        reloader = self._reloader
+        if not reloader.is_meant(meant):
             another = f"the monitor has another configuration, {reloader.path}; nothing was changed"
             return error_reply(HTTPStatus.CONFLICT, another)
-        if monitor is None:
-            return _NOT_RUNNING
         try:
             asked = msgspec.json.decode(body, type=kind)
         except (ValueError, RecursionError) as error:
             return error_reply(HTTPStatus.BAD_REQUEST, f"cannot be read: {error}")
-        changing = asyncio.run_coroutine_threadsafe(change(monitor, asked), self._loop)
         try:
-            return json_reply(HTTPStatus.OK, changing.result(ANSWER_WITHIN_S))
+            return json_reply(HTTPStatus.OK, await change(self._succession.monitor, asked))
         except NoticeError as error:
             return json_reply(HTTPStatus.UNPROCESSABLE_ENTITY, Refusal(tuple(map(str, error.problems))))
         except NotStoredError as error:
             return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        except (concurrent.futures.CancelledError, TimeoutError):
-            changing.cancel()
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not answer in time, or is ending")
 
 
 def _describe(notice: Notice) -> NoticeEntry:

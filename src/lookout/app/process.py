@@ -1,6 +1,7 @@
-"""The start and the end of a command's process."""
+"""A command's process: its start, its end, and where its log lines go."""
 
 import asyncio
+import json
 import multiprocessing
 import os
 import resource
@@ -8,15 +9,23 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import uvloop
+
+from lookout.base.logger import LogLine, set_sink
+from lookout.config.tables import LogTable
 
 WRONG_USE: Final = 2  # exit code of errors in the command line or the configuration
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
 _MANY_FILES: Final = 1_000_000
 _OWN_FILES: Final = 64  # of a server: about 30 are in use, and some are reserved for the store
+
+_STANDARD_ERROR: Final = 2
+_LEVELS: Final = ("debug", "info", "warning", "error")
 
 T = TypeVar("T")
 
@@ -91,7 +100,35 @@ def end_with_parent() -> None:
         else:
             parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_LAST_WORDS_S)  # for whom it now serves
+        time.sleep(_LAST_WORDS_S)  # answers under way
         os._exit(1)
 
     threading.Thread(target=watch, name="watch the parent", daemon=True).start()
+
+
+def configure_log(settings: LogTable) -> None:
+    """Lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings choose."""
+    for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
+    shown = _LEVELS[_LEVELS.index(settings.level) :]
+
+    def write(line: LogLine) -> None:
+        if line.level in shown:
+            at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+            fields = {**line.fields, "event": line.event, "level": line.level, "timestamp": at}
+            text = _for_people(line, at) if for_people else json.dumps(fields, default=repr)
+            with suppress(OSError):  # a full disk or a closed pipe loses the line, and does not end the monitor
+                os.write(_STANDARD_ERROR, f"{text}\n".encode(errors="replace"))
+
+    set_sink(write)
+
+
+def _for_people(line: LogLine, at: str) -> str:
+    fields = dict(line.fields)
+    exception = fields.pop("exception", None)
+    shown = "".join(f" {name}={_show(value)}" for name, value in sorted(fields.items()))
+    return f"{at} [{line.level:<7}] {line.event:<30}{shown}".rstrip() + ("" if exception is None else f"\n{exception}")
+
+
+def _show(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return repr(text) if any(character in text for character in " \t\r\n\"'=") else text

@@ -1,7 +1,6 @@
 """Reads the configuration file again while the monitor runs, and applies the changes that need no restart."""
 
 import asyncio
-import concurrent.futures
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,22 +13,21 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from lookout.app.log import configure_log
+from lookout.app.process import configure_log
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
-from lookout.base.pieces import StateError
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
+from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments, ReloadOutcome
 from lookout.protocols.registry import has_one_table
 
-READ_WITHIN_S: Final = 10.0  # for a disk that hangs, or a pipe
-ANSWER_WITHIN_S: Final = 30.0  # for a caller that waits for another reload first
+ANSWER_WITHIN_S: Final = 30.0  # of a caller, which may wait for another reload first
 _WATCHED: Final = ("chains", "sources", "services")
 # The page is the server's, but the monitor stores from it which services others run, for servers without that service.
 # The protocol is the server's too, and alerts may name it.
@@ -63,12 +61,12 @@ class Reloader:
         self.settings = settings
         self.loaded_at = clock.now()
         self.path = path
+        self.folder = path.parent  # paths in the settings are relative to it
         self._clock = clock
         self._last_outcome: ReloadOutcome = "applied"  # the first settings had no problem
         self._served: Settings | None = None  # the settings of the running server, if there is one
         self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._replace: Replace | None = None  # while a monitor runs
         self._instruments: Instruments | None = None  # while a monitor runs
 
@@ -84,32 +82,20 @@ class Reloader:
         """Whether a caller named this file, percent-encoded, or none."""
         return meant is None or _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self.path)
 
-    def answer(self, meant: str | None = None) -> AdminReply:
-        """Reload, and answer with the result; refuse if ``meant`` names another file. Call it in a thread beside the
-        event loop."""
+    async def answer(self, _body: bytes, meant: str | None) -> AdminReply:
+        """Reload, and answer with the result; refuse if ``meant`` names another file."""
         if not self.is_meant(meant):
             another = f"the monitor has another configuration, {self.path}; nothing was read again"
             return error_reply(HTTPStatus.CONFLICT, another)
-        if self._loop is None:
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor is not ready to reload")
-        reload = asyncio.run_coroutine_threadsafe(self.reload(), self._loop)
-        try:
-            reloaded = reload.result(ANSWER_WITHIN_S)
-        except (concurrent.futures.CancelledError, TimeoutError):
-            reload.cancel()
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not reload in time, or is ending")
+        reloaded = await self.reload()
         applied = reloaded.outcome == "applied"
         return json_reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
 
     async def run(self) -> None:
-        self._loop = asyncio.get_running_loop()
         while True:
             await self._requested.wait()
             self._requested.clear()
-            try:
-                await self.reload()
-            except Exception:
-                log.exception("a reload crashed")
+            await self.reload()
 
     @contextmanager
     def attached(self, replace: Replace, instruments: Instruments) -> Iterator[None]:
@@ -126,7 +112,8 @@ class Reloader:
         """Read the file, and apply it if it has no problem."""
         async with self._one_at_a_time:
             try:
-                new = await self._read()
+                with DaemonThread("read the configuration") as thread:  # a disk that hangs must not stop the monitor
+                    new = await thread.call(partial(read_sending_config, self.path))
                 self._check(new)
                 reloaded = await self._apply(new)
             except ConfigError as error:
@@ -141,14 +128,6 @@ class Reloader:
             if self._instruments is not None:
                 self._instruments.count_reload(reloaded.outcome)
             return reloaded
-
-    async def _read(self) -> Settings:
-        with DaemonThread("read the configuration") as thread:
-            try:
-                async with asyncio.timeout(READ_WITHIN_S):
-                    return await thread.call(partial(read_sending_config, self.path))
-            except TimeoutError:
-                raise ConfigError(self.path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
 
     def _check(self, new: Settings) -> None:
         was, wanted = self.settings.history.bucket_s, new.history.bucket_s
@@ -251,18 +230,13 @@ def _titles(settings: Settings, other: Settings) -> list[tuple[str, str]]:
 
 
 def _name_all(checks: Iterable[Check]) -> list[str]:
-    return [_name(check) for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
-
-
-def _name(check: Check) -> str:
-    """Unambiguous even if an own service is called chain."""
-    return f"service {check.name}" if check.service == "chain" else check.name
+    return [check.name for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
 
 
 def _name_source(check: Check) -> str:
     """A service with one table for all chains is named without a chain."""
     is_own = check.service not in SERVICES
-    return _name(check) if is_own or not has_one_table(SERVICES[check.service]) else check.service
+    return check.name if is_own or not has_one_table(SERVICES[check.service]) else check.service
 
 
 def _name_chains(chain_ids: Iterable[int]) -> list[str]:

@@ -16,10 +16,10 @@ from typing import Final, NamedTuple, NoReturn
 
 import msgspec
 
-from lookout.app.log import configure_log
 from lookout.app.process import (
     WRONG_USE,
     allow_many_connections,
+    configure_log,
     count_acceptable_connections,
     end_with_parent,
     run_until_stopped,
@@ -34,10 +34,10 @@ from lookout.config.tables import ServerSettings
 from lookout.public.page.assets import load_assets
 from lookout.server.connection import STALLED_S, HttpServer, Limits
 from lookout.server.poller import Follower, Poller
-from lookout.server.replies import build_asset_routes, build_site, build_stored_site
+from lookout.server.replies import Responder
 from lookout.server.request import Callers
-from lookout.server.responder import Responder
 from lookout.server.shared import Counts, Limiter
+from lookout.server.site import build_asset_routes, build_site, build_stored_site
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import StoreError
 

@@ -1,11 +1,7 @@
-"""The routes of an admin port, for operators: ``/metrics``, ``/healthz`` and ``/readyz``; the monitor's has
-``/reload``, ``/sources`` and ``/notices`` too.
-
-The monitor and the server bring their own metrics, readiness and reload.
-"""
+"""The routes of an admin port, for operators: ``/metrics``, ``/healthz`` and ``/readyz``, and those of its process."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -51,20 +47,19 @@ class AdminReply(NamedTuple):
     """The allowed methods, in the answer to another method."""
 
 
-# Reloads the configuration, if the given name is empty or its own; called from its own thread.
-Reload = Callable[[str | None], AdminReply]
-# Applies the body, if the given configuration is absent or its own; called from its own thread.
-Change = Callable[[bytes, str | None], AdminReply]
+class Change(NamedTuple):
+    """A route that takes POST, with the header that keeps browsers from asking it. ``apply`` gets the body and the
+    configuration that the caller means, if it names one."""
+
+    header: str
+    apply: Callable[[bytes, str | None], Awaitable[AdminReply]]
 
 
 class AdminRoutes(NamedTuple):
-    """What the routes of a process show and do. Without ``reload`` or ``sources`` there is no such route. ``lists`` and
-    ``changes`` are further routes by path."""
+    """What the routes of a process show and do; ``lists`` and ``changes`` by path."""
 
     registry: CollectorRegistry
     readiness: AskReadiness
-    reload: Reload | None = None
-    sources: Callable[[], Sequence[msgspec.Struct]] | None = None
     lists: Mapping[str, Callable[[], AdminReply]] = MappingProxyType({})
     changes: Mapping[str, Change] = MappingProxyType({})
 
@@ -89,8 +84,6 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
             return json_reply(HTTPStatus.OK, {"status": "ok"})
         case "/readyz":
             return _readyz(query, routes.readiness)
-        case "/sources" if routes.sources is not None:
-            return json_reply(HTTPStatus.OK, routes.sources())
         case _ if path in routes.lists:
             return routes.lists[path]()
         case _:
@@ -99,10 +92,8 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
 
 def refuse_method(path: str, routes: AdminRoutes) -> AdminReply:
     """The answer to an unknown path, or to a method that the path does not allow."""
-    sources = () if routes.sources is None else ("/sources",)
-    shown = ("/metrics", *sources, *routes.lists, "/healthz", "/readyz")
-    is_changed = path in routes.changes or (path == "/reload" and routes.reload is not None)
-    methods = (*(("GET", "HEAD") if path in shown else ()), *(("POST",) if is_changed else ()))
+    shown = ("/metrics", *routes.lists, "/healthz", "/readyz")
+    methods = (*(("GET", "HEAD") if path in shown else ()), *(("POST",) if path in routes.changes else ()))
     if not methods:
         return error_reply(HTTPStatus.NOT_FOUND, f"there are {', '.join(shown[:-1])} and {shown[-1]}")
     what = f"{path} takes {' and '.join(methods)}"

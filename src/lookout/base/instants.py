@@ -55,14 +55,13 @@ def format_second(at: int) -> str:
     return f"{_second_text(at // 1000)}Z"
 
 
-# A log's instants are many, but its minutes are few.
-@lru_cache(maxsize=64)
 def format_time(at: int, now: int) -> str:
     """The time in UTC, to the minute; with the date if it is not the date of ``now``."""
     day, _, time = format_second(at).partition("T")
     return f"{time[:5]} UTC" if format_second(now).startswith(day) else f"{day} {time[:5]} UTC"
 
 
+@lru_cache(maxsize=64)  # a log has many instants in few minutes
 def _minute_at(minute: str) -> int:
     found = datetime.strptime(minute, _MINUTE).replace(tzinfo=UTC)
     at = (found - _EPOCH) // _MILLISECOND

@@ -1,14 +1,15 @@
 """The types of a configuration's values, with their rules."""
 
 import re
+import ssl
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from ipaddress import ip_network
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct
 
-from lookout.base.certificates import extract_certificates
 from lookout.base.problem import Problem
 from lookout.base.sockets import is_unix, path_of
 from lookout.base.url import find_proxy_mistake, find_url_mistake, is_host_port
@@ -17,6 +18,7 @@ _YEAR_S: Final = 31_536_000
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 class Table(Struct, frozen=True):
@@ -121,6 +123,28 @@ def _is_network(text: str) -> bool:
     except ValueError:
         return False
     return "%" not in text
+
+
+def extract_certificates(pem: bytes) -> str:
+    """The certificates in a PEM file, without other content, such as a private key. ValueError says what is wrong with
+    the file."""
+    certificates = "\n".join(_CERTIFICATE.findall(pem.decode("ascii", "ignore")))
+    if not certificates:
+        raise ValueError("holds no certificate; it has to be a PEM file")
+    try:
+        trust_only(certificates)
+    except ssl.SSLError:
+        raise ValueError("holds a certificate that cannot be read") from None
+    return certificates
+
+
+@lru_cache(maxsize=256)
+def trust_only(certificates: str) -> ssl.SSLContext:
+    """The same object for the same certificates: connections are shared by it, and it takes milliseconds to build."""
+    context = ssl.create_default_context(cadata=certificates)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # so that the server's own certificate suffices, as for curl
+    context.set_alpn_protocols(("http/1.1",))
+    return context
 
 
 Duration = Annotated[float, Meta(ge=0.001, le=_YEAR_S)]

@@ -41,19 +41,7 @@ def find_url_mistake(url: str) -> str | None:
         return None
     if "@" in re.split("[/?#]", url.partition("://")[2], maxsplit=1)[-1]:
         return "has a #, / or ? in its user or password, which ends them; write %23, %2F or %3F instead"
-    return _describe_host_mistake(re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0].rpartition("@")[2])
-
-
-def _describe_host_mistake(host: str) -> str:
-    """``host`` includes the port."""
-    if host.count(":") > 1 and "[" not in host:
-        return "has an IPv6 address without brackets; write it as in http://[::1]:8545"
-    if not host.partition(":")[0]:
-        return "names no host"
-    _, colon, port = host.rpartition("]")[2].rpartition(":")
-    if colon and (not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= _LAST_PORT):
-        return f"has a port that is not a number from 1 to {_LAST_PORT}"
-    return "names a host that cannot be one"
+    return "has no host, or a host or a port that cannot be one; write it as in http://host:8545 or http://[::1]:8545"
 
 
 def find_proxy_mistake(url: str) -> str | None:

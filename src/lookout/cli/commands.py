@@ -14,7 +14,6 @@ from lookout.cli.arguments import config_option, fail, settings_of
 if TYPE_CHECKING:
     from lookout.app.reloader import Reloader
     from lookout.base.problem import Problem
-    from lookout.config.settings import Settings
     from lookout.config.tables import ServerSettings, ServerTable
 
 _SHELLS: Final = ("bash", "zsh", "fish")
@@ -41,14 +40,13 @@ def monitor(config: Path) -> None:
     _run_reloadable(config, run_monitor)
 
 
-def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]") -> None:
-    from lookout.app.log import configure_log
-    from lookout.app.process import block_sighup, run_until_stopped
+def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any, None]]") -> None:
+    from lookout.app.process import block_sighup, configure_log, run_until_stopped
     from lookout.app.reloader import Reloader, log_warnings
     from lookout.base.clock import SystemClock
-    from lookout.base.pieces import StateError
     from lookout.base.sockets import ListenError
     from lookout.config.file import read_sending_config
+    from lookout.documents.document import StateError
     from lookout.store.protocol import StoreError
 
     block_sighup()
@@ -57,7 +55,7 @@ def _run_reloadable(config: Path, work: "Callable[[Settings, Path, Reloader], Co
     log_warnings(settings)
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
-        run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.request)
+        run_until_stopped(work(reloader), reloader.request)
     except (ListenError, StateError, StoreError) as error:
         fail(str(error))
 

@@ -8,9 +8,8 @@ from typing import NoReturn
 import click
 
 from lookout.app.demo import build_demo_store, run_demo
-from lookout.app.log import configure_log
 from lookout.app.monitor import ServerEndedError
-from lookout.app.process import run_until_stopped
+from lookout.app.process import configure_log, run_until_stopped
 from lookout.base.sockets import ListenError, bind_briefly
 from lookout.base.url import format_host_port, host_and_port
 from lookout.cli.arguments import fail, listen_option

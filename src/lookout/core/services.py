@@ -7,13 +7,43 @@ files with sentences about single services.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from lookout.base.registry import Registry
 from lookout.core.model import Answer, Blocks, Check, Failed, Found, Indexes, Members, MissingList, Nothing, Peers
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Value = TypeVar("Value", bound=Named)
+
+
+class Registry(Generic[Value]):
+    """The declared values by name, in the order of declaration."""
+
+    def __init__(self, *values: Value) -> None:
+        self._by_name = {value.name: value for value in values}
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._by_name.values())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._by_name
+
+    def __getitem__(self, name: str) -> Value:
+        return self._by_name[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._by_name)
+
+    def add(self, value: Value) -> None:
+        self._by_name = {**self._by_name, value.name: value}
 
 
 class Service(Struct, frozen=True):

@@ -1,21 +1,18 @@
-"""A document as it is stored and served: plain and as gzip, each with its ETag; its path, and what scripts may read."""
+"""What a store keeps: the documents, each plain and as gzip with its ETag, and named pieces of the state."""
 
 import zlib
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Final, Literal
 
-import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
-from lookout.base.instants import parse_instant
-
-_GZIP: Final = 31  # zlib's word for gzip's format with the largest window; the header's instant is then always 0
-_LEVEL: Final = 6  # from here on each per cent of a history's size takes a multiple of the time
+_GZIP: Final = 31  # zlib's number for the gzip format with the largest window; its header has no instant
+_LEVEL: Final = 6  # higher levels take several times as long for each per cent less
 
 PlainName = Literal["live", "history"]
-# A document as gzip is one of its own: a store needs no other tables for it, and who does not know it leaves it alone.
-# The description of the deployment is stored beside the two, so that servers follow the monitor's configuration.
+# The gzip form is a document of its own, so no store's schema knows of it. ``about`` describes the deployment: servers
+# follow the monitor's configuration.
 DocumentName = Literal["live", "history", "live.gzip", "history.gzip", "about"]
 COMPRESSED: Final[Mapping[PlainName, DocumentName]] = {"live": "live.gzip", "history": "history.gzip"}
 
@@ -23,7 +20,7 @@ Headers = tuple[tuple[str, str], ...]
 
 ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
 
-# What a script of any origin may read (A6) and ask (A7): the same headers from the server and from the edge.
+# What scripts of other origins may read (A6) and send (A7), from the server and from the edge.
 CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-expose-headers", "ETag"))
 
 PREFLIGHT_HEADERS: Final[Headers] = (
@@ -32,6 +29,18 @@ PREFLIGHT_HEADERS: Final[Headers] = (
     ("access-control-allow-headers", "Accept, Content-Type, If-None-Match"),
     ("access-control-max-age", "86400"),
 )
+
+
+class StateError(Exception):
+    """Stored pieces that are no state; the text says why, and names the piece if only one is at fault."""
+
+
+class Pieces(Struct, frozen=True):
+    """Pieces to put, and names of pieces to delete; ``replace_all`` deletes all pieces that are not put."""
+
+    put: dict[str, bytes]
+    delete: tuple[str, ...] = ()
+    replace_all: bool = False
 
 
 class Document(Struct, frozen=True):
@@ -48,31 +57,8 @@ def etag(body: bytes) -> str:
 
 
 def compress(body: bytes) -> bytes:
-    """As gzip. Nothing in it says when it was made."""
+    """As gzip, always the same bytes for the same body."""
     return zlib.compress(body, _LEVEL, _GZIP)
-
-
-def unpacks_to(packed: bytes, body: bytes) -> bool:
-    """Whether this is exactly that body as gzip. No more of it is unpacked than the body is long."""
-    unpacking = zlib.decompressobj(_GZIP)
-    try:
-        unpacked = unpacking.decompress(packed, len(body) + 1)
-    except zlib.error:
-        return False
-    return unpacking.eof and unpacked == body and not unpacking.unused_data
-
-
-class _Assembled(Struct):
-    at: str = field(name="generatedAt")
-
-
-def assembled_at(body: bytes) -> int | None:
-    """When a document says that it was assembled, None if it does not. Its ETag vouches for that, while nothing vouches
-    for an instant that is stored beside it."""
-    try:
-        return parse_instant(msgspec.json.decode(body, type=_Assembled).at)
-    except (ValueError, RecursionError):
-        return None
 
 
 def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[DocumentName, Document]:
@@ -86,5 +72,5 @@ def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[Document
 
 
 def paths(protocol: str) -> tuple[str, str]:
-    """Where the live report and the history are served (A1)."""
+    """The paths of the live report and the history (A1)."""
     return f"/api/v1/{protocol}/liveness", f"/api/v1/{protocol}/liveness/history"

@@ -19,8 +19,8 @@ _SECOND = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"
 Instant = Annotated[str, Meta(pattern=_SECOND + r"\.\d{3}Z$", description="UTC, to the millisecond")]
 Second = Annotated[str, Meta(pattern=_SECOND + "Z$", description="UTC, to the second")]
 
-# Plain strings where the contract's set of values is open: a reader has to bear values that do not exist yet. What is
-# in braces is filled in when the schema is made.
+# Where the contract's set of values is open, the type is a plain string: readers accept values that do not exist yet.
+# ``_schema`` fills in what is in braces.
 ServiceName = Annotated[str, Meta(description="{services}; or a service of the operator's own")]
 ChainId = Annotated[int, Meta(ge=1)]
 RowChainId = Annotated[

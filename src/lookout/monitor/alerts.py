@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, NoReturn
 
 from lookout.alerts.event import AlertFacts, AlertPolicy
-from lookout.alerts.messages import Message, write_clock, write_message, write_restored
+from lookout.alerts.messages import Message, write_clock, write_message
 from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
 from lookout.base.clock import Clock
@@ -60,7 +60,6 @@ class Alerts:
         self._first_rest_ms = first_rest_ms
         self._request_publication: Callable[[], None] = lambda: None
         self._changed = asyncio.Event()  # a target's next step may have changed; replaced when set
-        self._restored_at = kept.restored_at
         self._is_sending = False
         self._next_due: asyncio.TimerHandle | None = None  # of a beginning, or of gathered news
         of_rules = (check for rule in policy.rules.rules for check in rule.checks if not has_row(check))
@@ -70,10 +69,6 @@ class Alerts:
         """The monitor starts. Episodes are found again by their rules' keys, and messages by their targets' names."""
         removed = self._outbox.keep_targets(self._policy.targets)
         self._report_removed(removed, "dropped", "its target is not configured any more")
-        if self._restored_at is not None:
-            for target in self._policy.targets:
-                self._put(target, write_restored(self._restored_at, self._policy.deployment))
-        self._restored_at = None
         self._set_gauges()
 
     def restart(self) -> None:
@@ -139,7 +134,7 @@ class Alerts:
     def pieces(self) -> dict[str, bytes]:
         """The alerts' whole stored state."""
         outbox = self._outbox
-        return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages, self._restored_at))
+        return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages))
 
     def mark_stored(self, stored_ms: int) -> None:
         """The publication is stored; this monitor owned the store at that instant."""

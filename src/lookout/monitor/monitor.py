@@ -9,13 +9,13 @@ from typing import Final
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
-from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.config.tables import PingTable
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger, State
 from lookout.core.own_clock import describe_clock_error
 from lookout.core.plan import Plan
+from lookout.documents.document import StateError
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers
 from lookout.monitor.journal import Journal, Timeline

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from lookout.base.registry import Registry
-from lookout.core.services import SERVICES, Service
+from lookout.core.services import SERVICES, Registry, Service
 from lookout.protocols.broadcasters.source import BROADCASTERS
 from lookout.protocols.envio import ENVIO
 from lookout.protocols.evm import EVM

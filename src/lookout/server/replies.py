@@ -1,48 +1,36 @@
-"""Ready-made replies, built once per publication and never per request: the two documents and the operator's own routes
-(E1, V3)."""
+"""The replies of a process, built once per publication and never per request, and the choice among them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from importlib.resources import files
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
-from lookout.base.logger import get_logger
-from lookout.documents.document import (
-    ALLOWED_METHODS,
-    CORS,
-    PREFLIGHT_HEADERS,
-    Document,
-    Headers,
-    compress,
-    etag,
-    paths,
-)
-from lookout.documents.reports import build_schemas
-from lookout.public import about
-from lookout.public.about import Description
-from lookout.public.feeds import JSON, FeedFiles, File, make_feed_files
-from lookout.public.page import html
-from lookout.public.page.assets import EMBED_PATH, JAVASCRIPT, encode_badge
-from lookout.public.picture import Names
-from lookout.server.request import Wire
+from lookout.base.clock import Clock
+from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
+from lookout.public.feeds import JSON
+from lookout.server.connection import KEPT_HEADS, Connection
+from lookout.server.request import Callers, Peer, Request, Wire
+from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts
+
+if TYPE_CHECKING:
+    from lookout.server.poller import Poller  # it makes these replies
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
 OWN_CACHING: Final = "public, max-age=300"
-PAGE_CACHING: Final = "no-cache"
 LIVE_RETRY_S: Final = 15  # no reader asks more often (C10)
 HISTORY_RETRY_S: Final = 30  # A12
 
-# A picture or a feed, opened as a page, runs and loads nothing.
-_SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
 _VARY: Final = ("vary", "Accept-Encoding")
 _LARGE: Final = 65_536
+_OWN: Final = "own"  # the operator's own routes count together under it
+_FILES: Final = "/assets/"  # the page's files count separately, since a single view loads all
+# A tag with the comma or the end of the list after it; tags may hold commas, but no quotation mark.
+_TAG: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[^"]*")(?=[ \t]*(?:,|\Z))')
 
 
 @dataclass(slots=True)
@@ -87,53 +75,6 @@ class Resource(NamedTuple):
     preflight: Reply
     not_allowed: Reply
     gzip: Form | None = None
-
-
-class TimedReplies(NamedTuple):
-    """Replies that time makes untrue: to be rebuilt after ``holds_ms``, unless that is None. ``later`` builds rarely
-    requested ones on demand."""
-
-    ready: Mapping[str, Resource]
-    later: Callable[[str], Resource | None]
-    holds_ms: int | None
-
-
-NO_TIMED_REPLIES: Final = TimedReplies({}, lambda _: None, None)
-
-# Builds replies from both documents' bytes, the instant, and the time since the live report arrived.
-Feeds = Callable[[bytes | None, bytes | None, int, int], TimedReplies]
-
-
-class Site(NamedTuple):
-    """The two endpoints' paths, constant replies, and the builder of replies that time makes untrue, called after every
-    publication and when they expire."""
-
-    paths: tuple[str, str]
-    others: Mapping[str, Resource] = MappingProxyType({})
-    feeds: Feeds = lambda *_: NO_TIMED_REPLIES
-
-
-class ReplyTable(Mapping[str, Resource]):
-    """Replies by path. A reply from ``later`` is built once per table."""
-
-    def __init__(self, ready: dict[str, Resource], later: Callable[[str], Resource | None]) -> None:
-        self._ready = ready
-        self._later = later
-
-    def __getitem__(self, path: str) -> Resource:
-        found = self._ready.get(path)
-        if found is None:
-            found = self._later(path)
-            if found is None:
-                raise KeyError(path)
-            self._ready[path] = found
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._ready)
-
-    def __len__(self) -> int:
-        return len(self._ready)
 
 
 def make_reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
@@ -206,21 +147,6 @@ def _form(kind: Headers, body: bytes, tag: str, headers: Headers) -> Form:
     return Form(make_reply(200, (*kind, *validators), body), tag, make_reply(304, validators))
 
 
-def make_timed_replies(made: FeedFiles) -> TimedReplies:
-    """Replies with the status for other tools; no copy is used for longer than it is true."""
-
-    def resource(file: File) -> Resource:
-        caching = f"public, max-age={made.max_age_s}, must-revalidate"
-        return convenience_resource(file.media_type, file.body, *_SEALED, caching=caching)
-
-    def later(path: str) -> Resource | None:
-        badge = made.badge_of_row(path)
-        return None if badge is None else resource(badge)
-
-    ready = {path: NO_LIVE if file is None else resource(file) for path, file in made.files.items()}
-    return TimedReplies(ready, later, made.holds_ms)
-
-
 @lru_cache  # by seconds: few values
 def too_many_requests(retry_after_s: int) -> Reply:
     """The edge's page for a caller that asks too often (E2); scripts of other origins cannot read it."""
@@ -235,77 +161,124 @@ def too_many_requests(retry_after_s: int) -> Reply:
     )
 
 
-# The page loads nothing from other origins, runs only its own script, and is shown in no frame.
-_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_GUARDS: Final[Headers] = (
-    ("content-security-policy", _POLICY),
-    ("referrer-policy", "no-referrer"),
-)
-
-log = get_logger()
-
-
-def build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:
-    live_path, history_path = paths(protocol)
-    names = Names(protocol, description.read())
-
-    def make_replies(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
-        """The page, the feeds, and the description with current and future notes."""
-        made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
-        current = description.drop_past_notes(now)
-        page = html.render(live, live_path, history_path, current, now, received_ago_ms)
-        return made._replace(ready={**made.ready, **_about_route(current), "/": build_status_page(page)})
-
-    return Site(
-        (live_path, history_path),
-        build_description_routes(protocol, replace(description, notes=[]))
-        | build_embed_route(encode_badge(description))
-        | assets,
-        make_replies,
-    )
+def respond(
+    resources: Mapping[str, Resource], method: str, path: str, if_none_match: str | None, *, prefers_gzip: bool = False
+) -> Reply:
+    """The reply to a request. ``path`` is without the query, which has no effect (A1); methods are
+    case-sensitive."""
+    resource = _find(resources, path)
+    if resource is None:
+        return NOT_FOUND
+    if method in ("GET", "HEAD"):
+        chosen, other = resource.plain, resource.gzip
+        if other is not None and prefers_gzip:
+            chosen, other = other, chosen
+        if if_none_match is None:
+            return chosen.found
+        return _unchanged(if_none_match, chosen) or _unchanged(if_none_match, other) or chosen.found
+    return resource.preflight if method == "OPTIONS" else resource.not_allowed
 
 
-def build_stored_site(protocol: str, own: Description, assets: dict[str, Resource], stored: bytes) -> Site:
-    """The site of the stored description, or of this server's own if that cannot be read."""
+def _find(resources: Mapping[str, Resource], path: str) -> Resource | None:
     try:
-        monitors = msgspec.json.decode(stored, type=Description)
-    except (ValueError, RecursionError):  # ValueError: not of the type, not JSON, or not UTF-8
-        log.warning("the stored description of the deployment cannot be read; that of this server's file is served")
-        return build_site(protocol, own, assets)
-    return build_site(protocol, own.follow_monitor(monitors), assets)
+        return resources[path]  # ``get`` would not build a reply on demand
+    except KeyError:
+        return None
 
 
-def build_description_routes(protocol: str, description: Description) -> dict[str, Resource]:
-    """Both schemas, the OpenAPI description, in which ``make schemas`` left a gap for the protocol, and the
-    deployment's description."""
-    bodies = {f"/schemas/{name}.json": msgspec.json.encode(schema) for name, schema in build_schemas().items()}
-    template = files(__package__).joinpath("openapi.json").read_bytes()
-    bodies["/openapi.json"] = template.replace(b"{protocol}", protocol.encode())
-    return {path: convenience_resource(JSON, body) for path, body in bodies.items()} | _about_route(description)
+def _unchanged(if_none_match: str, form: Form | None) -> Reply | None:
+    if form is None or form.not_modified is None:
+        return None
+    return form.not_modified if matches(if_none_match, form.etag) else None
 
 
-def _about_route(description: Description) -> dict[str, Resource]:
-    return {about.PATH: _build_about(description.encode())}
+def matches(if_none_match: str, etag: str) -> bool:
+    """Whether the header names this ETag, by RFC 9110 (A5), by weak comparison: ``W/`` is ignored. ``*`` matches any
+    ETag."""
+    if if_none_match == etag:
+        return True
+    return etag in _TAG.findall(if_none_match) if etag in if_none_match else if_none_match.strip(" \t") == "*"
 
 
-@lru_cache(2)  # requested with every publication, and seldom different
-def _build_about(body: bytes) -> Resource:
-    return convenience_resource(JSON, body, caching=PAGE_CACHING)  # a reload or a note may change it
+class _Ready(NamedTuple):
+    """The reply to a request, valid for these resources."""
+
+    resources: Mapping[str, Resource]
+    route: str
+    http_code: int
+    wire: Wire
 
 
-def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
-    """The status page's files: media type and content by path."""
-    return {path: convenience_resource(media_type, body, *_GUARDS) for path, (media_type, body) in files.items()}
+class Responder:
+    """Answers requests in one process, counts them, and refuses callers that ask too often (E2)."""
 
+    def __init__(
+        self, poller: "Poller", callers: Callers, limiter: Limiter | None, counts: OwnCounts, clock: Clock
+    ) -> None:
+        self._poller = poller
+        self._callers = callers
+        self._limiter = limiter
+        self._counts = counts
+        self._clock = clock
+        self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
+        self._date = b""
+        self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
 
-def build_embed_route(body: bytes) -> dict[str, Resource]:
-    """The badge for other sites, also for those that isolate themselves from other origins."""
-    script = convenience_resource(JAVASCRIPT, body, ("cross-origin-resource-policy", "cross-origin"))
-    return {EMBED_PATH: script}
+    def answer(self, request: Request, connection: Connection) -> Wire:
+        refusal = None if self._limiter is None else self._find_refusal(self._limiter, request, connection.peer)
+        if refusal is None:
+            ready = self._ready.get(request)
+            if ready is None or ready.resources is not self._poller.resources:
+                ready = self._prepare(request)
+        else:
+            ready = self._encode(request, refusal, {})
+        self._counts.count(ready.route, ready.http_code)
+        return ready.wire
 
+    def refuse(self, http_code: int, *, with_body: bool) -> Wire:
+        return REFUSALS[http_code].encode(self._date, with_body=with_body, keeps_open=False)
 
-def build_status_page(body: bytes) -> Resource:
-    return convenience_resource("text/html; charset=utf-8", body, *_GUARDS, caching=PAGE_CACHING)
+    def note_closed(self, reason: Closed) -> None:
+        self._counts.count_closed(reason)
+
+    def begin_second(self, date: bytes, connections: int) -> None:
+        self._date = date
+        self._ready.clear()
+        self._counts.set_open(connections)
+
+    def _prepare(self, request: Request) -> _Ready:
+        reply, resources = NO_HOST, self._poller.resources
+        if request.names_one_host:
+            tags = request.if_none_match
+            reply = respond(resources, request.method, request.path, tags, prefers_gzip=request.prefers_gzip)
+        ready = self._encode(request, reply, resources)
+        if request.may_be_kept and len(self._ready) < KEPT_HEADS:
+            self._ready[request] = ready
+        return ready
+
+    def _encode(self, request: Request, reply: Reply, resources: Mapping[str, Resource]) -> _Ready:
+        wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
+        return _Ready(resources, self._route.get(request.path, "other"), reply.http_code, wire)
+
+    def _find_refusal(self, limiter: Limiter, request: Request, peer: Peer) -> Reply | None:
+        counted = request.path if request.path in self._route else self._group(request.path)
+        if counted is None:
+            return None
+        banned_ms = limiter.count_request(self._locate(limiter, counted, request, peer), self._clock.elapsed_ms())
+        return too_many_requests(-(-banned_ms // 1000)) if banned_ms else None
+
+    def _locate(self, limiter: Limiter, path: str, request: Request, peer: Peer) -> CallerOnPath:
+        caller = peer.caller
+        forwarded = request.join("x-forwarded-for") if caller.is_trusted else None
+        if forwarded is not None:
+            return limiter.locate_caller(path, self._callers.follow(caller, forwarded).network)
+        located = peer.located.get(path)
+        if located is None:
+            located = peer.located[path] = limiter.locate_caller(path, caller.network)
+        return located
+
+    def _group(self, path: str) -> str | None:
+        """The name under which a path is counted; None for an unknown path."""
+        if _find(self._poller.resources, path) is None:
+            return None
+        return path if path.startswith(_FILES) else _OWN

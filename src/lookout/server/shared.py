@@ -193,9 +193,9 @@ class OwnCounts:
         self._row[_SEEN_MS] = now_ms
         self._row[_GENERATED_AT] = generated_at or 0
 
-    def count_store_errors(self, store_errors: int) -> None:
-        """Add failed polls of the store. For one thread alone: concurrent additions would be lost."""
-        self._row[_STORE_ERRORS] += store_errors
+    def count_store_error(self) -> None:
+        """For one thread alone: concurrent additions would be lost."""
+        self._row[_STORE_ERRORS] += 1
 
     def count_closed(self, reason: Closed) -> None:
         self._row[_CLOSED[reason]] += 1

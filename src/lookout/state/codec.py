@@ -21,9 +21,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lookout.alerts.outbox import Queued
-from lookout.base.pieces import Pieces, StateError
 from lookout.core.coverage import Coverage
-from lookout.core.episodes import AlertState, Instant, Lasted
+from lookout.core.episodes import AlertState, Lasted
 from lookout.core.heads import PACE_WINDOW_MS, Reading, of_the_hour
 from lookout.core.history import HistoryProgress, HistoryState
 from lookout.core.ledger import CheckState, State
@@ -32,6 +31,7 @@ from lookout.core.model import Check
 from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notices
 from lookout.core.strip import Tally
+from lookout.documents.document import Pieces, StateError
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 
 PART_MS: Final = 300_000
@@ -187,19 +187,17 @@ class StoredAlerts(Struct, frozen=True):
     state: AlertState = AlertState()
     next_number: int = 0
     messages: dict[int, Queued] = field(default_factory=dict)  # by number, the oldest first
-    restored_at: int | None = None  # when the restored backup was made, until the messages say so
 
 
 class _AlertPiece(Struct, frozen=True, omit_defaults=True):
     state: AlertState
     next_id: Lasted
-    restored_at: Instant | None = None
 
 
 def encode_alerts(alerts: StoredAlerts) -> dict[str, bytes]:
     """All pieces of alerts. Without episodes or messages they do not change with time, so nothing is written."""
     state = alerts.state if alerts.state.episodes or alerts.state.gathered or alerts.messages else AlertState()
-    piece = _AlertPiece(state, alerts.next_number, alerts.restored_at)
+    piece = _AlertPiece(state, alerts.next_number)
     if piece == _AlertPiece(AlertState(), 0):
         return {}
     messages = {f"{_MESSAGE}{number}": msgspec.json.encode(queued) for number, queued in alerts.messages.items()}
@@ -214,13 +212,7 @@ def decode_alerts(pieces: Mapping[str, bytes]) -> StoredAlerts:
                 kept = msgspec.json.decode(piece, type=_AlertPiece)
             elif name.startswith(_MESSAGE):
                 messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=Queued)
-    return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())), kept.restored_at)
-
-
-def mark_restored(pieces: Mapping[str, bytes], at: int) -> dict[str, bytes]:
-    """A backup's pieces with a mark for the monitor that resumes from it: alerts sent after the backup are unknown,
-    which the monitor reports."""
-    return {**pieces, **encode_alerts(replace(decode_alerts(pieces), restored_at=at))}
+    return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())))
 
 
 def encode_notices(notices: Notices) -> dict[str, bytes]:

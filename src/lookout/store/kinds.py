@@ -1,8 +1,7 @@
 """The kinds of stores, declared once."""
 
-import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,8 +22,6 @@ class StoreKind(NamedTuple):
     """Loaded, with its driver, only when a store is opened."""
     locate: Callable[[str, Path], Path | str]
     """Gives the argument of the module's functions."""
-    list_files: Callable[[str, Path], Iterable[str]] = lambda _url, _folder: ()
-    """The files that it writes."""
     variables: str = ""
     """The variables of the environment that a server needs to read it, as a regular expression."""
     name_database: Callable[[str], str] | None = None
@@ -64,9 +61,6 @@ KINDS: Final[tuple[StoreKind, ...]] = (
         "begin with sqlite: and a path",
         "lookout.store.sqlite",
         _path,
-        list_files=lambda url, folder: [
-            os.path.realpath(_path(url, folder)) + end for end in ("", "-wal", "-shm", "-lock")
-        ],
     ),
     StoreKind(
         "PostgreSQL",

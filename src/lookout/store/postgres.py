@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Final, LiteralString, NamedTuple, Self
 
@@ -28,9 +28,7 @@ from psycopg.errors import (
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName
-from lookout.documents.document import etag as etag_of
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.store.protocol import (
     NO_WRITER,
     LostStoreError,
@@ -112,7 +110,6 @@ _BEGIN: Final = """
     SET LOCAL lock_timeout = '5s';
     SET LOCAL idle_in_transaction_session_timeout = '5s';
 """
-_SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 # A silent host is noticed within seconds; the address's own parameters override these.
 _DEFAULTS: Final = {
     "connect_timeout": "4",
@@ -170,13 +167,11 @@ class DatabaseAddress(NamedTuple):
 
     @contextmanager
     def store_errors(self) -> Iterator[None]:
-        """Raise driver errors as StoreError, in one sentence without secrets."""
+        """Raise driver errors as StoreError, in one sentence. libpq's texts hold no password."""
         try:
             yield
         except psycopg.Error as error:
             text = " ".join((error.diag.message_primary or str(error)).split())
-            if any(self.parameters[name] in text for name in _SECRETS if self.parameters.get(name)):
-                text = type(error).__name__  # too little, but no secret
             if isinstance(error, InsufficientPrivilege):
                 text += "; docs/operations.md says which rights are needed"
             # A provider makes a database read-only when its disk is full.
@@ -228,7 +223,7 @@ def transaction(session: DatabaseSession) -> Iterator[None]:
         raise
 
 
-def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[str] = STEPS) -> None:
+def _migrate(session: DatabaseSession, address: DatabaseAddress) -> None:
     """Upgrade the store, in the caller's transaction. StoreBusyError if a monitor of an earlier version
     writes to the store; StoreError if the store is of a newer version."""
     version = 0
@@ -240,11 +235,11 @@ def migrate(session: DatabaseSession, address: DatabaseAddress, steps: Sequence[
     lock = "SELECT pg_try_advisory_xact_lock(%s)"
     if version == _LOCKED_VERSION and session.execute(lock, (_LOCK,)).fetchone() != (True,):
         raise StoreBusyError(f"{address}: a monitor of an earlier version is writing to it")
-    if version < len(steps):
-        for step in steps[version:]:
+    if version < SCHEMA_VERSION:
+        for step in STEPS[version:]:
             session.execute(step)
-        session.execute("UPDATE lookout.schema_version SET version = %s", (len(steps),))
-        log_upgrade(address, version, len(steps))
+        session.execute("UPDATE lookout.schema_version SET version = %s", (SCHEMA_VERSION,))
+        log_upgrade(address, version, SCHEMA_VERSION)
 
 
 def _version_in(rows: list[TupleRow], address: DatabaseAddress) -> int:
@@ -346,7 +341,7 @@ class PostgresWriter:
     def _take(self, session: DatabaseSession) -> None:
         with transaction(session):
             try:
-                migrate(session, self._address)
+                _migrate(session, self._address)
             except _MADE_MEANWHILE:
                 raise StoreBusyError(f"{self._address}: another monitor is creating it") from None
             found = self._position(session)
@@ -419,10 +414,8 @@ class PostgresReader:
             return None
         if last is not None and last.etag == etag:
             return Document(last.body, etag, generated_at)
-        document = Document(body, etag, generated_at)
-        if isinstance(body, bytes) and etag_of(body) == etag:  # a damaged body may be repaired
-            self._last[name] = document
-        return document
+        self._last[name] = Document(body, etag, generated_at)
+        return self._last[name]
 
     def close(self) -> None:
         self._kept.close()

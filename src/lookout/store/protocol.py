@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol, Self
 
 from lookout.base.logger import get_logger
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 
 _LARGEST_STEP: Final = 2**32
 

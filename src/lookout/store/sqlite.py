@@ -10,13 +10,12 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.store.protocol import (
     NO_WRITER,
     LostStoreError,
@@ -129,13 +128,10 @@ class SqliteWriter:
     def _current(self) -> sqlite3.Connection:
         """The connection to the file now at the path; LostStoreError if the file is gone."""
         _require_folder(self._path)
-        there = _identities(self._path)
-        if self._files is not None and there != self._files:
-            if there[0] is None:
+        there = _identity(self._path)
+        if self._files is not None and there != self._files[0]:
+            if there is None:
                 raise LostStoreError(f"{self._path}: the file is gone")
-            if there[0] == self._files[0] and self._connection is not None:  # its log or index is gone
-                with suppress(sqlite3.Error):
-                    self._connection.execute("PRAGMA wal_checkpoint")
             self._end()
             _remove_beside(self._path, self._files)
         if self._connection is None:
@@ -165,7 +161,7 @@ class SqliteReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
-        self._opened: tuple[FileIdentity, ...] | None = None  # the open files
+        self._opened: FileIdentity = None  # the open file
         self._version: int | None = None
 
     def changed(self) -> bool:
@@ -195,8 +191,8 @@ class SqliteReader:
     def _current(self) -> sqlite3.Connection | None:
         """The connection to the file now at the path; None while there is no file, or it is empty."""
         path = self._path.resolve()  # SQLite keeps its files beside the target of a link
-        there = _identities(path)
-        if there[0] is None:
+        there = _identity(path)
+        if there is None:
             self.close()
             return None
         if self._connection is None or self._opened != there:
@@ -209,8 +205,7 @@ class SqliteReader:
             except BaseException:
                 connection.close()
                 raise
-            # SQLite may have made the files beside it while opening.
-            self._connection, self._opened, self._version = connection, (there[0], *_identities(path)[1:]), None
+            self._connection, self._opened, self._version = connection, there, None
         return self._connection
 
 
@@ -251,11 +246,11 @@ def put_pieces(connection: sqlite3.Connection, pieces: Mapping[str, bytes]) -> N
     connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.items())
 
 
-def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
-    """Run the steps from this version on, atomically: a process that is killed meanwhile leaves the store as it was."""
-    if version < len(steps):
-        script = "".join(steps[version:])
-        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
+def bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
+    """Run the steps from this version on, in one transaction."""
+    if version < SCHEMA_VERSION:
+        script = "".join(STEPS[version:])
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
@@ -273,8 +268,6 @@ def store_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # none for misuse; the rest is detail
         raise StoreError(f"{path}: is damaged ({error}){_REMEDY}" if code in _DAMAGE else f"{path}: {error}") from error
-    except UnicodeDecodeError as error:  # SQLite's text about a damaged schema
-        raise StoreError(f"{path}: is damaged (its error message cannot be decoded){_REMEDY}") from error
     except (RuntimeError, ValueError) as error:  # circular links, a NUL, or an impossible name
         raise StoreError(f"{path}: {error}") from error
     except OSError as error:

@@ -13,7 +13,7 @@ import pytest
 import uvloop
 from msgspec.structs import asdict, fields
 
-from lookout.base.certificates import extract_certificates, trust_only
+from lookout.base.setting_types import extract_certificates, trust_only
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.monitor.sources import sources_of

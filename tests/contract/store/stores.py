@@ -9,10 +9,9 @@ from typing import Protocol, TypeVar
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
-from lookout.base.pieces import Pieces
 from lookout.core.history import HistoryProgress, HistoryState
 from lookout.core.ledger import State
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.publisher import PublicationWriter
 from lookout.state.codec import PROGRESS

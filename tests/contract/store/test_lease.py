@@ -17,8 +17,7 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document
+from lookout.documents.document import Document, Pieces
 from lookout.store.postgres import PostgresReader, open_writer, transaction
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.contract.store import kept
@@ -32,7 +31,7 @@ FORMER_LOCK = 0x4C6F6F6B6F7574  # of 1.0.0
 LARGE = Document(bytes(3_000_000), '"large"', 1)
 WRITING = """
 import sys
-from lookout.base.pieces import Pieces
+from lookout.documents.document import Pieces
 from lookout.store.postgres import open_writer
 from lookout.store.protocol import StoreError
 writer = open_writer(sys.argv[1])

@@ -1,13 +1,8 @@
 """Stores of every released version, opened by today's code; and tomorrow's steps, tried on them."""
 
 import json
-import os
-import re
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +16,7 @@ from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
 from lookout.state.codec import decode_state
 from lookout.store import postgres, sqlite
-from lookout.store.postgres import DatabaseAddress, PostgresReader, transaction
+from lookout.store.postgres import PostgresReader
 from lookout.store.protocol import Reader, StoreError
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.contract.store import kept
@@ -33,16 +28,6 @@ FILES: Final = kept.versions("sqlite")
 DUMPS: Final = kept.versions("sql")
 WATCHED: Final = (MESSAGING, PPOI, BROADCASTERS, INDEXER, *(Check(n, 137) for n in ("indexer", "ppoi", "broadcasters")))
 TIME_S: Final = 60
-# What a version after today's might do.
-STEP: Final = "ALTER TABLE documents ADD COLUMN note TEXT; UPDATE documents SET note = 'kept';"
-POSTGRES_STEP: Final = "CREATE TABLE lookout.noted AS SELECT *, 'kept'::text AS note FROM lookout.documents;"
-KILLED: Final = f"""
-import os, signal, sqlite3, sys
-from lookout.store.sqlite import STEPS, bring_up_to_date
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
-bring_up_to_date(connection, len(STEPS), (*STEPS, "{STEP} SELECT die();"))
-"""
 
 
 def a_copy(folder: Path, version: int) -> Path:
@@ -145,61 +130,22 @@ def constraints(server: Postgres, database: str) -> list[tuple[str, ...]]:
     )
 
 
-def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Path) -> None:
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path, server: Postgres, opened: Opened) -> None:
     path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        sqlite.bring_up_to_date(connection, sqlite.SCHEMA_VERSION, (*sqlite.STEPS, STEP))
-        rows = connection.execute("SELECT name, body, etag, generated_at, note FROM documents").fetchall()
-        pieces = dict(connection.execute("SELECT name, piece FROM pieces"))
-    assert {note for *_, note in rows} == {"kept"}
-    check_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
-    assert version_of(path) == sqlite.SCHEMA_VERSION + 1
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 3")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=re.escape("lookout.db: written by a newer version of Lookout (schema 3,")):
-        sqlite.open_writer(path)
-    assert path.read_bytes() == before
-
-
-def test_a_kill_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Opened) -> None:
-    path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
-    killed = subprocess.run([sys.executable, "-c", KILLED, path], timeout=TIME_S, check=False, env=os.environ)
-    assert killed.returncode == -signal.SIGKILL
-    writer = opened(sqlite.open_writer(path))
-    assert schema_of(path) == schema_of(FILES[sqlite.SCHEMA_VERSION])
-    reader = opened(sqlite.SqliteReader(path))
-    check_whole(documents_of(reader), writer.load())
-
-
-def migrate_further(server: Postgres, database: str, step: str) -> None:
-    """As the version after today's would, which has one more step."""
-    address = DatabaseAddress.of(server.url(database))
-    with address.store_errors(), closing(address.connect("lookout monitor")) as session, transaction(session):
-        postgres.migrate(session, address, (*postgres.STEPS, step))
-
-
-def test_a_later_step_of_the_database_keeps_everything_and_todays_code_then_refuses(
-    server: Postgres, opened: Opened
-) -> None:
     database = kept.load(server, DUMPS[postgres.SCHEMA_VERSION])
-    migrate_further(server, database, POSTGRES_STEP)
-    rows = server.ask(database, "SELECT name, body, etag, generated_at, note FROM lookout.noted")
-    pieces = dict(server.ask(database, "SELECT name, piece FROM lookout.pieces"))
-    assert {note for *_, note in rows} == {"kept"}
-    check_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
-    before = server.ask(database, "SELECT * FROM lookout.lease")
+    server.ask(database, "UPDATE lookout.schema_version SET version = 3")
+    lease = server.ask(database, "SELECT * FROM lookout.lease")
     reader = opened(PostgresReader(server.url(database)))
-    for use in (lambda: postgres.open_writer(server.url(database)), reader.changed, lambda: reader.read("live")):
+    for use in (
+        lambda: sqlite.open_writer(path),
+        lambda: postgres.open_writer(server.url(database)),
+        reader.changed,
+        lambda: reader.read("live"),
+    ):
         with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 3, this one knows 2\)"):
             use()
-    assert server.ask(database, "SELECT * FROM lookout.lease") == before
-
-
-def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(server: Postgres, opened: Opened) -> None:
-    database = kept.load(server, DUMPS[postgres.SCHEMA_VERSION])
-    before = columns(server, database)
-    with pytest.raises(StoreError):
-        migrate_further(server, database, f"{POSTGRES_STEP} SELECT pg_terminate_backend(pg_backend_pid());")
-    assert columns(server, database) == before
-    writer = opened(postgres.open_writer(server.url(database)))
-    reader = opened(PostgresReader(server.url(database)))
-    check_whole(documents_of(reader), writer.load())
+    assert path.read_bytes() == before
+    assert server.ask(database, "SELECT * FROM lookout.lease") == lease

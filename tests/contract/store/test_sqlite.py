@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.base.pieces import Pieces
+from lookout.documents.document import Pieces
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import SqliteReader, open_writer, write_file
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
@@ -46,20 +46,6 @@ def test_a_reader_notices_a_file_that_comes_is_replaced_and_is_taken_away(path: 
     assert (reader.changed(), reader.read("live")) == (True, HISTORY)
     path.unlink()
     assert (reader.changed(), reader.read("live")) == (False, None)
-
-
-@pytest.mark.parametrize("end", ["-wal", "-shm"])
-def test_a_reader_through_a_link_notices_what_is_removed_beside_the_file(
-    end: str, path: Path, writer: Writer, opened: Opened
-) -> None:
-    link = path.with_name("link.db")
-    link.symlink_to(path)
-    reader = opened(SqliteReader(link))
-    writer.write({"live": LIVE}, NOTHING)
-    assert (reader.changed(), reader.read("live")) == (True, LIVE)
-    path.with_name(path.name + end).unlink()
-    writer.write({"live": HISTORY}, NOTHING)
-    assert (reader.changed(), reader.read("live")) == (True, HISTORY)
 
 
 def test_a_file_has_one_writer_whatever_it_is_called(path: Path, writer: Writer) -> None:

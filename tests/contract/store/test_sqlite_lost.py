@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document
+from lookout.documents.document import Pieces
 from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import LARGEST_WAL_BYTES, SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, without_progress
@@ -50,7 +49,7 @@ def beside(path: Path, end: str) -> Path:
 
 
 def stored(path: Path) -> dict[str, bytes]:
-    """The pieces as somebody else finds them."""
+    """The pieces as another process finds them."""
     with closing(sqlite3.connect(path)) as connection:
         return without_progress(dict(connection.execute("SELECT name, piece FROM pieces")))
 
@@ -79,22 +78,6 @@ def no_database(path: Path) -> None:
 def a_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
-
-
-BESIDE = {"its log ahead": "-wal", "the memory that readers share": "-shm"}
-
-
-@pytest.mark.clause("M7")
-@pytest.mark.parametrize("end", BESIDE.values(), ids=BESIDE)
-def test_what_a_writer_knows_is_stored_when_somebody_removed(
-    end: str, path: Path, writer: Writer, reader: Reader
-) -> None:
-    assert reader.read("live") == LIVE
-    beside(path, end).unlink()
-    later = Document(b"later", '"x"', 2)
-    writer.write({"live": later}, Pieces({"d": b"1"}, ("a",)))
-    assert stored(path) == writer.load() == {"before": b"0", "c": b"1", "d": b"1"}
-    assert (reader.read("live"), reader.read("history")) == (later, HISTORY)
 
 
 LOST: dict[str, tuple[Callable[[Path], object], str]] = {

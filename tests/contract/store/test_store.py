@@ -8,8 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import COMPRESSED, Document, DocumentName, with_compressed
+from lookout.documents.document import COMPRESSED, Document, DocumentName, Pieces, with_compressed
 from lookout.state.codec import decode_state
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, Store, write_again

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from typing import Final, NamedTuple
 
-from lookout.base.pieces import StateError
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Blocks, Check
+from lookout.documents.document import StateError
 from lookout.state.codec import decode_state
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.monitors import SIGHTINGS

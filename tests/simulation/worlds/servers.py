@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from lookout.documents.document import Document, DocumentName, paths
 from lookout.server.poller import Poller
-from lookout.server.replies import Site
+from lookout.server.site import Site
 from lookout.store.protocol import Reader, StoreError
 from lookout_reader.feed import Answer, NoAnswer
 from lookout_reader.poller import poll_async
@@ -105,6 +105,7 @@ class Server:
                 await self._look_and_hang(poller, reader, hang.at_ms + hang.lasts_ms)
             else:
                 poller.poll()
+                poller.check_time()
             if poller.resources is not served:
                 served = poller.resources
                 self._emit_served(poller)

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.store.protocol import NO_WRITER, LostStoreError, Reader, StoreBusyError, StoreError, StorePosition, Writer
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.simulation.worlds.scene import Life, Message, Publication, Scene, Written

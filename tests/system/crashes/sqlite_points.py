@@ -1,9 +1,9 @@
-"""The SQLite store's writer killed at every call that changes a file, and given failing calls and short writes."""
+"""The SQLite store's writer killed at every call that changes a file, and given failing calls."""
 
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,13 +13,12 @@ from lookout.store.sqlite import CHECKPOINT_PAGES, SqliteReader, open_writer
 from tests.builders import NOON, SECOND
 from tests.system.crashes.kinds import Attempt, Kind
 from tests.system.crashes.story import EMPTY, MonitorLife, Stored
-from tests.system.crashes.strace import CHANGING, LOOKING, Ran, count, need_strace, run_traced, run_victim
+from tests.system.crashes.strace import CHANGING, LOOKING, Ran, count, need_strace, run_traced
 from tests.system.crashes.verdict import Heard, Wrong, examine_sqlite, parse_said, read_documents
 from tests.system.crashes.victim import FILE
 
 FRAME: Final = 24 + 4096
 _ALL_READS: Final = 30
-_SHORT_EVERY: Final = 500  # neither a page nor a frame is a multiple of it
 
 
 class Scene(NamedTuple):
@@ -91,10 +90,6 @@ class Bench:
         ran = run_traced(place.folder, scene.arguments, *inject)
         return ran, parse_said(ran.said)
 
-    def limited(self, place: Place, scene: Scene, largest: int) -> tuple[Ran, Heard]:
-        ran = run_victim(place.folder, [*scene.arguments, f"--largest={largest}"])
-        return ran, parse_said(ran.said)
-
 
 def fill_the_log(folder: Path) -> Stored:
     """A store as a monitor that was killed leaves it, its log nearly as long as it may become."""
@@ -142,15 +137,6 @@ def prepare_failures() -> Iterator[tuple[Sequence[str], Attempt]]:
         yield points, partial(_fail, bench)
 
 
-@contextmanager
-def prepare_short_writes() -> Iterator[tuple[Sequence[str], Attempt]]:
-    with _bench() as bench:
-        with bench.place(SCENES["new"]) as place:
-            run_victim(place.folder, ["--life=0"])
-            largest = 5 * place.path.stat().st_size  # more than the log ever has
-        yield [f"new:{size}" for size in range(0, largest, _SHORT_EVERY)], partial(_shorten, bench)
-
-
 def _kill(bench: Bench, point: str) -> None:
     name, call, number = point.split(":")
     scene = SCENES[name]
@@ -163,22 +149,13 @@ def _kill(bench: Bench, point: str) -> None:
 
 
 def _fail(bench: Bench, point: str) -> None:
+    """A failure is reported in a sentence, and whatever it was, the next publication stores everything."""
     name, call, number, harm = point.split(":")
     error, _, times = harm.partition("*")
     until = f"..{int(number) + int(times)}" if times else ""
-    _bear(bench, name, lambda place, scene: bench.traced(place, scene, call, f"error={error}:when={number}{until}"))
-
-
-def _shorten(bench: Bench, point: str) -> None:
-    name, largest = point.split(":")
-    _bear(bench, name, lambda place, scene: bench.limited(place, scene, int(largest)))
-
-
-def _bear(bench: Bench, name: str, run: Callable[[Place, Scene], tuple[Ran, Heard]]) -> None:
-    """A failure is reported in a sentence, and whatever it was, the next publication stores everything."""
     scene = SCENES[name]
     with bench.place(scene) as place:
-        ran, victim = run(place, scene)
+        ran, victim = bench.traced(place, scene, call, f"error={error}:when={number}{until}")
         if ran.code or ran.complained or not victim.ended:
             raise Wrong(f"the monitor ended: {ran.code} {ran.complained.strip()[-600:]} {victim.complaints}")
         for complaint in victim.complaints:
@@ -196,5 +173,4 @@ def _bench() -> Iterator[Bench]:
 KINDS: Final = {
     "sqlite-kill": Kind("kills of the SQLite writer", prepare_kills),
     "sqlite-fail": Kind("failing system calls", prepare_failures),
-    "sqlite-short": Kind("writes cut short", prepare_short_writes),
 }

@@ -7,12 +7,11 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from lookout.base.pieces import Pieces
 from lookout.config.tables import HistoryTable
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Observation, Peers
-from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.documents.reports import history_document, live_document
 from lookout.state.codec import Differ, decode_state
 from tests.builders import DAY, MINUTE, NOON, SECOND, a_plan

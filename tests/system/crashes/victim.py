@@ -1,10 +1,8 @@
 """A program: publishes the tale into the SQLite store in a folder, and says what it is about to store and what it has.
 
-It is what is killed, and what is given failing system calls. ``--largest`` keeps files from growing beyond so many
-bytes, until that has made something fail: a write is then cut short, as on a full disk.
+It is what is killed, and what is given failing system calls.
 """
 
-import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +23,7 @@ T = TypeVar("T")
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--life", "lives", type=int, multiple=True)
-@click.option("--largest", type=int)
-def main(folder: Path, lives: tuple[int, ...], largest: int | None) -> None:
-    if largest is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+def main(folder: Path, lives: tuple[int, ...]) -> None:
     for life in lives:
         _live(life, folder / FILE)
     _say("end")
@@ -73,7 +68,6 @@ def _until_it_goes_well(attempt: Callable[[], T], complaint: str) -> T:
 
 
 def _complain(what: str, error: StoreError) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     _say(f"{what}: {error}")
 
 

@@ -1,10 +1,12 @@
 """A clock that stands until it is set, a store that fails on demand, and a poller of the two."""
 
+from collections.abc import Callable
 from typing import Any
 
 from lookout.documents.document import Document, DocumentName, PlainName, etag, paths, with_compressed
 from lookout.server.poller import Poller
-from lookout.server.replies import Site, convenience_resource
+from lookout.server.replies import convenience_resource
+from lookout.server.site import Site
 from lookout.store.protocol import StoreError
 from tests.builders import NOON
 
@@ -24,11 +26,13 @@ class SetClock:
 
 
 class FakeReader:
-    """Has what ``put`` put there, and fails for the names in ``unreadable``, "changed" among them."""
+    """Has what ``put`` put there, and fails for the names in ``unreadable``, "changed" among them. A call by a name in
+    ``hangs`` lets the test pass the time first."""
 
     def __init__(self) -> None:
         self.documents: dict[DocumentName, Document] = {}
         self.unreadable: set[str] = set()
+        self.hangs: dict[str, Callable[[], None]] = {}
         self.reads = 0
         self._changed = True
 
@@ -56,6 +60,8 @@ class FakeReader:
         self.documents = {}
 
     def _fail_if(self, name: str) -> None:
+        if name in self.hangs:
+            self.hangs.pop(name)()
         if name in self.unreadable:
             raise StoreError(f"store: {name} is unreadable")
 

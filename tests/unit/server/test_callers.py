@@ -69,7 +69,7 @@ def test_peers_without_an_address_are_one_caller_whatever_they_forward(peer: str
         pytest.param("10.1.2.3", " \t198.51.100.1 \t", "198.51.100.1", id="blanks around an entry"),
         pytest.param("10.1.2.3", "198.51.100.1, , ,", "198.51.100.1", id="empty entries are none"),
         pytest.param("10.1.2.3", "1.1.1.1" + ", 10.0.0.1" * 33, "10.0.0.1", id="nobody has so many proxies"),
-        pytest.param("10.1.2.3", "1.1.1.1" + ", 10.0.0.1" * 32, "1.1.1.1", id="but somebody may have a few"),
+        pytest.param("10.1.2.3", "1.1.1.1" + ", 10.0.0.1" * 32, "1.1.1.1", id="but a caller may have a few"),
         pytest.param("10.1.2.3", "9" * 10_000, "10.1.2.3", id="an entry that is too long"),
     ],
 )

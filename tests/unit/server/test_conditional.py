@@ -1,13 +1,15 @@
-"""If-None-Match against a slow reading of RFC 9110, and against hostile headers; a real server has the shared cases."""
+"""If-None-Match against a slow reading of RFC 9110, the shared cases, and hostile headers."""
 
+import json
 import time
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.server.responder import matches
+from lookout.server.replies import matches
 
 ETAG: Final = '"0123456789abcdef"'
 
@@ -35,6 +37,16 @@ ETAG: Final = '"0123456789abcdef"'
 )
 def test_a_header_is_read_as_the_standard_writes_it(if_none_match: str, expected: bool) -> None:
     assert matches(if_none_match, ETAG) is expected
+
+
+SHARED: Final = Path(__file__).parents[2] / "data" / "vectors" / "if-none-match.json"
+VECTORS: Final = json.loads(SHARED.read_text(encoding="utf-8"))
+
+
+@pytest.mark.clause("A5")
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
+def test_a_shared_case(case: Any) -> None:
+    assert matches(case["ifNoneMatch"], VECTORS["etag"]) is case["matches"]
 
 
 def slowly(header: str, etag: str) -> bool:

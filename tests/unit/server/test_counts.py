@@ -1,4 +1,4 @@
-"""What the processes of a server know of each other, and what is told of them."""
+"""What the processes of a server share, and what the admin port shows of it."""
 
 import multiprocessing
 import os
@@ -15,22 +15,19 @@ from prometheus_client import CollectorRegistry
 from lookout.app.admin import ServerInstruments
 from lookout.base.admin_port import Readiness, process_registry
 from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.poller import Follower
-from lookout.server.replies import (
+from lookout.server.replies import Responder, convenience_resource
+from lookout.server.request import Callers, parse_head
+from lookout.server.shared import Counts, Limiter
+from lookout.server.site import (
     NO_TIMED_REPLIES,
     TimedReplies,
     build_asset_routes,
     build_description_routes,
-    build_status_page,
 )
-from lookout.server.request import Callers, parse_head
-from lookout.server.responder import Responder
-from lookout.server.shared import Counts, Limiter
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
 from tests.integration.raw import Answer, a_request, parsed
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
-from tests.wait import until
 
 PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
 CALLERS: Final = Callers(("10.0.0.0/8",))
@@ -42,7 +39,7 @@ def count_and_stay(counts: Counts, process: int, times: int, seen_ms: int, gener
     for _ in range(times):
         own.count("live", 200)
     own.mark_present(seen_ms, generated_at)
-    own.count_store_errors(1)
+    own.count_store_error()
     done.set()
     signal.pause()
 
@@ -98,11 +95,11 @@ def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not(
     own.count("history", 304)
     assert counts.summarize(1_000).generated_at == (), "it has not been seen yet"
     own.mark_present(1_000, None)
-    own.count_store_errors(2)
+    own.count_store_error()
     assert counts.summarize(5_999).generated_at == (None,)
     assert counts.summarize(6_000).generated_at == ()
     assert counts.summarize(6_000).requests["history", 304] == 1
-    assert counts.summarize(6_000).store_errors == 2
+    assert counts.summarize(6_000).store_errors == 1
 
 
 @pytest.mark.parametrize(
@@ -144,7 +141,7 @@ def ask(responder: Responder, method: str, path: str, peer: str = "1.1.1.1", *he
 
 
 @pytest.mark.clause("E2", "E6")
-def test_it_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> None:
+def test_it_counts_by_route_and_code_and_refuses_a_caller_that_asks_too_often() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
     poller = a_poller(store, clock)
@@ -189,7 +186,7 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     )
 
     def feeds(*_: object) -> TimedReplies:
-        return NO_TIMED_REPLIES._replace(ready={"/": build_status_page(b"")})
+        return NO_TIMED_REPLIES._replace(ready={"/": convenience_resource("text/html", b"")})
 
     poller = a_poller(store, clock, others=own, feeds=feeds)
     responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
@@ -209,20 +206,6 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     assert [code("GET", "/assets/a.js") for _ in range(4)] == [200, 200, 200, 429], "and so does a file of the page"
     assert code("GET", "/assets/b.js") == 200
     assert counts.summarize(clock.elapsed).requests["other", 429] == 3
-
-
-def test_the_store_errors_are_counted_once_each() -> None:
-    clock, store, counts = SetClock(), FakeReader(), Counts(1)
-    store.unreadable = {"changed", "live", "history"}
-    poller = a_poller(store, clock)
-    for _ in range(3):
-        poller.poll()
-    follower = Follower(poller, counts.attach(), clock)
-    store.unreadable = set()
-    follower.start()
-    until(lambda: counts.summarize(clock.elapsed).store_errors == 3, "they are counted")
-    follower.stop()
-    assert counts.summarize(clock.elapsed).store_errors == 3
 
 
 def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:

@@ -157,7 +157,7 @@ def test_two_limiters_put_the_same_caller_in_different_places() -> None:
         limiter = Limiter(1, BAN_MS, sets=64)
         ask(limiter, b"caller", "/", BEGIN)
         tables.add(bytes(limiter.table.numbers))
-    assert len(tables) == 3, "or somebody could aim at another caller's set"
+    assert len(tables) == 3, "or a caller could aim at another's set"
 
 
 def ask_often(limiter: Limiter, together: Barrier, times: int, passed: "multiprocessing.Queue[int]") -> None:

@@ -16,9 +16,9 @@ from lookout.server.replies import (
     convenience_resource,
     endpoint,
     make_reply,
+    respond,
     too_many_requests,
 )
-from lookout.server.responder import respond
 
 LIVE, HISTORY = paths("protocol")
 LIVE_DOCUMENT: Final = Document(b'{"checks":[]}', etag(b'{"checks":[]}'), 1)

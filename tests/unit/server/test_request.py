@@ -4,8 +4,8 @@ import pytest
 
 from lookout.base.sockets import open_listener
 from lookout.server.connection import HttpServer, Limits
+from lookout.server.replies import Responder
 from lookout.server.request import Callers, RefusedError, parse_head
-from lookout.server.responder import Responder
 from lookout.server.shared import Counts
 from tests.integration.raw import a_request
 from tests.integration.served import LIVE

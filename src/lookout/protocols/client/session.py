@@ -22,8 +22,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
-from lookout.base.certificates import trust_only
 from lookout.base.concurrency import DaemonThread
+from lookout.base.setting_types import trust_only
 from lookout.protocols.client.failure import (
     HttpCodeFailed,
     OwnFault,
