@@ -25,6 +25,7 @@ from tests.wait import until_async
 
 INDEXER = "indexer on c1"
 MONITORED = 20
+BETTER = ("Recovered", "Degraded now", "Catching-up now")
 
 
 def a_night(base: str, targets: dict[str, str], rule: str, more: str = "", admin: str = "") -> str:
@@ -76,11 +77,11 @@ async def test_of_a_bad_night_each_target_gets_every_message_once(tmp_path: Path
                 await world.order("*", "status")
                 await both(lambda of: count_of(of, "Unavailable") >= MONITORED + 1, "all began")
                 await world.order("*", None)
-                await both(lambda of: count_of(of, "Recovered", "Improved") >= MONITORED + 1, "all are better")
+                await both(lambda of: count_of(of, *BETTER) >= MONITORED + 1, "all are better")
                 await asyncio.sleep(2)  # in which something could come twice
     for of in (mail, hook):
         began = Counter(check for heading, check in of.listed().elements() if heading == "Unavailable")
-        better = Counter(check for heading, check in of.listed().elements() if heading in ("Recovered", "Improved"))
+        better = Counter(check for heading, check in of.listed().elements() if heading in BETTER)
         assert began == better
         assert (began[INDEXER], len(began), began.total()) == (2, MONITORED, MONITORED + 1)
         assert len(of.accepted) <= messages + 5 + 5  # 40 that began or ended, gathered
@@ -117,7 +118,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
         assert f"\n  rpc {number} of c137: no usable answer: HTTP 503\n" in began.body
     assert "unavailable" not in began.body
     assert "\nThe status page: https://status.example.org\n" in began.body
-    assert over.title == "Lookout: 2 checks on c137 are current now (could not be judged before)"
+    assert over.title == "Lookout: 2 checks on c137 recovered"
     assert [(item["kind"], item["service"], item["chain"], item["status"]) for item in hook.items()] == [
         ("began", "indexer", "c137", "unknown"),
         ("began", "hosted-indexer", "c137", "unknown"),

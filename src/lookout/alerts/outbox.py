@@ -13,8 +13,6 @@ from lookout.alerts.messages import OVER, Message
 from lookout.core.episodes import Lasted
 
 MOST_WAITING: Final = 100  # messages to one target
-# PostgreSQL admits another monitor after 6 s of silence: within this time after a write the store is still ours.
-FRESH_MS: Final = 4_000
 FIRST_WAIT_MS: Final = 5_000  # after messages were refused
 _LONGEST_WAIT_MS: Final = 300_000
 
@@ -51,7 +49,6 @@ class Wait(NamedTuple):
     """Try nothing before this instant; None: before the next publication is stored."""
 
     until_ms: int | None = None
-    needs_publication: bool = False  # a stored publication proves that the store is still ours
 
 
 class _Turn(Struct, frozen=True):
@@ -70,7 +67,6 @@ class Outbox:
         self.next_number = next_number
         self._first_wait_ms = first_wait_ms
         self._storing_below = self._stored_below = 0  # numbers
-        self._stored_ms: int | None = None
         self._turns: dict[str, _Turn] = {}
 
     def next(self, target: str, now_ms: int) -> Attempt | Wait:
@@ -81,14 +77,8 @@ class Outbox:
             return Wait()
         if now_ms < turn.rest_until_ms:
             return Wait(turn.rest_until_ms)
-        if not self.owns_store(now_ms):
-            return Wait(needs_publication=True)
         number = next((number for number in waiting if number > turn.last), waiting[0])
         return Attempt(number, self.messages[number], turn.wait_ms)
-
-    def owns_store(self, now_ms: int) -> bool:
-        """Whether no other monitor can have taken over the store, with the messages, yet."""
-        return self._stored_ms is not None and now_ms - self._stored_ms < FRESH_MS
 
     def accept(self, attempt: Attempt) -> None:
         """The target took the message."""
@@ -122,9 +112,9 @@ class Outbox:
         """All messages are about to be stored."""
         self._storing_below = self.next_number
 
-    def mark_stored(self, stored_ms: int) -> None:
-        """The messages of the last ``mark_storing`` are stored; this monitor owned the store at that instant."""
-        self._stored_below, self._stored_ms = self._storing_below, stored_ms
+    def mark_stored(self) -> None:
+        """The messages of the last ``mark_storing`` are stored."""
+        self._stored_below = self._storing_below
 
     def _sendable(self, target: str) -> list[int]:
         """The stored messages to a target, without those that follow another about the same check: the end of an

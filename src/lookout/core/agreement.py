@@ -7,17 +7,6 @@ from lookout.core.heads import ChainProgress, Heads, Pace, Reading
 
 # How an endpoint's latest answer counts. Only an answer that agrees takes part in the head.
 Standing = Literal["agrees", "behind", "disagrees", "not_confirmed", "below", "old", "failed", "wrong_chain"]
-STANDING_WORDS: Final[dict[Standing, str]] = {
-    "agrees": "agrees with another",
-    "behind": "far behind the others",
-    "disagrees": "far from the others",
-    "not_confirmed": "no other confirms its answer",
-    "below": "far below what the chain had reached",
-    "old": "its last answer is too old",
-    "failed": "has not answered yet",
-    "wrong_chain": "a node of another chain",
-}
-
 APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
 SILENT: Final[frozenset[Standing]] = frozenset(("old", "failed", "wrong_chain"))  # no usable answer
 

@@ -6,9 +6,8 @@ from typing import Final, Literal, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
-from lookout.core.agreement import APART, STANDING_WORDS, Standing, describe_place
+from lookout.core.agreement import APART, Standing, describe_place
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
@@ -237,10 +236,10 @@ class Board:
         place = self._order.get((key.name, key.chain_id), len(self._order))
         return place, key.kind not in ("source", "endpoint")
 
-    def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
-        """The state of each RPC endpoint of a chain."""
-        entries = self.list_entries()
-        return tuple(_describe(entry) for entry in entries if entry.kind == "endpoint" and entry.chain_id == chain_id)
+    def describe_endpoints(self, chain_id: int | None) -> tuple[tuple[str, str], ...]:
+        """The name and the state of each RPC endpoint of a chain."""
+        endpoints = (entry for entry in self.list_entries() if entry.kind == "endpoint" and entry.chain_id == chain_id)
+        return tuple((endpoint.name, _describe(endpoint)) for endpoint in endpoints)
 
     def judge(self, check: Check) -> tuple[Row, str | None]:
         """The status of an RPC endpoint or a source as a row, and why it is bad; unknown before the first answer, and
@@ -325,13 +324,11 @@ class Board:
         self._standings[chain_id] = standings
 
 
-def _describe(endpoint: Entry) -> EndpointFact:
-    if endpoint.cause is not UNSET:
-        return EndpointFact(endpoint.name, describe_cause(endpoint.cause), endpoint.cause)
-    if endpoint.outcome == "bug":
-        return EndpointFact(endpoint.name, "the monitor could not ask it because of a bug; its log has more")
-    standing = "not_confirmed" if endpoint.standing is UNSET else endpoint.standing
-    return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} ({_describe_block(endpoint)})")
+def _describe(endpoint: Entry) -> str:
+    if endpoint.outcome == "answered":
+        standing = "" if endpoint.standing is UNSET else f" ({endpoint.standing})"
+        return f"{_describe_block(endpoint)}{standing}"
+    return "a bug; the log has more" if endpoint.cause is UNSET else describe_cause(endpoint.cause)
 
 
 def _describe_block(endpoint: Entry) -> str:

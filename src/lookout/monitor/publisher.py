@@ -130,9 +130,7 @@ class Publisher:
             raise
         if is_stored:
             self._stored_about = about
-            # The process may have been frozen after the store had answered.
-            was_frozen = self._journal.timeline.has_stalled_since(began_ms)
-            self._journal.alerts.mark_stored(began_ms if was_frozen else clock.elapsed_ms())
+            self._journal.alerts.mark_stored()
             self._notices.mark_stored()
             return
         self._journal.changed.set()  # so that it is retried soon
