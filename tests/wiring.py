@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
-from lookout.config.settings import Settings
+from lookout.config.settings import Built, Settings, seen_by, sources_of
 from lookout.core.ledger import Ledger
 from lookout.core.looks import Rules
 from lookout.monitor.alerts import Alerts
@@ -26,7 +26,6 @@ from lookout.monitor.monitor import Monitor, Succession, resume_ledger
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Record, Recorder
-from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import Session, open_session

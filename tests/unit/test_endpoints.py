@@ -9,10 +9,10 @@ from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
 from lookout.config.alerts import AlertRule, rules_without_rows
+from lookout.config.settings import Built
 from lookout.core.model import Blocks, Check, FaultyBlocks, Found, Peers
 from lookout.monitor.board import Board, Entry
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now

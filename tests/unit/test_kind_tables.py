@@ -8,13 +8,13 @@ from msgspec.structs import fields
 
 from lookout.base.problem import Problem
 from lookout.config.file import ConfigError, read_config
+from lookout.config.settings import sources_of
 from lookout.core.model import Check, Responding
 from lookout.core.services import SERVICES, Service
-from lookout.monitor.sources import sources_of
+from lookout.protocols.client.request import KindTable
 from lookout.protocols.generic import HttpTable, JsonRpcTable
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol
-from lookout.protocols.tables import KindTable
 
 CHAIN = '[[chains]]\nid = 1\nname = "Ethereum"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:1/a"]\n'
 URL = 'url = "http://127.0.0.1:1"\n'

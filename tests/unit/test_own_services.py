@@ -9,13 +9,12 @@ import pytest
 
 from lookout.app.reloader import compare_settings
 from lookout.config.file import read_config
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, MissingList, Nothing, Observation, Responding
 from lookout.core.services import all_checks
 from lookout.documents.reports import documents_of
-from lookout.monitor.sources import sources_of
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
 from tests.builders import MINUTE, NOON, SECOND

@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lookout.config.settings import Built
 from lookout.core.heads import ChainProgress, Pace, Reading
 from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger
@@ -26,7 +27,6 @@ from lookout.core.model import (
 )
 from lookout.core.services import Service
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from tests.builders import (
     BROADCASTERS,
     HOSTED_INDEXER,

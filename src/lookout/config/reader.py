@@ -26,7 +26,7 @@ from lookout.base.setting_types import (
 )
 from lookout.base.text import shorten
 from lookout.config.services import KindForm, check_table, form_of_own_checks
-from lookout.protocols.tables import KindTable
+from lookout.protocols.client.request import KindTable
 
 Note = TypeVar("Note")
 Form = type[Table] | KindForm

@@ -11,10 +11,10 @@ from lookout.base.problem import Problem
 from lookout.base.setting_types import FOR_SERVER, SECRET, NameOrNone, OneOf, Table, must
 from lookout.core.model import Answer, Blocks
 from lookout.core.services import OWN_NAME, SERVICES, Service, make_title
+from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.plugins import PluginProtocol, guard_check
 from lookout.protocols.registry import PROTOCOLS, all_kinds, kinds_for, own_table_for
 from lookout.protocols.source import Protocol
-from lookout.protocols.tables import KindTable, SourceTable
 
 _LIST_KEYS: Final = frozenset(("complete", "links"))  # only of indexers
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from msgspec import Meta, field
 from msgspec.structs import fields
@@ -31,16 +31,18 @@ from lookout.config.tables import (
     in_ms,
 )
 from lookout.core.episodes import EpisodeRules, endpoint_check, source_check
-from lookout.core.model import Check
+from lookout.core.model import Check, Members
 from lookout.core.plan import Plan
 from lookout.core.services import PPOI, SERVICES, Service, all_services
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
-from lookout.protocols.evm import EVM
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
+from lookout.protocols.broadcasters.source import BroadcastersSource
+from lookout.protocols.client.request import KindTable, SourceTable
+from lookout.protocols.evm import EVM, EvmEndpoint
 from lookout.protocols.lists import LinkedList, ListTable, TransactionList
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.registry import configurable_services, has_one_table, protocol_of
+from lookout.protocols.source import Endpoint, Source
 from lookout.protocols.squid import SquidTable
-from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
 Value = TypeVar("Value", int, str)
@@ -261,6 +263,44 @@ class Settings(Table, frozen=True):
             unknown = list(self._check_named_services(f"{key}.services", rule.services))
             matching = (problem.below(key) for problem in rule.check_matches(monitored, shared))
             yield from unknown or matching
+
+
+class Built(NamedTuple):
+    sources: tuple[Source, ...]
+    endpoints: tuple[Endpoint, ...]
+
+
+def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Built:
+    """All sources and endpoints, before their first probe. ``seen`` comes from ``seen_by`` before a restart (M7)."""
+    sources = (
+        source
+        for service, table in settings.tables()
+        for source in protocol_of(table).sources(service.name, table, seen.get(service.name, NOTHING_SEEN))
+    )
+    endpoints = (
+        EvmEndpoint(name, chain.id, rpc.url, rpc)
+        for chain in settings.chains
+        for name, rpc in zip(chain.endpoint_names(), chain.rpc, strict=True)
+    )
+    return Built(tuple(sources), tuple(endpoints))
+
+
+def seen_by(sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
+    """What the sources of a service have to remember over a restart (M7), by service."""
+    listening = [source for source in sources if isinstance(source, BroadcastersSource)]
+    return {
+        service.name: _join(source.seen for source in listening if source.checks[0].service == service.name)
+        for service in SERVICES
+        if service.answer is Members
+    }
+
+
+def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:
+    seen = tuple(parts)
+    return SeenBroadcasters(
+        tuple(sighting for part in seen for sighting in part.sightings),
+        {chain_id: at for part in seen for chain_id, at in part.asked_at.items()},
+    )
 
 
 def read_settings(tables: Mapping[str, Any], reader: TableReader) -> Settings:

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
+from lookout.config.settings import Built
 from lookout.core.causes import code_of
 from lookout.core.coverage import checked_blocks, gaps_of, oldest_unchecked_at
 from lookout.core.heads import ChainProgress
@@ -24,7 +25,6 @@ from lookout.core.links import confirmed_breaks
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.board import Board, EntryKey, LinksNote
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of

@@ -10,9 +10,8 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
 from lookout.base.pieces import StateError
-from lookout.config.settings import Settings
+from lookout.config.settings import Built, Settings, seen_by, sources_of
 from lookout.config.tables import PingTable
-from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger, State
 from lookout.core.own_clock import describe_clock_error
 from lookout.core.plan import Plan
@@ -24,9 +23,8 @@ from lookout.monitor.lists import Lists
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
-from lookout.monitor.publisher import Publisher
+from lookout.monitor.publisher import GATHER_MS, Publisher
 from lookout.monitor.recorder import Record, Recorder
-from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session, open_session
 from lookout.public.about import Description

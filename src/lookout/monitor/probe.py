@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.base.instants import format_duration
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.config.tables import ChainTable
 from lookout.core.causes import code_of, describe_cause, explain, find_doubts
 from lookout.core.heads import Reading
@@ -20,7 +20,6 @@ from lookout.core.model import LARGEST_METRIC, Blocks, Check, Found, Indexes, Me
 from lookout.core.plan import Limits
 from lookout.monitor.heads import read_heads_once
 from lookout.monitor.list_readers import count_entries, read_entries
-from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.lists import LinkedList

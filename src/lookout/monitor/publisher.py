@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, ends_within
 from lookout.base.logger import get_logger
-from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
@@ -23,6 +22,7 @@ from lookout.public.about import Description, describe_note
 from lookout.state.codec import Differ, all_pieces, encode_sightings
 from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 
+GATHER_MS: Final = 500  # shortest time between publications (M5)
 LAST_WRITE_S: Final = 5.0  # how long a shutdown waits for a store that hangs
 
 log = get_logger()

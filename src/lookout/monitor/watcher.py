@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
-from lookout.core.cadence import wait_ms
+from lookout.config.settings import Built
 from lookout.core.causes import code_of, describe_cause, find_doubts
 from lookout.core.model import Blocks, Failed, Found, Members
 from lookout.core.own_clock import OwnClock
@@ -26,7 +26,6 @@ from lookout.monitor.journal import Journal
 from lookout.monitor.list_readers import EntryCounter, LinkReader, ListReader
 from lookout.monitor.lists import Subjects
 from lookout.monitor.metrics import Instruments, chain_label
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, own_fault
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source, observe
@@ -214,7 +213,7 @@ class Watcher:
                 self._instruments.count("lookout_probe_failures_total", *labels)
         self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
-        return wait_ms(failures, self._chance.random(), self._limits)
+        return self._limits.wait_ms(failures, self._chance.random())
 
     def _note_doubts(self, source: str, found: Iterable[Found], ends: list[int]) -> None:
         """Show and log what is wrong with a source, whatever its rows. A failed probe changes no doubts."""

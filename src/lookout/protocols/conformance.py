@@ -16,10 +16,9 @@ import msgspec
 from lookout.base.text import shorten
 from lookout.core.model import Found
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import MIB
+from lookout.protocols.client.request import MIB, KindTable
 from lookout.protocols.plugins import GROUP, PluginFailed, find_mistake, make_request, parse_answer
 from lookout.protocols.source import Protocol
-from lookout.protocols.tables import KindTable
 
 _LONGEST_S: Final = 0.5  # of computing, which blocks other sources
 _MOST_PROBLEMS: Final = 10

@@ -19,9 +19,8 @@ from lookout.core.causes import CAUSES, split_cause
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed, own_fault
-from lookout.protocols.client.request import AccessTable, Request
+from lookout.protocols.client.request import AccessTable, KindTable, Request
 from lookout.protocols.source import Now, Protocol, Source
-from lookout.protocols.tables import KindTable
 
 # Modules that only plug-ins need are imported where they are used.
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Failed
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import KindTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EVM, EvmEndpoint, parse_block, parse_block_number, parse_chain_id
 from lookout.protocols.source import Source, observe
-from lookout.protocols.tables import KindTable
 from tests.builders import MINUTE, NOON
 from tests.contract.protocols.recorded import recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering

@@ -8,11 +8,11 @@ import pytest
 from lookout.core.model import Check, Failed, Found, Responding
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import KindTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.generic import HttpTable, JsonRpcTable
 from lookout.protocols.registry import protocol_of
 from lookout.protocols.source import observe
-from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 from tests.contract.protocols.recorded import parser_of, recorded
 from tests.contract.protocols.upstreams import Answer, answering, saying, talking

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, seen_by, sources_of
 from lookout.config.tables import ChainTable, RpcEndpoint
-from lookout.monitor.sources import seen_by, sources_of
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.session import ThreadPerLookup
 

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from lookout.config.settings import Built
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger, State
@@ -13,7 +14,6 @@ from lookout.core.plan import Plan
 from lookout.core.services import Service
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import Lacking
 from lookout.public.about import ChainDescription
 from lookout.store.protocol import LostStoreError
