@@ -1,12 +1,10 @@
 """A bad night: real monitors on a simulated world, and real receivers of the messages about it."""
 
 import asyncio
-import gzip
 import re
 import shlex
 import signal
 import sqlite3
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -14,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from lookout.alerts.messages import write_sample
-from lookout.alerts.sender import NotAcceptedError, open_sender
 from tests.commands import a_command, lookout_here, said
 from tests.integration.fast import a_config, a_world
 from tests.integration.receivers import Receiver, a_hook, a_mailbox
@@ -233,28 +229,6 @@ def test_a_test_of_the_targets_says_of_each_whether_it_accepted(tmp_path: Path) 
     code, _, said = tried()
     assert code == 2
     assert said.endswith("alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]\n")
-
-
-@pytest.mark.parametrize("encoding", ["identity", "gzip", "gzip, gzip"])
-def test_what_a_target_answers_fills_no_memory(encoding: str) -> None:
-    body = bytes(64 * 1024 * 1024)
-    for _ in range(encoding.count("gzip")):
-        body = gzip.compress(body, 1)
-    with a_hook() as hook:
-        send = open_sender(hook.address)
-        send(write_sample())  # what Apprise loads for it is loaded
-        hook.answer = body, encoding
-        tracemalloc.start()
-        try:
-            send(write_sample())
-            hook.mood = "500"
-            with pytest.raises(NotAcceptedError):
-                send(write_sample())
-            _, most = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    assert len(hook.accepted) == 2
-    assert most < 4 * 1024 * 1024
 
 
 def count_of(receiver: Receiver, *headings: str) -> int:

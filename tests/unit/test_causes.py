@@ -32,8 +32,6 @@ from lookout.core.model import (
     Row,
 )
 from lookout.monitor.board import Board, EntryKey
-from lookout.protocols.client.request import AccessTable, Request
-from lookout.protocols.client.session import describe_target
 from lookout_reader.urllib_fetch import explain_failure
 from tests.builders import DAY, HOUR, INDEXER, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.unit.running_monitor import Asked, Read, lived
@@ -292,21 +290,3 @@ def test_probe_says_what_to_do_once_for_each_code_and_with_details_where_they_ma
         "http_status: 404: check its address, key and headers in the configuration",
         "http_status: 503: look at the service's own log, or ask those who run it",
     ]
-
-
-@pytest.mark.clause("M16")
-@pytest.mark.parametrize(
-    ("location", "words"),
-    [
-        pytest.param("https://login.example/?to=x", " to another host", id="a host that has nothing to do with it"),
-        pytest.param("/v2", " to the same host", id="another path"),
-        pytest.param("https://node.example/v1", " to https", id="the same host over TLS"),
-        pytest.param("http://k3y-0f-0urs.evil.example", " to another host", id="a host that repeats the path"),
-        pytest.param("http://[", "", id="no address at all"),
-        pytest.param("k3y-0f-0urs://node.example/", " to another host", id="a scheme that repeats the path"),
-        pytest.param("https://key-0f-0thers.example", " to another host", id="a host that holds somebody's key"),
-    ],
-)
-def test_a_redirect_to_elsewhere_has_no_word_of_the_upstreams(location: str, words: str) -> None:
-    request = Request("GET", "http://node.example/k3y-0f-0urs", AccessTable())
-    assert describe_target(location, request) == words

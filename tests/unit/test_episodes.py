@@ -244,24 +244,6 @@ def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("last", "status"),
-    [
-        pytest.param(Row(INDEXER, "current", "synced"), "current", id="it recovered within the time of gathering"),
-        pytest.param(Row(INDEXER, "unknown", "unreachable"), "unavailable", id="it cannot be judged once more"),
-    ],
-)
-def test_what_can_be_judged_again_is_what_it_is_when_that_is_reported(last: Row, status: Status) -> None:
-    heads = replace(LEFT_OUT, for_s=0, reasons=("incompatible-reference",), unknown=True)
-    rules = replace(RULES, rules=tuple(heads.build((INDEXER,), ("ops",))), group_ms=2 * MINUTE)
-    lost, down = Row(INDEXER, "unknown", "incompatible-reference"), Row(INDEXER, "unavailable", "unreachable")
-    state, reported = AlertState(), []
-    for minute, row in enumerate([lost, lost, lost, down, last, last, last]):
-        state, news = advance(state, NOON + minute * MINUTE, [row], rules)
-        reported += [(each.kind, each.status) for each in news]
-    assert reported == [("began", "unknown"), ("ended", status)]
-
-
 @pytest.mark.parametrize("damage", [b'"since_at":-1', b'"since_at":999999999999999999'])
 def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     stored = msgspec.json.encode(follow("uu")[1])

@@ -148,15 +148,7 @@ def advance(
     since_ms = state.gathered_since_ms if state.gathered else clock_ms
     if clock_ms - since_ms < rules.group_ms:
         return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
-    newest = {row.check: _expire(row, at) for row in published}
-    return AlertState(at, clock_ms, tuple(episodes)), tuple(_update(new, newest.get(new.check)) for new in gathered)
-
-
-def _update(news: News, newest: Row | None) -> News:
-    """The end of an episode of unknown status reports the newest known status."""
-    if news.kind != "ended" or news.was != "unknown" or newest is None or newest.status not in _KNOWN:
-        return news
-    return replace(news, status=newest.status, reason=newest.reason)
+    return AlertState(at, clock_ms, tuple(episodes)), gathered
 
 
 def _mute(rule: EpisodeRule) -> EpisodeRule:

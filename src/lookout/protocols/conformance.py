@@ -112,8 +112,9 @@ def _problems_of_hostile(protocol: Protocol[Any], settings: KindTable, good: Ite
             parse_answer(protocol, body, marked)
         except PluginFailed as failure:
             yield f"given {name}: {_words_of(failure)}"
-        except ProbeFailed:
-            pass
+        except ProbeFailed as failure:
+            if _MARK in failure.reason:
+                yield f"given {name}: its reason repeats a part of the settings or the answer"
         if process_time() - began_s > _LONGEST_S:
             yield f"given {name}: the plug-in computed for more than {_LONGEST_S} s"
 

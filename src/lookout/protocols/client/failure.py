@@ -49,8 +49,8 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
 
 
 class HttpCodeFailed(ProbeFailed):
-    def __init__(self, http_code: int, cause: str = "http_status", detail: str = "") -> None:
-        super().__init__(cause, f"{http_code}{detail}")
+    def __init__(self, http_code: int, cause: str = "http_status") -> None:
+        super().__init__(cause, f"{http_code}")
         self.http_code = http_code
 
 
