@@ -204,24 +204,13 @@ class Board:
     def __init__(self) -> None:
         self._entries: dict[EntryKey, Entry] = {}
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
-        self._coverages: dict[EntryKey, CoverageNote] = {}
-        self._lists: dict[EntryKey, LinksNote | AgreementNote] = {}
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
         self._order: dict[tuple[str, int | UnsetType], int] = {}  # in the configuration, by name and chain
 
-    def list_list_notes(self) -> list[LinksNote | AgreementNote]:
-        return list(self._lists.copy().values())
-
-    def list_coverages(self) -> list[CoverageNote]:
-        return list(self._coverages.copy().values())
-
     def list_entries(self) -> list[Entry]:
-        standings = self._standings.copy()
-        compared = {key: _describe_coverage(note) for key, note in self._coverages.copy().items()}
-        lists = {key: _describe_list(key, note) for key, note in self._lists.copy().items()}
-        entries = sorted({**compared, **lists, **self._entries}.items(), key=lambda item: self._place(item[0]))
-        doubts = self._doubts.copy()
+        standings, doubts = self._standings.copy(), self._doubts.copy()
+        entries = sorted(self._entries.copy().items(), key=lambda item: self._place(item[0]))
         return [
             replace(entry, doubts=doubts[key.name])
             if key.kind == "source" and doubts.get(key.name)
@@ -264,8 +253,7 @@ class Board:
         """A monitor starts, perhaps with other settings: forget all outcomes, and list sources and endpoints in this
         order."""
         self._order = {(key.name, key.chain_id): place for place, key in enumerate(keys)}
-        self._entries, self._coverages, self._lists = {}, {}, {}
-        self._doubts, self.certificates_end_at = {}, {}
+        self._entries, self._doubts, self.certificates_end_at = {}, {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
@@ -299,25 +287,30 @@ class Board:
         self._entries[endpoint] = entry
 
     def note_coverage(self, note: CoverageNote) -> None:
-        key = EntryKey("coverage", note.check.name)
-        self._entries.pop(key, None)  # of an own failure
-        self._coverages[key] = note
+        self._entries[EntryKey("coverage", note.check.name)] = _describe_coverage(note)
 
     def note_links(self, note: LinksNote) -> None:
-        self._note_list(EntryKey("links", note.check.name), note)
+        self._entries[EntryKey("links", note.check.name)] = replace(
+            _describe_reading(note.check, "links", note.took_ms, note.outcome),
+            links=_describe_links(note.check, note.links),
+        )
 
     def note_agreement(self, note: AgreementNote) -> None:
-        self._note_list(EntryKey("agreement", note.node.name), note)
-
-    def _note_list(self, key: EntryKey, note: LinksNote | AgreementNote) -> None:
-        self._entries.pop(key, None)  # of an own failure
-        self._lists[key] = note
+        known, since_at = note.known, note.known.since_at
+        since = UNSET if since_at is None else format_instant(since_at)
+        agreement = AgreementEntry(
+            note.node.chain_id, note.indexer.service, known.entries, known.gap, known.is_confirmed, since
+        )
+        self._entries[EntryKey("agreement", note.node.name)] = replace(
+            _describe_reading(note.node, "agreement", note.took_ms, note.outcome), agreement=agreement
+        )
 
     def note_own_failure(self, key: EntryKey, at: int, took_ms: int, cause: str | None) -> None:
         """A source or endpoint could not be asked, by a fault of the monitor's own (``cause``) or a bug."""
-        self._entries[key] = (
-            _entry(key, at, took_ms, "bug") if cause is None else _entry(key, at, took_ms, "own_fault", cause)
-        )
+        entry = _entry(key, at, took_ms, "bug") if cause is None else _entry(key, at, took_ms, "own_fault", cause)
+        if known := self._entries.get(key):  # what is known of a list stays so
+            entry = replace(entry, coverage=known.coverage, links=known.links, agreement=known.agreement)
+        self._entries[key] = entry
 
     def note_standings(self, chain_id: int, standings: Mapping[str, Standing]) -> None:
         """Set the standings of a chain's endpoints; empty while unknown."""
@@ -366,17 +359,9 @@ def _describe_coverage(note: CoverageNote) -> Entry:
     return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
 
 
-def _describe_list(key: EntryKey, note: LinksNote | AgreementNote) -> Entry:
-    outcome: EntryOutcome = "answered" if note.outcome.cause is None else "failed"
-    entry = _entry(key, note.outcome.at, note.took_ms, outcome, note.outcome.cause or UNSET)
-    if isinstance(note, LinksNote):
-        return replace(entry, links=_describe_links(note.check, note.links))
-    known, since_at = note.known, note.known.since_at
-    since = UNSET if since_at is None else format_instant(since_at)
-    agreement = AgreementEntry(
-        note.node.chain_id, note.indexer.service, known.entries, known.gap, known.is_confirmed, since
-    )
-    return replace(entry, agreement=agreement)
+def _describe_reading(check: Check, kind: EntryKind, took_ms: int, last: SideOutcome) -> Entry:
+    outcome: EntryOutcome = "answered" if last.cause is None else "failed"
+    return _entry(EntryKey(kind, check.name), last.at, took_ms, outcome, last.cause or UNSET)
 
 
 def _describe_links(check: Check, links: Links) -> LinksEntry:
