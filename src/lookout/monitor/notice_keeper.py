@@ -7,7 +7,6 @@ from typing import Final
 from lookout.base.logger import get_logger
 from lookout.core.model import Check
 from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
-from lookout.core.plan import Plan
 from lookout.monitor.journal import Journal
 from lookout.public.about import Description
 from lookout.state.codec import decode_notices, encode_notices
@@ -26,7 +25,7 @@ class NoticeKeeper:
     """Declares and ends notices, and waits until the change is stored. Call it on the event loop, except
     ``list_valid``."""
 
-    def __init__(self, description: Description, plan: Plan, stored: Mapping[str, bytes], journal: Journal) -> None:
+    def __init__(self, description: Description, stored: Mapping[str, bytes], journal: Journal) -> None:
         """StateError if the stored notices cannot be read."""
         self._notices = decode_notices(stored)
         self.pieces = encode_notices(self._notices)  # the whole stored state of notices
@@ -35,15 +34,13 @@ class NoticeKeeper:
         self._being_stored: list[asyncio.Future[None]] = []
         self._is_stopped = False
         self._description = description
-        self._plan = plan
 
     async def add(self, draft: NoticeDraft) -> Notice:
         """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it is not
         stored."""
         services = tuple(service.name for service in self._description.services)
         chains = {chain.id: chain.name for chain in self._description.chains}
-        watched = Watched(services, chains, frozenset(self._plan.checks()))
-        added = await self._change(lambda at: add_notice(self._notices, draft, at, watched))
+        added = await self._change(lambda at: add_notice(self._notices, draft, at, Watched(services, chains)))
         scope = {"services": added.services, "chains": added.chains}
         log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
         return added

@@ -135,7 +135,7 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
         row = run.ledger.judge(Observation(check, now, what))
         read = run.ledger.head_for(check, now)
         cause = explain(what, row, read, endpoints_answer=answers)
-        probed.append(ProbedRow(row, _describe(what, row, cause, read), cause, took_ms))
+        probed.append(ProbedRow(row, _describe(what, row, cause), cause, took_ms))
     doubts = find_doubts(found.values(), min(ends, default=None), run.clock.now())
     probed[0] = replace(probed[0], doubts=doubts)
     return probed
@@ -229,21 +229,15 @@ def _describe_lack(causes: Sequence[str | None]) -> str:
             return "no head: the answers do not agree"
 
 
-def _describe(found: Found, row: Row, cause: str | None, read: Reading | None) -> str:
-    """The finding, and why it is not current. ``read`` is the head that a position is compared with."""
+def _describe(found: Found, row: Row, cause: str | None) -> str:
+    """The finding, and why it is not current."""
     why = "" if cause is None else describe_cause(cause)
     match found:
         case Blocks(position) | Indexes(position):
             head = row.metrics.head
             if row.reason == "behind":  # the cause says both
                 return why
-            if head is UNSET:
-                where = f"position {position}"
-            elif read is None or read.height == head:
-                where = f"position {position}, head {head}"
-            else:  # net of its confirmations (R11)
-                less = read.height - head
-                where = f"position {position}, head {read.height}, less {less} confirmation{'s' * (less > 1)}"
+            where = f"position {position}" if head is UNSET else f"position {position}, head {head}"
             return "; ".join(filter(None, (why, where)))
         case Members(responding, monitored) if row.status == "current":
             return f"{responding} of {monitored}"
