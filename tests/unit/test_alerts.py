@@ -241,37 +241,6 @@ async def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
     night.held["a"].set()
 
 
-async def test_a_bug_in_what_is_being_sent_does_not_keep_the_end_from_coming() -> None:
-    night = Night(a_policy({"ops": "a"}))
-    night.held = {"a": threading.Event()}
-
-    def break_off() -> None:
-        night.buggy = True
-        night.held["a"].set()
-
-    async with asyncio.timeout(WITHIN_S):
-        async with night.alerts.sending(night.ask):
-            night.publish("unavailable")
-            await until(night.begun.is_set)
-            asyncio.get_running_loop().call_later(0.1, break_off)
-    assert night.sent == []
-    assert len(night.messages()) == 1
-
-
-async def test_whether_all_is_over_goes_with_the_message_also_through_the_store() -> None:
-    first = Night(a_policy({"ops": "a"}))
-    first.publish("unavailable")
-    first.publish("current")
-    stored = {name: piece.replace(b',"is_over":false', b"") for name, piece in first.store.items()}  # as it was
-    assert stored != first.store
-    second = Night(a_policy({"ops": "a"}), stored)
-    second.at = first.at
-    async with second.alerts.sending(second.ask):
-        second.publish("current")
-        await until(lambda: len(second.sent) == 2)
-    assert second.over == [False, True]
-
-
 # As earlier versions stored them: 0.1.0 had neither an end's mark, nor the rule of news, nor data.
 OLD_EPISODE = (
     b'{"rule":"r","check":["messaging",null],"since_at":1793880000000,"status":"unavailable","reason":"unreachable",'
@@ -313,15 +282,6 @@ async def test_a_message_has_the_cause_and_the_last_good_numbers_also_through_th
     (item,) = event.items
     assert item.cause == Cause("tls", "expired")
     assert (item.last_success_at, item.last_metrics) == ("2026-11-05T12:00:00.000Z", Metrics(peers=7))
-
-
-def test_the_numbers_of_an_earlier_answer_are_not_those_of_the_last_one() -> None:
-    night = Night(a_policy({"ops": "a"}))
-    night.alerts.advance(NOON, [Row(MESSAGING, "current", "responding", NOON, NOON, metrics=Metrics(peers=7))])
-    last_at = NOON + 30 * SECOND
-    night.alerts.advance(NOON + MINUTE, [Row(MESSAGING, "unavailable", "unreachable", NOON + MINUTE, last_at)])
-    (message,) = (piece for name, piece in night.alerts.pieces().items() if name.startswith("alerts/"))
-    assert b"last good answer: 2026-11-05T12:00:30Z\\n" in message
 
 
 @dataclass
@@ -398,17 +358,6 @@ async def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_
     assert [line["log_level"] for line in about] == ["error", "info"]
 
 
-async def test_a_sender_without_a_thread_is_not_started_again_before_a_wait() -> None:
-    night = Night(a_policy({"ops": "a"}), first_rest_ms=HOUR)
-    night.threadless = {"alert ops": 3}
-    async with night.alerts.sending(night.ask):
-        night.publish("unavailable")
-        await all_have_decided()
-        assert night.threadless == {"alert ops": 2}
-        assert night.metric("lookout_alert_sender_failures_total", target="ops") == 1
-    assert len(night.messages()) == 1
-
-
 def test_a_quiet_night_stores_nothing_and_a_bad_one_the_time_that_was_seen_and_the_messages() -> None:
     night = Night()
     for _ in range(3):
@@ -459,12 +408,6 @@ async def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_w
         again.publish("current")
         await all_have_decided()
     assert again.handed == 0
-
-
-def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
-    night = Night(a_policy({}), mark_restored({}, NOON - HOUR))
-    night.publish("current")
-    assert night.store == {}
 
 
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])

@@ -135,19 +135,6 @@ def test_the_log_says_when_an_endpoint_is_far_from_the_others_and_when_it_is_bac
 
 
 @pytest.mark.clause("M16")
-def test_the_log_says_that_an_endpoint_agrees_again_also_if_it_failed_meanwhile() -> None:
-    syncing = Read(1, 10, *[REFUSED] * 8, 1000, name="syncing")
-    with capture_logs() as logs:
-        entries_after(200, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
-    assert [line["event"] for line in logs if line.get("endpoint") == "syncing" and line["log_level"] != "debug"] == [
-        "an endpoint is far from the others",
-        "an endpoint fails",
-        "the endpoint agrees again",
-        "the endpoint answers again",
-    ]
-
-
-@pytest.mark.clause("M16")
 def test_an_endpoint_that_is_lost_or_differs_for_an_hour_is_reported_once_and_so_is_its_end() -> None:
     hour, sent = 3600 // 16, list[str]()  # readings in an hour
     first, second = Read(1, 1000, name="first"), Read(1, 1000, name="second")

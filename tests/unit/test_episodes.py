@@ -80,46 +80,6 @@ def test_a_row_past_its_time_is_not_seen() -> None:
     assert advance(AlertState(), NOON - 1, [expired], rules)[1] != ()
 
 
-@pytest.mark.parametrize(
-    ("remind_h", "hours"),
-    [
-        pytest.param(4, [0, 4, 12, 28, 52, 76, 100], id="each after twice the time, up to a day"),
-        pytest.param(48, [0, 48, 96], id="rarer than daily stays as rare"),
-    ],
-)
-def test_reminders_come_more_and_more_rarely(remind_h: int, hours: list[int]) -> None:
-    rules = replace(one_rule(for_ms=0, remind_ms=remind_h * HOUR), hold_ms=HOUR)
-    state, reported = AlertState(), []
-    for hour in range(120):
-        state, news = advance(state, NOON + hour * HOUR, [a_row("unavailable")], rules)
-        reported += [hour for _ in news]
-    assert reported == hours
-    assert state.episodes[0].reminders == len(hours) - 1
-
-
-def test_a_reminder_that_a_silence_held_back_comes_once_when_it_ends() -> None:
-    rules = one_rule(for_ms=0, remind_ms=STEP)
-    state, reported = AlertState(), []
-    for n in range(12):
-        silenced = (MESSAGING,) if 1 <= n < 8 else (INDEXER,)
-        state, news = advance(state, NOON + n * STEP, [a_row("unavailable")], rules, silenced)
-        reported += [(n, each.kind) for each in news]
-    assert reported == [(0, "began"), (8, "goes-on"), (10, "goes-on")]
-
-
-def test_what_comes_within_the_time_of_gathering_is_reported_together() -> None:
-    rules = replace(RULES, group_ms=MINUTE)
-    state, _ = advance(AlertState(), NOON, [a_row("unavailable"), a_row("current", check=INDEXER)], rules)
-    reported = []
-    for n in range(1, 9):
-        rows = [a_row("unavailable"), a_row("unavailable" if n < 8 else "current", check=INDEXER)]
-        state, news = advance(state, NOON + n * STEP, rows, rules)
-        reported += [(n, [(each.kind, each.check.service) for each in news])] if news else []
-    # Messaging at 4, and the indexer at 5, are waited for until 6; the indexer's end at 8 begins to wait again.
-    assert reported == [(6, [("began", "messaging"), ("began", "indexer")])]
-    assert [each.kind for each in state.gathered] == ["ended"]
-
-
 def test_a_check_that_is_not_watched_any_more_is_reported_if_it_had_been() -> None:
     _, state = follow("uuuuu")
     nobody = one_rule(checks=frozenset((INDEXER,)))

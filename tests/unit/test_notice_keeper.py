@@ -5,14 +5,10 @@ import json
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
-from lookout.app.notices import END_PATH, NoticeDesk
-from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.base.pieces import Pieces
 from lookout.core.notices import NoticeDraft, NoticeError
@@ -22,7 +18,6 @@ from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, a_plan
-from tests.integration.admin import always, open_port
 from tests.unit.running_monitor import (
     NO_SESSION,
     FastClock,
@@ -34,7 +29,6 @@ from tests.unit.running_monitor import (
     lived,
     running,
 )
-from tests.unit.test_admin import ask
 
 NOTE = NoticeDraft("note", "Planned maintenance")
 
@@ -151,30 +145,3 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
             await succession.monitor.notices.add(replace(NOTE, services=("squid",)))
         with pytest.raises(NotStoredError, match="the monitor ended"):  # asked of the one that was replaced
             await before.add(NOTE)
-
-
-async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_changed() -> None:
-    desk = NoticeDesk(SystemClock(), None)
-    routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
-    lacking = "this monitor does not have the store, and so watches nothing: it is starting or ending"
-    nothing = {"error": f"{lacking}; try again"}
-    succession = given(Switched(), SystemClock()).succeed(given_settings(a_plan()))
-    with open_port("127.0.0.1:0", routes) as address:
-
-        async def post(body: bytes, path: str = "/notices") -> tuple[int, Any]:
-            return await asyncio.to_thread(ask, address, "POST", path, {"Lookout-Change": "1"}, body)
-
-        assert await post(b"{}") == (503, nothing)
-        async with running(succession.run()):
-            with desk.attached(succession):
-                http_code, refused = await post(b'{"kind":"rumour"}')
-                assert (http_code, refused["error"][:16]) == (400, "cannot be read: ")
-                assert await post(b'{"kind":"note"}') == (422, {"problems": ["text: missing; a note says something"]})
-                http_code, added = await post(b'{"kind":"note","text":"Slow","for":"1h"}')
-                assert (http_code, added["id"], added["silences"]) == (200, "1", False)
-                assert json.loads(desk.list_all().body) == [added]
-                http_code, ended = await post(b'{"kind":"note","id":"1"}', END_PATH)
-                assert (http_code, ended | {"until": added["until"]}) == (200, added)
-                assert ended["until"] < added["until"]
-        assert await post(b"{}") == (503, nothing)
-        assert json.loads(desk.list_all().body) == nothing

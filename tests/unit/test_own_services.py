@@ -11,13 +11,12 @@ from lookout.app.reloader import compare_settings
 from lookout.config.file import read_config
 from lookout.config.settings import Settings, sources_of
 from lookout.core.heads import Reading
-from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, MissingList, Nothing, Observation, Responding
 from lookout.core.services import all_checks
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
-from tests.builders import MINUTE, NOON, SECOND
+from tests.builders import NOON, SECOND
 
 CHAINS: Final = """
 [[chains]]
@@ -155,16 +154,3 @@ def test_a_service_that_is_called_chain_is_not_taken_for_a_chain(tmp_path: Path)
     assert reloaded.added == ("service chain 1", "second-indexer 1", "second-indexer 137")
     moved = settings_of(config.replace("/ponder", "/moved"), tmp_path)
     assert compare_settings("", settings_of(config, tmp_path), moved, None).changed == ("service chain 1",)
-
-
-@pytest.mark.clause("M7", "H15")
-def test_its_rows_leave_with_a_reload_and_return_with_their_past(settings: Settings, tmp_path: Path) -> None:
-    ledger = replayed(settings, a_life((FIRST, Blocks(999)))).ledger
-    ledger.publish(NOON + 2 * MINUTE)
-    ledger = Ledger(settings_of(CHAINS, tmp_path).plan(), ledger.state())
-    ledger.publish(NOON + 3 * MINUTE)
-    assert FIRST not in rows_in(documents_of(ledger)["live"].body)
-    ledger = Ledger(settings.plan(), ledger.state())
-    ledger.publish(NOON + 6 * MINUTE)
-    assert rows_in(documents_of(ledger)["live"].body)[FIRST]["reason"] == "no-observation"
-    assert rows_in(documents_of(ledger)["history"].body, "rows")[FIRST]["buckets"] == "c?"

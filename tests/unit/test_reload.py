@@ -139,14 +139,3 @@ async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
         assert not is_there("lookout_alert_queue", target="desk")
         await until_async(lambda: is_there("lookout_pings_total", outcome="answered"), "it pings")
         assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
-
-
-async def test_a_reload_that_waits_while_the_store_is_lost_does_not_wait_for_ever() -> None:
-    succession = given(KeptInMemory(), SystemClock()).succeed(given_settings(a_plan()))
-    task = asyncio.create_task(succession.run())
-    await asyncio.sleep(0.1)
-    reload = asyncio.create_task(succession.replace(given_settings(a_plan())))
-    await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.wait_for(asyncio.gather(task, reload, return_exceptions=True), 30)
-    assert reload.done()
