@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
 from lookout.cli.probe import list_next_steps
-from lookout.core.causes import ALL_CAUSES, choose_next_step, code_of, describe_cause, explain
+from lookout.core.causes import ALL_CAUSES, code_of, describe_cause, explain
 from lookout.core.heads import Reading
 from lookout.core.model import (
     Blocks,
@@ -175,15 +175,6 @@ def test_readers_say_why_there_is_no_answer_in_the_words_of_causes(error: OSErro
     assert explain_failure(error) == describe_cause(cause)
 
 
-def test_sources_are_shown_in_the_order_of_the_configuration() -> None:
-    board, names = Board(), ("ppoi", "indexer 10", "indexer 9")
-    board.begin((OWN_NODE, *(EntryKey("source", name) for name in names)))
-    for name in sorted(names):
-        board.note_source(name, NOON, 1, [UNREACHABLE], {})
-    board.note_reading(OWN_NODE, NOON, 1, "refused", None)
-    assert [entry.name for entry in board.list_entries()] == [OWN_NODE.name, *names]
-
-
 def test_a_chain_whose_endpoints_all_fail_has_another_cause_than_one_whose_endpoints_differ() -> None:
     row = a_row("unknown", "incompatible-reference", position=7)
     assert explain(Blocks(7), row, None, endpoints_answer=False) == "no_endpoint"
@@ -221,7 +212,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     routes = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None), None, board.list_entries)
     reply = answer_request("/sources", "", routes)
     assert (reply.http_code, reply.content_type) == (200, "application/json")
-    of_indexer, of_ppoi, own, second = json.loads(reply.body)
+    own, second, of_indexer, of_ppoi = json.loads(reply.body)
     assert of_indexer == {
         "name": "indexer 1",
         "kind": "source",
@@ -238,7 +229,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert (second["at"], second["cause"]) == ("2026-11-05T12:00:01.000Z", "wrong_chain: 5 instead of 1")
     assert "standing" not in own
     board.note_standings(1, {OWN_NODE.name: "behind", SECOND_NODE.name: "wrong_chain"})
-    assert [each.standing for each in board.list_entries()] == [UNSET, UNSET, "behind", "wrong_chain"]
+    assert [each.standing for each in board.list_entries()] == ["behind", "wrong_chain", UNSET, UNSET]
     board.begin()
     assert not board.list_entries()
     without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
@@ -249,7 +240,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
 def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     board = Board()
     third, fourth, tenth = (SECOND_NODE._replace(name=f"rpc {n} of Ethereum") for n in (3, 4, 10))
-    board.begin((OWN_NODE, SECOND_NODE, third, fourth, tenth))
+    board.begin()
     board.note_own_failure(tenth, NOON, 10, "own_fault: no file descriptor left")
     board.note_reading(OWN_NODE, NOON, 10, "http_status: 503", None)
     board.note_reading(SECOND_NODE, NOON, 10, Reading(NOON, 90, NOON), None)
@@ -260,27 +251,11 @@ def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     board.note_standings(1, {third.name: "disagrees"})
     assert board.describe_endpoints(1) == (
         (OWN_NODE.name, "no usable answer: HTTP 503"),
+        (tenth.name, "a fault of this machine's own: no file descriptor left"),
         (SECOND_NODE.name, "block 90"),
         (third.name, "block 12, 5000 below the head (disagrees)"),
         (fourth.name, "a bug; the log has more"),
-        (tenth.name, "a fault of this machine's own: no file descriptor left"),
     )
-
-
-@pytest.mark.parametrize(
-    ("cause", "step"),
-    [
-        ("http_status: 503", "look at the service's own log, or ask those who run it"),
-        ("http_status: 404", "check its address, key and headers in the configuration"),
-        ("tls: expired", "check its certificate, and `ca_file` if it is your own"),
-        ("tls: not TLS", "check the scheme and the port of its address in the configuration"),
-        ("network: ENETUNREACH", "check this machine's network and firewall"),
-        ("network: EHOSTUNREACH", "check that its host is up, then this machine's network and firewall"),
-        ("of_later: 7", None),
-    ],
-)
-def test_what_to_do_depends_on_the_detail_where_that_says_more(cause: str, step: str | None) -> None:
-    assert choose_next_step(cause) == step
 
 
 def test_probe_says_what_to_do_once_for_each_code_and_with_details_where_they_matter() -> None:

@@ -58,9 +58,8 @@ class Play:
                     self.outbox.refuse(attempt, self.now_ms)
             case "rest":
                 wait = self.outbox.next("ops", self.now_ms)
-                assert not isinstance(wait, Attempt)
-                assert wait.until_ms is not None
-                self.now_ms = wait.until_ms
+                assert isinstance(wait, int)
+                self.now_ms = wait
             case _ if word.endswith("s"):
                 self.now_ms += int(word.removesuffix("s")) * 1_000
             case _:
@@ -76,7 +75,7 @@ class Play:
         step = self.outbox.next("ops", self.now_ms)
         if isinstance(step, Attempt):
             return step.number
-        return "nothing" if step.until_ms is None else f"rests {(step.until_ms - self.now_ms) // 1_000} s"
+        return "nothing" if step is None else f"rests {(step - self.now_ms) // 1_000} s"
 
 
 def play(script: str) -> Play:

@@ -45,12 +45,6 @@ class Attempt(NamedTuple):
     wait_ms: int  # the next rest if the message is refused
 
 
-class Wait(NamedTuple):
-    """Try nothing before this instant; None: before the next publication is stored."""
-
-    until_ms: int | None = None
-
-
 class _Turn(Struct, frozen=True):
     """The retry state of a target."""
 
@@ -69,14 +63,18 @@ class Outbox:
         self._storing_below = self._stored_below = 0  # numbers
         self._turns: dict[str, _Turn] = {}
 
-    def next(self, target: str, now_ms: int) -> Attempt | Wait:
-        """The next step for a target: try its messages in turn. After a refusal the target rests, and the next message
-        follows, since the message may be the cause. Rests double until a message is accepted."""
+    def next(self, target: str, now_ms: int) -> Attempt | int | None:
+        """What to try next with a target, or the instant before which to try nothing; None: before the next publication
+        is stored.
+
+        Messages are tried in turn. After a refusal the target rests, and the next message follows, since the message
+        may be the cause. Rests double until a message is accepted.
+        """
         waiting, turn = self._sendable(target), self._turn(target)
         if not waiting:
-            return Wait()
+            return None
         if now_ms < turn.rest_until_ms:
-            return Wait(turn.rest_until_ms)
+            return turn.rest_until_ms
         number = next((number for number in waiting if number > turn.last), waiting[0])
         return Attempt(number, self.messages[number], turn.wait_ms)
 

@@ -205,12 +205,7 @@ class Settings(Table, frozen=True):
 
     def source_checks(self) -> list[Check]:
         """The checks that stand for sources in episodes about the sources themselves."""
-        sources = (
-            source
-            for service, table in self.tables()
-            for source in protocol_of(table).sources(service.name, table, NOTHING_SEEN)
-        )
-        return [source_check(source.name, source.checks) for source in sources]
+        return [source_check(source.name, source.checks) for source in sources_of(self).sources]
 
     def warnings(self) -> Iterator[Problem]:
         """Settings that are allowed, but may be unintended."""

@@ -15,11 +15,6 @@ NEAR_MS: Final = 600_000
 LATER_BLOCK_MS: Final = 600_000
 
 
-def describe_place(height: int, lag: int | None) -> str:
-    """Which block an endpoint gave, and how far that is from the head if one is known."""
-    return f"block {height}, {abs(lag)} {'below' if lag > 0 else 'above'} the head" if lag else f"block {height}"
-
-
 class Agreement:
     """The latest answer of each endpoint.
 
@@ -49,10 +44,6 @@ class Agreement:
         if is_wrong_chain:
             self._answers.pop(endpoint, None)
             self._wrong_chain.add(endpoint)
-
-    def latest(self, endpoint: int) -> Reading | None:
-        """The latest answer of an endpoint, if it gave one."""
-        return self._answers.get(endpoint)
 
     def end_wait(self) -> None:
         self._unheard.clear()

@@ -78,7 +78,10 @@ CAUSES: Final = {
         "no complete answer in time (waiting for: …)",
         "ask it from another machine: if that works, check this one's network, if not, the service",
     ),
-    "tls": CauseEntry("not reached: no secure connection", "check its certificate, and `ca_file` if it is your own"),
+    "tls": CauseEntry(
+        "not reached: no secure connection",
+        "check its certificate, `ca_file` if it is your own, and the scheme and port of its address",
+    ),
     "too_large": CauseEntry("no usable answer: too large", f"{_CHECK_ADDRESS}; what answers is something else"),
     "wrong_chain": CauseEntry("a node of another chain", _CHECK_ADDRESS),
 }
@@ -155,11 +158,6 @@ WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
 
 _CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
-# Steps for causes with a certain detail.
-_STEPS_BY_DETAIL: Final = {
-    "network: EHOSTUNREACH": "check that its host is up, then this machine's network and firewall",
-    "tls: not TLS": "check the scheme and the port of its address in the configuration",
-}
 
 
 def choose_next_step(cause: str) -> str | None:
@@ -167,7 +165,7 @@ def choose_next_step(cause: str) -> str | None:
     code, detail = split_cause(cause)
     if code == "http_status" and (detail or "").startswith("4"):  # the request is wrong
         return _CHECK_ACCESS
-    return _STEPS_BY_DETAIL.get(cause) or (ALL_CAUSES[code].next_step if code in ALL_CAUSES else None)
+    return ALL_CAUSES[code].next_step if code in ALL_CAUSES else None
 
 
 def describe_cause(cause: str) -> str:

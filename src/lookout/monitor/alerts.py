@@ -171,7 +171,7 @@ class Alerts:
                 await self._try(step, thread)
                 continue
             with suppress(TimeoutError):
-                async with asyncio.timeout(None if step.until_ms is None else (step.until_ms - now_ms) / 1000):
+                async with asyncio.timeout(None if step is None else (step - now_ms) / 1000):
                     await changed.wait()
 
     async def _try(self, attempt: Attempt, thread: Caller) -> None:

@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from lookout.base.instants import format_instant
-from lookout.core.agreement import APART, Standing, describe_place
+from lookout.core.agreement import APART, Standing
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
@@ -206,11 +206,10 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
-        self._order: dict[tuple[str, int | UnsetType], int] = {}  # in the configuration, by name and chain
 
     def list_entries(self) -> list[Entry]:
         standings, doubts = self._standings.copy(), self._doubts.copy()
-        entries = sorted(self._entries.copy().items(), key=lambda item: self._place(item[0]))
+        entries = sorted(self._entries.copy().items(), key=lambda item: item[0])
         return [
             replace(entry, doubts=doubts[key.name])
             if key.kind == "source" and doubts.get(key.name)
@@ -219,11 +218,6 @@ class Board:
             else entry
             for key, entry in entries
         ]
-
-    def _place(self, key: EntryKey) -> tuple[int, bool]:
-        """What reads a source's list follows the source, of whose check it has the name."""
-        place = self._order.get((key.name, key.chain_id), len(self._order))
-        return place, key.kind not in ("source", "endpoint")
 
     def describe_endpoints(self, chain_id: int | None) -> tuple[tuple[str, str], ...]:
         """The name and the state of each RPC endpoint of a chain."""
@@ -249,10 +243,8 @@ class Board:
             return Row(check, "current", "responding"), None
         return Row(check, "degraded", "incompatible-reference"), f"apart: {_describe_block(entry)}"
 
-    def begin(self, keys: Iterable[EntryKey] = ()) -> None:
-        """A monitor starts, perhaps with other settings: forget all outcomes, and list sources and endpoints in this
-        order."""
-        self._order = {(key.name, key.chain_id): place for place, key in enumerate(keys)}
+    def begin(self) -> None:
+        """A monitor starts, perhaps with other settings: forget all outcomes."""
         self._entries, self._doubts, self.certificates_end_at = {}, {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
@@ -325,7 +317,10 @@ def _describe(endpoint: Entry) -> str:
 
 
 def _describe_block(endpoint: Entry) -> str:
-    return describe_place(endpoint.height or 0, endpoint.lag_blocks or None)
+    """The block of an endpoint's answer, and how far that is from the head if one is known."""
+    lag = endpoint.lag_blocks
+    where = f", {abs(lag)} {'below' if lag > 0 else 'above'} the head" if lag else ""
+    return f"block {endpoint.height}{where}"
 
 
 def _describe_coverage(note: CoverageNote) -> Entry:

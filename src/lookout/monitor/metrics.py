@@ -23,7 +23,7 @@ from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
 from lookout.core.services import PPOI, SERVICES, Service
-from lookout.monitor.board import Board, EntryKey
+from lookout.monitor.board import Board
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
@@ -194,8 +194,7 @@ class Instruments(Collector):
     ) -> None:
         """Set what is monitored from now on. Series begin at 0, so that a rate includes the first event. Causes are too
         many for that: the rate of all failures includes their first event."""
-        endpoints = (EntryKey("endpoint", endpoint.name, endpoint.chain_id) for endpoint in built.endpoints)
-        self.board.begin((*endpoints, *(EntryKey("source", source.name) for source in built.sources)))
+        self.board.begin()
         self._chains = chains
         services = (*SERVICES, *own_services)
         self._answers = {service.name: service.answer for service in services}

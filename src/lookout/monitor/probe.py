@@ -12,7 +12,7 @@ from lookout.base.clock import Clock
 from lookout.base.instants import format_duration
 from lookout.config.settings import Settings, sources_of
 from lookout.config.tables import ChainTable
-from lookout.core.causes import code_of, describe_cause, explain, find_doubts
+from lookout.core.causes import describe_cause, explain, find_doubts
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.links import Links, Read, take_answer
@@ -198,7 +198,7 @@ async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run
             block, is_fine = _describe_block(said, now), standing == "agrees"
             beside_head = f"{standing}{_describe_distance(said, read.head)}: {block}"
             compared.append(ProbedEndpoint(endpoint.name, beside_head, None, is_fine, took_ms, block))
-    words = _describe_head(read.head, now) if read.head else _describe_lack([answer.cause for answer in compared])
+    words = _describe_head(read.head, now) if read.head else "no head: no two answers that agree"
     return ProbedChain(chain.name, words, read.head is not None, tuple(compared))
 
 
@@ -214,19 +214,6 @@ def _describe_block(block: Reading, now: int) -> str:
 def _describe_head(head: Reading, now: int) -> str:
     doubt = "" if head.is_fresh else "; the chain stands still, or its endpoints do"
     return f"head: {_describe_block(head, now)}{doubt}"
-
-
-def _describe_lack(causes: Sequence[str | None]) -> str:
-    """``causes`` are the endpoints' causes; None for an endpoint that answered."""
-    if any(cause is not None and code_of(cause) == "own_fault" for cause in causes):
-        return "no head: this machine could not ask every endpoint"
-    match causes.count(None):
-        case 0:
-            return "no head: no endpoint gave an answer that counts"
-        case 1:
-            return "no head: one answer, and no other that confirms it"
-        case _:
-            return "no head: the answers do not agree"
 
 
 def _describe(found: Found, row: Row, cause: str | None) -> str:
