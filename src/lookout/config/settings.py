@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta, field
 from msgspec.structs import fields
@@ -45,7 +45,6 @@ from lookout.protocols.source import Endpoint, Source
 from lookout.protocols.squid import SquidTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
-Value = TypeVar("Value", int, str)
 _UNNAMED: Final = "protocol"  # if the operator names none
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
@@ -211,10 +210,6 @@ class Settings(Table, frozen=True):
         """Settings that are allowed, but may be unintended."""
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
-        for name in _repeated(chain.name for chain in self.chains):
-            yield Problem("chains", f"several are named {name}, so people cannot tell them apart")
-        for title in _repeated(service.title for service in self.all_services()):
-            yield Problem("services", f"several have the title {title}, so people cannot tell them apart")
         for name, tables in self.sources.items():
             for number, table in enumerate(tables):
                 if isinstance(table, ListTable) and table.complete is not None:
@@ -346,7 +341,9 @@ def _check_twice(tables: Mapping[str, Table]) -> Iterator[Problem]:
             case KindTable() if table.chain is not None:
                 identities.setdefault(list_key, []).append(f"chain {table.chain}")
     for key, named in identities.items():
-        yield from (Problem(key, f"{identity} is there twice") for identity in _repeated(named))
+        yield from (
+            Problem(key, f"{identity} is there twice") for identity, times in Counter(named).items() if times > 1
+        )
 
 
 def _check_endpoints(tables: Mapping[str, Table]) -> Iterator[Problem]:
@@ -365,7 +362,3 @@ def _check_endpoints(tables: Mapping[str, Table]) -> Iterator[Problem]:
         if complete is not None and complete.endpoints > (has := len(chain.rpc)):
             what = f"is {complete.endpoints}, and chain {chain.id} has {has} rpc endpoint{'s' * (has != 1)}"
             yield Problem(f"{key}.complete.endpoints", f"{what}; name more of them, or lower it")
-
-
-def _repeated(values: Iterable[Value]) -> list[Value]:
-    return [value for value, times in Counter(values).items() if times > 1]

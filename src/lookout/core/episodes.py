@@ -22,9 +22,6 @@ _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
 Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
-# No service has a space in its name.
-_ENDPOINT: Final = "endpoint "
-_SOURCE: Final = "source "
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -48,26 +45,17 @@ class EpisodeRule(Struct, frozen=True):
 
 def endpoint_check(name: str, chain_id: int) -> Check:
     """The check that stands for an RPC endpoint in episodes."""
-    return Check(_ENDPOINT + name, chain_id)
+    return Check(f"endpoint {name}", chain_id)
 
 
 def source_check(name: str, checks: tuple[Check, ...]) -> Check:
     """The check that stands for a source with these checks in episodes about the source itself."""
-    return Check(_SOURCE + name, checks[0].chain_id if len(checks) == 1 else None)
-
-
-def endpoint_of(check: Check) -> str | None:
-    """The name of the RPC endpoint, if the check stands for an endpoint."""
-    return check.service.removeprefix(_ENDPOINT) if check.service.startswith(_ENDPOINT) else None
-
-
-def source_of(check: Check) -> str | None:
-    """The name of the source, if the check stands for a source."""
-    return check.service.removeprefix(_SOURCE) if check.service.startswith(_SOURCE) else None
+    return Check(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
 
 
 def has_row(check: Check) -> bool:
-    """Whether the check is a service's, and stands for neither an endpoint nor a source."""
+    """Whether the check is a service's, and stands for neither an endpoint nor a source: no service has a space in its
+    name."""
     return " " not in check.service
 
 

@@ -20,7 +20,6 @@ from lookout.core.coverage import (
     gaps_of,
     oldest_unchecked_at,
 )
-from lookout.core.episodes import endpoint_of, source_of
 from lookout.core.heads import Reading
 from lookout.core.links import Entry as ListEntry
 from lookout.core.links import Links, confirmed_breaks
@@ -227,12 +226,13 @@ class Board:
     def judge(self, check: Check) -> tuple[Row, str | None]:
         """The status of an RPC endpoint or a source as a row, and why it is bad; unknown before the first answer, and
         for an endpoint without a head."""
-        if (source := source_of(check)) is not None:
-            doubts = self._doubts.get(source)
+        kind, _, name = check.service.partition(" ")
+        if kind == "source":
+            doubts = self._doubts.get(name)
             if doubts:
                 return Row(check, "degraded", "incomplete"), doubts[0]
             return (unobserved(check) if doubts is None else Row(check, "current", "responding")), None
-        name, chain_id = endpoint_of(check) or "", check.chain_id or 0
+        chain_id = check.chain_id or 0
         entry = self._entries.get(EntryKey("endpoint", name, chain_id))
         standing = self._standings.get(chain_id, {}).get(name)
         if entry is not None and entry.outcome == "failed":

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -28,13 +28,6 @@ STALL_MS: Final = 2_000  # the clock is read twice a second; a longer gap means 
 STEP_MS: Final = 5_000  # a jump of the wall clock by this much is a setting
 
 
-class Step(NamedTuple):
-    """A setting of the wall clock: the instant expected, and the instant found."""
-
-    expected_at: int
-    at: int
-
-
 class Timeline:
     """Gives each event its instant."""
 
@@ -53,8 +46,8 @@ class Timeline:
             self._last_at = last_at
         return self._last_at
 
-    def detect_step(self) -> Step | None:
-        """Read the clock. After a setting, time goes on from the new instant."""
+    def detect_step(self) -> tuple[int, int] | None:
+        """Read the clock. After a setting, time goes on from the new instant; return the expected and the new one."""
         now, elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
         expected_at = self._wall_at + elapsed_ms - self._elapsed_ms
         if elapsed_ms - self._elapsed_ms > STALL_MS:
@@ -64,7 +57,7 @@ class Timeline:
             return None
         self._last_at = now
         self.stepped.set()
-        return Step(expected_at, now)
+        return expected_at, now
 
     def has_stalled_since(self, since_ms: int) -> bool:
         """Whether the event loop stood still meanwhile: the process was stopped, or the machine too busy."""
@@ -116,10 +109,11 @@ class Journal:
 
     def detect_clock_step(self) -> None:
         if step := self.timeline.detect_step():
-            by_ms = step.at - step.expected_at
+            expected_at, at = step
+            by_ms = at - expected_at
             log.warning("the clock was set", by_s=by_ms / 1000)
             self.lists.set_clock()
-            self._start(step.at, step.expected_at, max(0, by_ms))
+            self._start(at, expected_at, max(0, by_ms))
 
     def observe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
