@@ -110,42 +110,11 @@ def test_it_is_judged_like_the_five_and_both_documents_have_it(settings: Setting
     assert list(rows_in(documents["history"].body, "rows"))[-3:] == [FIRST, SECOND_ROW, THIRD]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param('"service":"removed","chainId":1,"outcome":"answered"', id="a service"),
-        pytest.param('"service":"another","chainId":5,"outcome":"answered"', id="a chain"),
-        pytest.param('"service":"another","chainId":null,"outcome":"answered"', id="a shared row"),
-    ],
-)
-def test_lines_of_what_this_configuration_does_not_have_are_skipped(line: str, settings: Settings) -> None:
-    text = b"".join(map(format_event, a_life()))
-    text += f'{{"at":"2026-11-05T12:00:01.000Z","kind":"probe",{line}}}\n'.encode()
-    replay = Replay(settings.plan())
-    run_log(read_log(io.BytesIO(text), []), replay)
-    assert replay.skipped == 1
-
-
 @pytest.mark.parametrize("found", [Responding(), Indexes(1, 2), MissingList()])
 def test_a_line_of_the_time_when_its_kind_was_another_is_skipped(found: Found, settings: Settings) -> None:
     replay = replayed(settings, a_life((FIRST, found), (FIRST, Nothing()), (FIRST, Failed("timeout"))))
     assert replay.skipped == 1
     assert replayed(settings, a_life((FIRST, Blocks(7)))).skipped == 0
-
-
-def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_path: Path) -> None:
-    without = settings_of(CHAINS, tmp_path)
-    added = compare_settings("", without, settings, None)
-    assert added.added == ("another 1", "second-indexer 1", "second-indexer 137")
-    assert (added.changed, added.needs_restart) == ((), ())
-    changed = compare_settings("", settings, settings_of(CHAINS + OWN.replace("/squid", "/moved"), tmp_path), None)
-    assert changed.changed == ("second-indexer 1",)
-    other_words = OWN.replace("What comes after", "Others").partition('[[services]]\nname = "another"')
-    reordered = settings_of(CHAINS + other_words[1] + other_words[2] + other_words[0], tmp_path)
-    assert compare_settings("", settings, reordered, None).changed == ("services",)
-    removed = compare_settings("", settings, without, settings)
-    assert removed.removed == ("another 1", "second-indexer 1", "second-indexer 137")
-    assert removed.needs_restart == ()
 
 
 def test_a_service_that_is_called_chain_is_not_taken_for_a_chain(tmp_path: Path) -> None:
