@@ -61,7 +61,7 @@ async def test_a_notice_is_acknowledged_once_it_is_stored_and_is_there_after_a_r
         assert b"Planned maintenance" in writer.documents[-1]["about"].body
     again = a_monitor(writer)
     async with running(again.run()):
-        assert again.notices.list_valid(added.added_at) == (added,)
+        assert again.notices.current.list_valid(added.added_at) == (added,)
         await again.notices.end("note", added.id)
         assert decode_notices(writer.pieces).declared == ()
         assert b"Planned maintenance" not in writer.documents[-1]["about"].body
@@ -110,7 +110,7 @@ def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
                 "the store did not take it within 10 s: it is in force, but not stored yet; it is lost if the monitor"
             )
             assert str(refused.value) == f"{told} ends before the store works again"
-            assert [each.text for each in monitor.notices.list_valid(wiring.clock.now())] == [NOTE.text]
+            assert [each.text for each in monitor.notices.current.list_valid(wiring.clock.now())] == [NOTE.text]
 
     with asyncio.Runner(loop_factory=FastLoop) as runner:
         runner.run(live())
@@ -140,7 +140,7 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
         before = succession.monitor.notices
         added = await before.add(replace(NOTE, services=("indexer",)))
         await succession.replace(given_settings(a_plan()))
-        assert succession.monitor.notices.list_valid(added.added_at) == (added,)
+        assert succession.monitor.notices.current.list_valid(added.added_at) == (added,)
         with pytest.raises(NoticeError, match="there is no service 'squid'"):
             await succession.monitor.notices.add(replace(NOTE, services=("squid",)))
         with pytest.raises(NotStoredError, match="the monitor ended"):  # asked of the one that was replaced

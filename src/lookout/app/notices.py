@@ -89,7 +89,7 @@ class NoticeDesk:
         monitor = self._monitor()
         if monitor is None:
             return _NOT_RUNNING
-        return json_reply(HTTPStatus.OK, list(map(_describe, monitor.notices.list_valid(self._clock.now()))))
+        return json_reply(HTTPStatus.OK, list(map(_describe, monitor.notices.current.list_valid(self._clock.now()))))
 
     def add(self, body: bytes, meant: str | None) -> AdminReply:
         async def add(monitor: Monitor, draft: NoticeDraft) -> NoticeEntry:

@@ -126,7 +126,7 @@ class Journal:
         self._hear_pair(check, found, seen.at)
         gaps, head = self.lists.describe_gaps(check), self.ledger.head_for(check, seen.at)
         answers = check.chain_id not in self.silent_chains
-        since_at = self._follow_position(before, row)
+        since_at = self._follow_position(row)
         cause = explain(found, row, head, gaps, endpoints_answer=answers, still_since_at=since_at)
         cause_before = self.causes.pop(check, None)
         if cause is not None:
@@ -138,7 +138,7 @@ class Journal:
         report("status", check=check.name, status=row.status, reason=row.reason, **why, was=before.status)
         return row
 
-    def _follow_position(self, before: Row, row: Row) -> int | None:
+    def _follow_position(self, row: Row) -> int | None:
         """Since when a position that is behind has not moved, if evaluations a minute apart found the same one."""
         position, at = row.metrics.position, row.observed_at
         if position is UNSET or at is None:
@@ -146,9 +146,8 @@ class Journal:
         if row.reason != "behind":  # a node that has taken in everything stands still, however long
             self._standing.pop(row.check, None)
             return None
-        was = (before.metrics.position, before.observed_at) if before.reason == "behind" else (UNSET, None)
-        last, since_at = self._standing.get(row.check, was)
-        if last != position or since_at is None:
+        last, since_at = self._standing.get(row.check, (position, at))
+        if last != position:
             since_at = at
         self._standing[row.check] = position, since_at
         return since_at if at - since_at >= STANDS_AFTER_MS else None

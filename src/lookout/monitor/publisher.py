@@ -107,7 +107,7 @@ class Publisher:
         at = self._journal.now()
         ledger.publish(at)
         self._instruments.published(at, ledger.published_rows, ledger.progress(at))
-        silenced = self._notices.find_silenced(
+        silenced = self._notices.current.find_silenced(
             at, (*(row.check for row in ledger.published_rows), *self._journal.alerts.without_rows)
         )
         self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
@@ -138,7 +138,7 @@ class Publisher:
             self._history_due_ms = began_ms
 
     def _describe(self, at: int) -> bytes:
-        notes = self._notices.list_valid(at, "note")
+        notes = self._notices.current.list_valid(at, "note")
         return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
 
 
