@@ -256,14 +256,6 @@ def test_a_message_is_data_as_well() -> None:
     assert msgspec.json.decode(msgspec.json.encode(event)) == msgspec.json.decode(shown)
 
 
-def test_each_news_has_its_own_cause() -> None:
-    behind, down = some_news("began", status="degraded", reason="behind", since_at=NOON - 1), some_news("began")
-    facts = {behind: AlertFacts("behind: 9000"), down: AlertFacts("refused")}
-    event = write_message([behind, down], NAMES, facts).event
-    assert event is not None
-    assert [item.cause and item.cause.code for item in event.items] == ["behind", "refused"]
-
-
 @pytest.mark.parametrize(("name", "is_over"), [("sample", False), ("restored", True), ("clock-right", True)])
 def test_messages_that_are_about_no_check_are_data_as_well(name: str, is_over: bool) -> None:
     kind = name.partition("-")[0]
