@@ -30,6 +30,7 @@ from lookout.base.setting_types import (
     ValueRule,
     must,
 )
+from lookout.base.url import find_url_mistake
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.protocols.client.request import AccessTable
@@ -138,7 +139,8 @@ class ChainTable(Table, frozen=True, kw_only=True):
         # would have two votes.
         first: dict[str, int] = {}
         for number, endpoint in enumerate(self.rpc):
-            if (before := first.setdefault(endpoint.url.rstrip("/"), number)) != number:
+            is_address = find_url_mistake(endpoint.url) is None
+            if (before := first.setdefault(endpoint.url.rstrip("/"), number)) != number and is_address:
                 yield Problem(f"rpc[{number}]", f"is the same endpoint as rpc[{before}]; name another, or leave it out")
 
     def endpoint_names(self) -> list[str]:
