@@ -55,7 +55,6 @@ class AlertFacts(Struct, frozen=True):
 
 
 Facts = Mapping[News, AlertFacts]
-NO_FACTS: Final[Facts] = {}
 
 
 class Cause(Struct, frozen=True):

@@ -8,7 +8,6 @@ from msgspec import to_builtins
 
 from lookout.alerts.event import (
     DEPLOYMENT_OF_THE_FIVE,
-    NO_FACTS,
     AlertEvent,
     AlertFacts,
     Deployment,
@@ -60,7 +59,6 @@ EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
     "indexer": _OF_INDEXERS,
     "hosted-indexer": _OF_INDEXERS,
 }
-_NONE_OF_OWN: Final[Mapping[str, str]] = {}
 
 
 class Message(NamedTuple):
@@ -95,7 +93,7 @@ def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_T
 def write_message(
     news: Iterable[News],
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
-    facts: Facts = NO_FACTS,
+    facts: Facts = {},
     *,
     nothing_answers: bool = False,
 ) -> Message:
@@ -308,7 +306,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
         yield f"lookout silence add {which}--service {service}{on} --for 2h"
 
 
-def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = _NONE_OF_OWN) -> str | None:
+def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = {}) -> str | None:
     """What users may notice; None if unknown: for unknown rows, and for own services that ``own`` lacks."""
     if status not in TROUBLE_STATUSES:
         return None

@@ -42,7 +42,6 @@ class Attempt(NamedTuple):
 
     number: int
     queued: Queued
-    wait_ms: int  # the next rest if the message is refused
 
 
 class _Turn(Struct, frozen=True):
@@ -76,7 +75,7 @@ class Outbox:
         if now_ms < turn.rest_until_ms:
             return turn.rest_until_ms
         number = next((number for number in waiting if number > turn.last), waiting[0])
-        return Attempt(number, self.messages[number], turn.wait_ms)
+        return Attempt(number, self.messages[number])
 
     def accept(self, attempt: Attempt) -> None:
         """The target took the message."""
@@ -85,8 +84,9 @@ class Outbox:
 
     def refuse(self, attempt: Attempt, now_ms: int) -> None:
         """The target did not take the message."""
-        next_ms = min(2 * attempt.wait_ms, _LONGEST_WAIT_MS)
-        self._turns[attempt.queued.target] = _Turn(next_ms, now_ms + attempt.wait_ms, attempt.number)
+        wait_ms = self._turn(attempt.queued.target).wait_ms
+        next_ms = min(2 * wait_ms, _LONGEST_WAIT_MS)
+        self._turns[attempt.queued.target] = _Turn(next_ms, now_ms + wait_ms, attempt.number)
 
     def put(self, queued: Queued) -> dict[int, Queued]:
         """Add a message. Returns dropped ones, if too many wait for its target: the oldest without a check's last

@@ -157,14 +157,11 @@ _CERTIFICATE_ENDS_SOON_MS: Final = 14 * 86_400_000
 WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
 
-_CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
-
-
 def choose_next_step(cause: str) -> str | None:
     """What to do about a cause; None if it is unknown."""
     code, detail = split_cause(cause)
     if code == "http_status" and (detail or "").startswith("4"):  # the request is wrong
-        return _CHECK_ACCESS
+        return "check its address, key and headers in the configuration"
     return ALL_CAUSES[code].next_step if code in ALL_CAUSES else None
 
 

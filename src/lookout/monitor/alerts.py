@@ -22,7 +22,6 @@ from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
 
-NO_CAUSES: Final[Mapping[Check, str]] = {}
 LAST_SEND_S: Final = 5.0  # how long a shutdown waits for messages under way
 
 log = get_logger()
@@ -83,7 +82,7 @@ class Alerts:
         self,
         at: int,
         rows: Iterable[Row],
-        causes: Mapping[Check, str] = NO_CAUSES,
+        causes: Mapping[Check, str] = {},
         silenced: Collection[Check] = (),
     ) -> None:
         """After a publication, before it is stored with ``pieces()``. ``causes`` says why probed checks are not
@@ -114,8 +113,7 @@ class Alerts:
 
     def _gather_facts(self, row: Row, cause: str | None) -> AlertFacts:
         good = self._good.get(row.check)
-        is_last = good is not None and good.last_success_at == row.last_success_at
-        metrics = good.metrics if good and is_last else NO_METRICS
+        metrics = good.metrics if good and good.last_success_at == row.last_success_at else NO_METRICS
         endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause in WITHOUT_HEAD else ()
         return AlertFacts(cause, row.last_success_at, metrics, endpoints)
 
@@ -190,7 +188,7 @@ class Alerts:
                 call.cancel()
 
     def _settle(self, attempt: Attempt, call: asyncio.Future[None]) -> None:
-        about = {"target": attempt.queued.target, "message": attempt.number, "wait_s": attempt.wait_ms / 1000}
+        about = {"target": attempt.queued.target, "message": attempt.number}
         try:
             call.result()
         except NotAcceptedError:

@@ -39,6 +39,10 @@ class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
     cause: str | UnsetType = UNSET
 
 
+def describe_rows(rows: Iterable[Row], causes: Mapping[Check, str]) -> tuple[RowOutcome, ...]:
+    return tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
+
+
 EntryKind = Literal["source", "endpoint", "coverage", "links", "agreement"]
 
 
@@ -248,7 +252,7 @@ class Board:
         self._entries, self._doubts, self.certificates_end_at = {}, {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
-        outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
+        outcomes = describe_rows(rows, causes)
         failed = all(row.reason == "unreachable" for row in outcomes)
         causes_of_all = {row.cause for row in outcomes}
         cause = causes_of_all.pop() if failed and len(causes_of_all) == 1 else UNSET

@@ -23,7 +23,6 @@ from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
 log = get_logger()
 
-
 STALL_MS: Final = 2_000  # the clock is read twice a second; a longer gap means that the event loop stood still
 STEP_MS: Final = 5_000  # a jump of the wall clock by this much is a setting
 

@@ -9,7 +9,7 @@ from functools import partial
 from random import Random, SystemRandom
 from typing import Final, NoReturn
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
@@ -19,7 +19,7 @@ from lookout.core.causes import code_of, describe_cause, find_doubts
 from lookout.core.model import Blocks, Failed, Found, Members
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
-from lookout.monitor.board import EntryKey, RowOutcome
+from lookout.monitor.board import EntryKey, RowOutcome, describe_rows
 from lookout.monitor.comparer import Comparer
 from lookout.monitor.heads import FollowedChain, HeadAnswer, read_endpoint
 from lookout.monitor.journal import Journal
@@ -135,10 +135,8 @@ class Watcher:
         return [self._describe_recheck(source, is_asked=self._turns.get(source.name) in asked) for source in meant]
 
     def _describe_recheck(self, source: Source, *, is_asked: bool) -> Rechecked:
-        causes = self._journal.causes
         rows = map(self._journal.ledger.newest_row, source.checks)
-        outcomes = (RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
-        return Rechecked(source.name, is_asked, tuple(outcomes))
+        return Rechecked(source.name, is_asked, describe_rows(rows, self._journal.causes))
 
     async def _ask_until_woken(self) -> None:
         by_chain: dict[int, list[Endpoint]] = defaultdict(list)

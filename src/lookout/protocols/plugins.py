@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import msgspec
 
 from lookout.base.logger import get_logger
-from lookout.core.causes import CAUSES, split_cause
+from lookout.core.causes import CAUSES
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed, own_fault
@@ -98,8 +98,8 @@ def _guarding() -> Iterator[None]:
     except PluginFailed:
         raise
     except ProbeFailed as failure:
-        cause, detail = split_cause(str(failure))
-        if cause not in CAUSES or len(detail or "") > _LONGEST_DETAIL or not (detail or "").isprintable():
+        cause, _, detail = failure.reason.partition(": ")
+        if cause not in CAUSES or len(detail) > _LONGEST_DETAIL or not detail.isprintable():
             raise PluginFailed("gave a reason that is not a known cause with a short detail") from failure
         raise
     except (Exception, SystemExit) as error:  # any exception here is the plug-in's
