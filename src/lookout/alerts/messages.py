@@ -93,7 +93,7 @@ def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_T
 def write_message(
     news: Iterable[News],
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
-    facts: Facts = {},
+    facts: Mapping[News, AlertFacts] = {},
     *,
     nothing_answers: bool = False,
 ) -> Message:
