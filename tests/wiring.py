@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
-from lookout.config.settings import Settings
+from lookout.config.settings import Built, Settings, seen_by, sources_of
 from lookout.core.ledger import Ledger
 from lookout.core.looks import Rules
 from lookout.monitor.alerts import Alerts
@@ -26,7 +26,6 @@ from lookout.monitor.monitor import Monitor, Succession, resume_ledger
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Record, Recorder
-from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import Session, open_session
@@ -63,7 +62,7 @@ class Wiring:
         known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
         beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
         journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
-        notices = NoticeKeeper(description, plan, stored, journal)
+        notices = NoticeKeeper(description, stored, journal)
         seen = self.seen or partial(seen_by, built.sources)
         publisher = Publisher(
             plan,

@@ -11,10 +11,10 @@ from typing import Final
 from hypothesis import strategies as st
 
 from lookout.config.file import ConfigError, read_config
+from lookout.config.settings import sources_of
 from lookout.core.ledger import Ledger
 from lookout.documents.reports import history_document
 from lookout.edge.varnish import OriginError, configuration
-from lookout.monitor.sources import sources_of
 from tests.builders import NOON
 from tests.fuzz.changes import changed_bytes
 from tests.fuzz.hunt import Found, Kind

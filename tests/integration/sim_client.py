@@ -17,6 +17,7 @@ from lookout.demo.sim.indexers import deployment
 from lookout.demo.sim.server import BARE, UpstreamFront, serving
 from lookout.demo.sim.world import World, launch_world
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable
+from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
@@ -25,7 +26,6 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.registry import protocol_of
 from lookout.protocols.source import observe
 from lookout.protocols.subgraph import SubgraphTable
-from lookout.protocols.tables import KindTable, SourceTable
 from tests.builders import NOON
 from tests.commands import LOOKOUT, TIME_S
 

@@ -1,12 +1,10 @@
 """A bad night: real monitors on a simulated world, and real receivers of the messages about it."""
 
 import asyncio
-import gzip
 import re
 import shlex
 import signal
 import sqlite3
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -14,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from lookout.alerts.messages import write_sample
-from lookout.alerts.sender import NotAcceptedError, open_sender
 from tests.commands import a_command, lookout_here, said
 from tests.integration.fast import a_config, a_world
 from tests.integration.receivers import Receiver, a_hook, a_mailbox
@@ -25,6 +21,7 @@ from tests.wait import until_async
 
 INDEXER = "indexer on c1"
 MONITORED = 20
+BETTER = ("Recovered", "Degraded now", "Catching-up now")
 
 
 def a_night(base: str, targets: dict[str, str], rule: str, more: str = "", admin: str = "") -> str:
@@ -76,11 +73,11 @@ async def test_of_a_bad_night_each_target_gets_every_message_once(tmp_path: Path
                 await world.order("*", "status")
                 await both(lambda of: count_of(of, "Unavailable") >= MONITORED + 1, "all began")
                 await world.order("*", None)
-                await both(lambda of: count_of(of, "Recovered", "Improved") >= MONITORED + 1, "all are better")
+                await both(lambda of: count_of(of, *BETTER) >= MONITORED + 1, "all are better")
                 await asyncio.sleep(2)  # in which something could come twice
     for of in (mail, hook):
         began = Counter(check for heading, check in of.listed().elements() if heading == "Unavailable")
-        better = Counter(check for heading, check in of.listed().elements() if heading in ("Recovered", "Improved"))
+        better = Counter(check for heading, check in of.listed().elements() if heading in BETTER)
         assert began == better
         assert (began[INDEXER], len(began), began.total()) == (2, MONITORED, MONITORED + 1)
         assert len(of.accepted) <= messages + 5 + 5  # 40 that began or ended, gathered
@@ -117,7 +114,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
         assert f"\n  rpc {number} of c137: no usable answer: HTTP 503\n" in began.body
     assert "unavailable" not in began.body
     assert "\nThe status page: https://status.example.org\n" in began.body
-    assert over.title == "Lookout: 2 checks on c137 are current now (could not be judged before)"
+    assert over.title == "Lookout: 2 checks on c137 recovered"
     assert [(item["kind"], item["service"], item["chain"], item["status"]) for item in hook.items()] == [
         ("began", "indexer", "c137", "unknown"),
         ("began", "hosted-indexer", "c137", "unknown"),
@@ -232,28 +229,6 @@ def test_a_test_of_the_targets_says_of_each_whether_it_accepted(tmp_path: Path) 
     code, _, said = tried()
     assert code == 2
     assert said.endswith("alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]\n")
-
-
-@pytest.mark.parametrize("encoding", ["identity", "gzip", "gzip, gzip"])
-def test_what_a_target_answers_fills_no_memory(encoding: str) -> None:
-    body = bytes(64 * 1024 * 1024)
-    for _ in range(encoding.count("gzip")):
-        body = gzip.compress(body, 1)
-    with a_hook() as hook:
-        send = open_sender(hook.address)
-        send(write_sample())  # what Apprise loads for it is loaded
-        hook.answer = body, encoding
-        tracemalloc.start()
-        try:
-            send(write_sample())
-            hook.mood = "500"
-            with pytest.raises(NotAcceptedError):
-                send(write_sample())
-            _, most = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    assert len(hook.accepted) == 2
-    assert most < 4 * 1024 * 1024
 
 
 def count_of(receiver: Receiver, *headings: str) -> int:

@@ -39,7 +39,7 @@ WAYS: Final[dict[str, tuple[str, str, Conversation | str, str]]] = {
         "http",
         "",
         reply(b"", b"302 Go", b"Location: https://x.example/canary"),
-        "redirect: 302 to another host",
+        "redirect: 302",
     ),
     "page": ("http", 'pointer = "/status"', reply(b"<html>down</html>"), "not_json: HTML or XML"),
     "paused": ("http", 'pointer = "/status"\nexpect = "ok"', _PAUSED, "not_expected"),
@@ -64,7 +64,7 @@ WAYS: Final[dict[str, tuple[str, str, Conversation | str, str]]] = {
 # What people read of some of them.
 IN_WORDS: Final = {
     "status503": "no usable answer: HTTP 503",
-    "elsewhere": "no usable answer: it redirects, which is not followed (302 to another host)",
+    "elsewhere": "no usable answer: it redirects, which is not followed (302)",
     "expired": "not reached: no secure connection (expired)",
     "refused": "not reached: nothing listens at its address",
     "silent": "no complete answer in time (waiting for: first byte)",

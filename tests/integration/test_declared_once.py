@@ -30,10 +30,9 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.probe import probe_once
 from lookout.protocols.answers import decode, open_value, table
 from lookout.protocols.client.failure import not_understood
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.request import KindTable, Request
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol
-from lookout.protocols.tables import KindTable
 from lookout.public.feeds import make_feed_files
 from lookout.public.page.html import render
 from lookout.public.picture import Names

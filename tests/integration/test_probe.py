@@ -54,11 +54,11 @@ async def a_bad_world(world: World) -> str:
     return config
 
 
-BELOW: Final = r"blocks below the head \(\d+ of \d+\), and (moving|not moving for 0.1 s)"
+BELOW: Final = r"blocks below the head \(\d+ of \d+\)"
 
 
 async def probe_of(world: World) -> Probed:
-    return await probe_once(read_config(world.folder / "lookout.toml"), SystemClock(), again_s=0.1)
+    return await probe_once(read_config(world.folder / "lookout.toml"), SystemClock())
 
 
 def row_of(probed: Probed, service: str, chain_id: int | None) -> ProbedRow:
@@ -92,7 +92,7 @@ def test_it_predicts_the_rows_that_a_monitor_publishes_first(tmp_path: Path) -> 
     run(compare())
 
 
-def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) -> None:
+def test_it_says_what_was_found(tmp_path: Path) -> None:
     async def look() -> None:
         async with a_world(tmp_path) as world:
             await a_bad_world(world)
@@ -101,18 +101,10 @@ def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) 
         near, trailing = row_of(probed, "indexer", 42161), row_of(probed, "ppoi", 56)
         unlisted, headless = row_of(probed, "ppoi", 1), row_of(probed, "indexer", 1)
         assert "503" in failed.found
-        assert failed.later == "what gives no usable answer becomes unavailable after 3 failures in a row"
         assert re.fullmatch(rf"behind: 4\d{{4}} {BELOW}", far.found)
-        assert far.later == "what is 1800 s or more behind becomes degraded after 2 such answers in a row"
         assert re.fullmatch(rf"behind: 1\d{{3}} {BELOW}", near.found)
-        assert near.later == ""
         assert re.fullmatch(r"position \d+, head \d+", trailing.found)
-        assert trailing.later == "ppoi that trails for 45 s becomes catching-up"
-        assert (unlisted.found, unlisted.later, unlisted.is_fine) == (
-            "the node does not carry the required list",
-            "",
-            False,
-        )
+        assert (unlisted.found, unlisted.is_fine) == ("the node does not carry the required list", False)
         assert re.fullmatch(r"the chain's RPC endpoints agree on no head, .*; position \d+", headless.found)
         assert row_of(probed, "hosted-indexer", 11155111).took_ms is None
         assert all(each.took_ms is not None for each in probed.rows if each.row.status != "unmonitored")

@@ -115,7 +115,7 @@ def test_nobody_but_the_configured_address_is_asked_whatever_it_and_the_environm
             proxies |= {name.upper(): address for name, address in proxies.items()}
             home = {"HOME": str(tmp_path), "NETRC": str(tmp_path / ".netrc"), "NO_PROXY": "", "no_proxy": ""}
             told = probe(tmp_path, upstream, **proxies, **home)
-    assert answered(told) == ["redirect: no usable answer: it redirects, which is not followed (307 to the same host)"]
+    assert answered(told) == ["redirect: no usable answer: it redirects, which is not followed (307)"]
     assert asked
     assert not any(b"authorization" in raw.lower() for raw in asked)
     assert strangers == []

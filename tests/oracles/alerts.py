@@ -106,14 +106,7 @@ def due_with(
     since_ms = before.waiting_since_ms if before.waiting else clock_ms
     if not news or clock_ms - since_ms < rules.group_ms:
         return Due(clock_ms, episodes, tuple(news), since_ms)
-    return Due(clock_ms, episodes, news=tuple(_as_it_is_now(each, found) for each in news))
-
-
-def _as_it_is_now(news: News, found: Mapping[Check, tuple[str, str]]) -> News:
-    """What can be judged again is told to be what it is then, not what it was first."""
-    status = found.get(news.check, ("unknown", ""))[0]
-    is_judged = news.kind == "ended" and news.was == "unknown" and status not in ("unknown", "unmonitored")
-    return news._replace(status=status) if is_judged else news
+    return Due(clock_ms, episodes, news=tuple(news))
 
 
 def _follow(

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
 from lookout.config.alerts import AlertRule, AlertsTable
-from lookout.config.settings import Settings
+from lookout.config.settings import Built, Settings
 from lookout.core.episodes import endpoint_check, source_check
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
@@ -19,7 +19,6 @@ from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.board import Board
 from lookout.monitor.monitor import Succession
 from lookout.monitor.recorder import Record as RealRecord
-from lookout.monitor.sources import Built
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session

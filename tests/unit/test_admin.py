@@ -24,6 +24,7 @@ from lookout.base.admin_port import (
     process_registry,
 )
 from lookout.base.url import host_and_port
+from lookout.config.settings import Built
 from lookout.core.coverage import Coverage
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
@@ -32,7 +33,6 @@ from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
 from lookout.core.node_gap import NodeGap
 from lookout.monitor.board import AgreementNote, CoverageNote, EntryKey, LinksNote, SideOutcome
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from lookout.public.about import ChainDescription
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
 from tests.integration.admin import always, open_port

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from apprise.plugins import jira, opsgenie, pagerduty
+from apprise.plugins import pagerduty
 from click.testing import CliRunner
 
 from lookout.alerts.event import AlertEvent, Deployment, Item
@@ -58,11 +58,9 @@ def a_service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 @pytest.fixture
 def posted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """What PagerDuty, Opsgenie and Jira, which are here instead of there, are sent."""
+    """What PagerDuty, which is here instead of there, is sent."""
     with a_service() as (url, posted):
         monkeypatch.setitem(pagerduty.PAGERDUTY_API_LOOKUP, "us", url)
-        monkeypatch.setitem(opsgenie.OPSGENIE_API_LOOKUP, "us", url)
-        monkeypatch.setitem(jira.JIRA_API_LOOKUP, "us", url)
         yield posted
 
 
@@ -85,20 +83,6 @@ def test_a_pager_whose_address_says_so_is_told_that_it_is_over(posted: list[dict
         ("trigger", "lookout"),
         ("resolve", "lookout"),
     ]
-
-
-@pytest.mark.parametrize("address", ["opsgenie://key", "jira://key"])
-def test_what_is_bad_is_an_alert_and_a_recovery_only_if_the_address_says_so(
-    address: str, posted: list[dict[str, Any]]
-) -> None:
-    for message in (OUTAGE, RECOVERY, write_sample()):
-        open_sender(address)(message)
-    assert [(alert["message"], alert["details"]["type"]) for alert in posted] == [
-        (OUTAGE.title, "failure"),
-        (write_sample().title, "failure"),
-    ]
-    open_sender(f"{address}?action=new")(RECOVERY)
-    assert (posted[2]["message"], posted[2]["details"]["type"]) == (RECOVERY.title, "success")
 
 
 @pytest.mark.parametrize("address", ["json://{}", "json://{}/hook?:lookout=mine&:message=text"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookout.core.strip import bucket_character, uptime
+from lookout.core.history import bucket_character, uptime
 
 
 @pytest.mark.clause("H5", "H6", "H7")

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.cadence import wait_ms
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Indexes, Observation
 from lookout.protocols.client.session import Session
@@ -29,26 +28,26 @@ from tests.unit.running_monitor import FAILED, Asked, FastClock, lived, setting
     ],
 )
 def test_the_wait_doubles_with_each_failure_up_to_two_minutes(failures: int, wait_s: int) -> None:
-    assert wait_ms(failures, 0, LAUNCH) == wait_s * 1000
+    assert LAUNCH.wait_ms(failures, 0) == wait_s * 1000
 
 
 @pytest.mark.clause("M1", "M2")
 @pytest.mark.parametrize("failures", [0, 3])
 def test_chance_adds_up_to_three_seconds(failures: int) -> None:
-    least = wait_ms(failures, 0, LAUNCH)
-    assert wait_ms(failures, 0.5, LAUNCH) == least + 1500
-    assert least + 2990 < wait_ms(failures, 0.999, LAUNCH) < least + 3000
+    least = LAUNCH.wait_ms(failures, 0)
+    assert LAUNCH.wait_ms(failures, 0.5) == least + 1500
+    assert least + 2990 < LAUNCH.wait_ms(failures, 0.999) < least + 3000
 
 
 @pytest.mark.clause("M2")
 def test_a_cap_below_the_recheck_never_makes_a_failing_source_asked_more_often() -> None:
-    assert wait_ms(5, 0, replace(LAUNCH, backoff_cap_ms=10_000)) == 30_000
+    assert replace(LAUNCH, backoff_cap_ms=10_000).wait_ms(5, 0) == 30_000
 
 
 def test_the_greatest_ages_are_the_contracts() -> None:
     published_within_ms = 1000
-    answering = wait_ms(0, 1, LAUNCH) + LAUNCH.probe_timeout_ms + published_within_ms
-    failing = wait_ms(3, 1, LAUNCH) + LAUNCH.probe_timeout_ms
+    answering = LAUNCH.wait_ms(0, 1) + LAUNCH.probe_timeout_ms + published_within_ms
+    failing = LAUNCH.wait_ms(3, 1) + LAUNCH.probe_timeout_ms
     assert (answering, failing) == (44_000, 133_000)
 
 

@@ -19,9 +19,9 @@ from lookout.config.services import form_of
 from lookout.config.settings import Settings
 from lookout.config.tables import RpcEndpoint
 from lookout.core.model import Check
+from lookout.protocols.client.request import SourceTable
 from lookout.protocols.lists import ListTable
 from lookout.protocols.registry import configurable_services
-from lookout.protocols.tables import SourceTable
 
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = ROOT / "lookout.example.toml"

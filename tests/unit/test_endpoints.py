@@ -9,15 +9,14 @@ from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
 from lookout.config.alerts import AlertRule, rules_without_rows
+from lookout.config.settings import Built
 from lookout.core.model import Blocks, Check, FaultyBlocks, Found, Peers
 from lookout.monitor.board import Board, Entry
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from tests.builders import DAY, INDEXER, MESSAGING, NOON, a_plan
-from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, Happening, Read, lived, reloading
 from tests.unit.server.fakes import SetClock
 
@@ -117,34 +116,6 @@ def test_a_chain_that_a_reload_gave_other_endpoints_shows_those_alone() -> None:
     kept, removed = Read(1, 100, name="kept"), Read(1, 100, name="removed")
     entries = entries_after(90, [kept, removed], (60, reloading(PLAN, [], [kept])))
     assert [(each.name, each.standing) for each in entries] == [("kept", "agrees")]
-
-
-@pytest.mark.clause("M16")
-def test_the_log_says_when_an_endpoint_is_far_from_the_others_and_when_it_is_back() -> None:
-    syncing = Read(1, 10, 11, 12, 1000, name="syncing")
-    with capture_logs() as logs:
-        entries_after(120, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
-    said = [
-        (line["event"], line.get("standing"), line.get("where")) for line in logs if line.get("endpoint") == "syncing"
-    ]
-    assert said == [
-        ("an endpoint is far from the others", "behind", "block 10, 990 below the head"),
-        ("the endpoint agrees again", None, None),
-    ]
-    assert not [line for line in logs if line.get("endpoint") in ("first", "second")]
-
-
-@pytest.mark.clause("M16")
-def test_the_log_says_that_an_endpoint_agrees_again_also_if_it_failed_meanwhile() -> None:
-    syncing = Read(1, 10, *[REFUSED] * 8, 1000, name="syncing")
-    with capture_logs() as logs:
-        entries_after(200, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
-    assert [line["event"] for line in logs if line.get("endpoint") == "syncing" and line["log_level"] != "debug"] == [
-        "an endpoint is far from the others",
-        "an endpoint fails",
-        "the endpoint agrees again",
-        "the endpoint answers again",
-    ]
 
 
 @pytest.mark.clause("M16")

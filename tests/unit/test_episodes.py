@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.config.alerts import BAD_REASONS, AlertRule
-from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, note_causes, restart
+from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, restart
 from lookout.core.model import Reason, Row, Status
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
@@ -78,46 +78,6 @@ def test_a_row_past_its_time_is_not_seen() -> None:
     expired = a_row("unavailable", expires_at=NOON)
     assert advance(AlertState(), NOON, [expired], rules)[1] == ()
     assert advance(AlertState(), NOON - 1, [expired], rules)[1] != ()
-
-
-@pytest.mark.parametrize(
-    ("remind_h", "hours"),
-    [
-        pytest.param(4, [0, 4, 12, 28, 52, 76, 100], id="each after twice the time, up to a day"),
-        pytest.param(48, [0, 48, 96], id="rarer than daily stays as rare"),
-    ],
-)
-def test_reminders_come_more_and_more_rarely(remind_h: int, hours: list[int]) -> None:
-    rules = replace(one_rule(for_ms=0, remind_ms=remind_h * HOUR), hold_ms=HOUR)
-    state, reported = AlertState(), []
-    for hour in range(120):
-        state, news = advance(state, NOON + hour * HOUR, [a_row("unavailable")], rules)
-        reported += [hour for _ in news]
-    assert reported == hours
-    assert state.episodes[0].reminders == len(hours) - 1
-
-
-def test_a_reminder_that_a_silence_held_back_comes_once_when_it_ends() -> None:
-    rules = one_rule(for_ms=0, remind_ms=STEP)
-    state, reported = AlertState(), []
-    for n in range(12):
-        silenced = (MESSAGING,) if 1 <= n < 8 else (INDEXER,)
-        state, news = advance(state, NOON + n * STEP, [a_row("unavailable")], rules, silenced)
-        reported += [(n, each.kind) for each in news]
-    assert reported == [(0, "began"), (8, "goes-on"), (10, "goes-on")]
-
-
-def test_what_comes_within_the_time_of_gathering_is_reported_together() -> None:
-    rules = replace(RULES, group_ms=MINUTE)
-    state, _ = advance(AlertState(), NOON, [a_row("unavailable"), a_row("current", check=INDEXER)], rules)
-    reported = []
-    for n in range(1, 9):
-        rows = [a_row("unavailable"), a_row("unavailable" if n < 8 else "current", check=INDEXER)]
-        state, news = advance(state, NOON + n * STEP, rows, rules)
-        reported += [(n, [(each.kind, each.check.service) for each in news])] if news else []
-    # Messaging at 4, and the indexer at 5, are waited for until 6; the indexer's end at 8 begins to wait again.
-    assert reported == [(6, [("began", "messaging"), ("began", "indexer")])]
-    assert [each.kind for each in state.gathered] == ["ended"]
 
 
 def test_a_check_that_is_not_watched_any_more_is_reported_if_it_had_been() -> None:
@@ -193,6 +153,10 @@ LEFT_OUT = AlertRule(for_s=0, remind_s=0)
         pytest.param(LEFT_OUT, "unknown", "no-observation", [5], id="so is a row that was not observed"),
         pytest.param(replace(LEFT_OUT, for_s=480), "unknown", "no-observation", [8], id="or later, if for_s is longer"),
         pytest.param(LEFT_OUT, "unknown", "unreachable", [], id="what may soon be unavailable is not"),
+        pytest.param(LEFT_OUT, "degraded", "partial-coverage", [], id="nor are some broadcasters that are silent"),
+        pytest.param(
+            replace(LEFT_OUT, reasons=("partial-coverage",)), "degraded", "partial-coverage", [0], id="unless named"
+        ),
         pytest.param(replace(LEFT_OUT, unknown=False), "unknown", "no-observation", [], id="nothing unknown if false"),
         pytest.param(replace(LEFT_OUT, unknown=True), "unknown", "unreachable", [0], id="anything unknown if true"),
         pytest.param(replace(LEFT_OUT, reasons=("unreachable",)), "unavailable", "unreachable", [0], id="its reason"),
@@ -213,12 +177,13 @@ def test_a_rule_counts_what_its_unknown_and_its_reasons_say(
     assert begun_by(rule, status, reason, 10) == reported
 
 
-def test_a_service_that_has_nothing_for_a_chain_is_reported_if_it_had_something_or_a_rule_names_that() -> None:
+def test_a_service_that_has_nothing_for_a_chain_is_reported_if_it_had_something_lately_or_a_rule_names_that() -> None:
     never = Row(INDEXER, "unknown", "no-observation", observed_at=NOON)
     named = replace(LEFT_OUT, reasons=("no-observation",))
     for rule, row, bad in (
         (LEFT_OUT, never, [False, False]),
-        (LEFT_OUT, replace(never, last_success_at=NOON - DAY), [False, True]),
+        (LEFT_OUT, replace(never, last_success_at=NOON - DAY + 1), [False, True]),
+        (LEFT_OUT, replace(never, last_success_at=NOON - DAY), [False, False]),
         (named, never, [False, True]),
     ):
         assert [each.is_bad(row) for each in rule.build((INDEXER,), ("ops",))] == bad
@@ -239,24 +204,6 @@ def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("last", "status"),
-    [
-        pytest.param(Row(INDEXER, "current", "synced"), "current", id="it recovered within the time of gathering"),
-        pytest.param(Row(INDEXER, "unknown", "unreachable"), "unavailable", id="it cannot be judged once more"),
-    ],
-)
-def test_what_can_be_judged_again_is_what_it_is_when_that_is_reported(last: Row, status: Status) -> None:
-    heads = replace(LEFT_OUT, for_s=0, reasons=("incompatible-reference",), unknown=True)
-    rules = replace(RULES, rules=tuple(heads.build((INDEXER,), ("ops",))), group_ms=2 * MINUTE)
-    lost, down = Row(INDEXER, "unknown", "incompatible-reference"), Row(INDEXER, "unavailable", "unreachable")
-    state, reported = AlertState(), []
-    for minute, row in enumerate([lost, lost, lost, down, last, last, last]):
-        state, news = advance(state, NOON + minute * MINUTE, [row], rules)
-        reported += [(each.kind, each.status) for each in news]
-    assert reported == [("began", "unknown"), ("ended", status)]
-
-
 @pytest.mark.parametrize("damage", [b'"since_at":-1', b'"since_at":999999999999999999'])
 def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     stored = msgspec.json.encode(follow("uu")[1])
@@ -264,50 +211,3 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     assert broken != stored
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(broken, type=AlertState)
-
-
-@pytest.mark.clause("M16")
-@pytest.mark.parametrize(
-    ("causes", "kept"),
-    [
-        pytest.param(["http_status: 503"], ("http_status: 503",), id="one cause"),
-        pytest.param(
-            ["behind: 5 blocks (", "not_moving: 10:31; 90 blocks (", "behind: 10 blocks ("],
-            ("not_moving: 10:31; 90 blocks (",),
-            id="of a lag the largest",
-        ),
-        pytest.param(
-            ["behind", "dns", "behind: 7 blocks (", "behind"],
-            ("behind: 7 blocks (",),
-            id="also if it is not always known",
-        ),
-        pytest.param(
-            ["dns", "behind: 9 indexes (", "behind: 4 indexes ("],
-            ("dns", "behind: 9 indexes ("),
-            id="of a lag at last the largest",
-        ),
-        pytest.param(
-            ["http_status: 503", "refused", "http_status: 404"],
-            ("http_status: 503", "http_status: 404"),
-            id="the first stays, whatever the last one's detail is",
-        ),
-        pytest.param(["dns", "refused", "timeout: body"], ("dns", "timeout: body"), id="the first and the last"),
-        pytest.param(["dns", "refused", "dns"], ("dns",), id="a last one that is the first"),
-        pytest.param([None, "refused", None], ("refused",), id="what is not known changes nothing"),
-    ],
-)
-def test_the_end_of_an_episode_says_why_it_was_at_first_and_at_last(
-    causes: list[str | None], kept: tuple[str, ...]
-) -> None:
-    state = AlertState()
-    row = a_row("unavailable")
-    for n, cause in enumerate(causes):
-        state, _ = advance(state, NOON + n * STEP, [row], RULES)
-        state = note_causes(state, {} if cause is None else {(row.check, row.reason): cause})
-    (episode,) = state.episodes
-    assert episode.causes == kept
-    unseen, _ = advance(state, NOON + HOUR, [a_row("unknown")], RULES)
-    state = note_causes(unseen, {(row.check, row.reason): "own_fault"})
-    told = replace(state, episodes=(replace(state.episodes[0], reported_to=("ops",)),))
-    (end,) = (*told.gathered, *advance(told, NOON + 2 * HOUR, [a_row("current")], RULES)[1])[-1:]
-    assert (end.kind, end.causes) == ("ended", kept)

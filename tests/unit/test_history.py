@@ -3,10 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.history import History, HistoryProgress, HistoryState
+from lookout.core.history import History, HistoryProgress, HistoryState, Tally
 from lookout.core.model import Check, Row
 from lookout.core.plan import Span
-from lookout.core.strip import Tally
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, STATUSES, a_row
 from tests.oracles.history import uptime
 

@@ -137,7 +137,7 @@ def test_a_value_is_read_as_it_was_given(value: Any) -> None:
 
 def test_a_draft_with_a_wrong_answer_says_what_is_wrong_without_the_keys_of_the_file() -> None:
     draft = EMPTY
-    for url in ("https://a.example", "https://A.example/", "wss://b.example"):
+    for url in ("https://a.example", "https://a.example/", "wss://b.example"):
         draft = take(draft, "rpc", f"1={url}")
     assert sorted(draft.problems()) == [
         (

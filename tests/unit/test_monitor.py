@@ -14,7 +14,6 @@ from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread
 from lookout.config.settings import Settings
 from lookout.config.tables import HistoryTable
-from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.documents.document import Document, DocumentName, Pieces
@@ -22,12 +21,11 @@ from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
-from lookout.monitor.publisher import Publisher
+from lookout.monitor.publisher import GATHER_MS, Publisher
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NO_ALERTS, PPOI, a_plan
 from tests.logs import capture_logs
-from tests.unit.running_monitor import Asked, InLine, KeptInMemory, lived, running
-from tests.unit.server.fakes import SetClock
+from tests.unit.running_monitor import Asked, KeptInMemory, lived, running
 from tests.wait import until_async
 
 EVERY_SECOND = HistoryTable(write_every_s=1)
@@ -54,7 +52,7 @@ def a_publisher(writer: Writer, history: HistoryTable) -> tuple[Journal, Publish
     journal = Journal(Ledger(plan), Timeline(clock), Alerts(NO_ALERTS, {}, clock, instruments), None)
     journal.start()
     description = Settings().description()
-    notices = NoticeKeeper(description, plan, {}, journal)
+    notices = NoticeKeeper(description, {}, journal)
     every_s = history.write_every_s
     thread = DaemonThread("store").__enter__()
     return journal, Publisher(plan, description, every_s, journal, notices, dict, writer, thread, clock, instruments)
@@ -113,42 +111,3 @@ async def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_p
             journal.observe(MESSAGING, Peers(7))
     live, history = {"live", "live.gzip"}, {"history", "history.gzip", "about"}
     assert writer.attempts == [live | history, live | history, live | history, live]
-
-
-class Frozen(KeptInMemory):
-    """A writer with which the whole process stands still: nothing else of it runs meanwhile."""
-
-    def __init__(self, clock: SetClock, for_ms: int) -> None:
-        super().__init__()
-        self._clock = clock
-        self._for_ms = for_ms
-
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        super().write(documents, pieces)
-        self._clock.elapsed += self._for_ms
-
-
-class Marked(Alerts):
-    marked_ms = -1
-
-    def mark_stored(self, stored_ms: int) -> None:
-        self.marked_ms = stored_ms
-
-
-@pytest.mark.parametrize(("takes_ms", "counts_ms"), [(1_900, 1_900), (2_100, 0)], ids=["slow", "frozen"])
-async def test_of_a_write_in_which_the_process_stood_still_the_beginning_counts_for_alerts(
-    takes_ms: int, counts_ms: int
-) -> None:
-    """Another monitor may have taken over since the store answered."""
-    clock = SetClock()
-    instruments = Instruments(CollectorRegistry(), clock)
-    alerts, plan, description = Marked(NO_ALERTS, {}, clock, instruments), a_plan(), Settings().description()
-    journal = Journal(Ledger(plan), Timeline(clock), alerts, None)
-    journal.start()
-    writer, notices = Frozen(clock, takes_ms), NoticeKeeper(description, plan, {}, journal)
-    began_ms = clock.elapsed
-    publisher = Publisher(plan, description, 60, journal, notices, dict, writer, InLine(), clock, instruments)
-    async with running(publisher.run()):
-        await asyncio.sleep(0)
-        await until_async(lambda: alerts.marked_ms >= 0, "the first publication")
-        assert alerts.marked_ms == began_ms + counts_ms

@@ -5,20 +5,11 @@ import json
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
-from lookout.app.admin import answer_on
-from lookout.app.notices import END_PATH, NoticeDesk
-from lookout.app.reloader import Reloader
-from lookout.base.admin_port import AdminRoutes
 from lookout.base.clock import SystemClock
-from lookout.base.sockets import open_listener
-from lookout.config.settings import Settings
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.monitor import Monitor, Succession
@@ -26,7 +17,6 @@ from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, a_plan
-from tests.integration.admin import always
 from tests.unit.running_monitor import (
     NO_SESSION,
     FastClock,
@@ -38,7 +28,6 @@ from tests.unit.running_monitor import (
     lived,
     running,
 )
-from tests.unit.test_admin import ask
 
 NOTE = NoticeDraft("note", "Planned maintenance")
 
@@ -71,7 +60,7 @@ async def test_a_notice_is_acknowledged_once_it_is_stored_and_is_there_after_a_r
         assert b"Planned maintenance" in writer.documents[-1]["about"].body
     again = a_monitor(writer)
     async with running(again.run()):
-        assert again.notices.list_valid(added.added_at) == (added,)
+        assert again.notices.current.list_valid(added.added_at) == (added,)
         await again.notices.end("note", added.id)
         assert decode_notices(writer.pieces).declared == ()
         assert b"Planned maintenance" not in writer.documents[-1]["about"].body
@@ -120,7 +109,7 @@ def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
                 "the store did not take it within 10 s: it is in force, but not stored yet; it is lost if the monitor"
             )
             assert str(refused.value) == f"{told} ends before the store works again"
-            assert [each.text for each in monitor.notices.list_valid(wiring.clock.now())] == [NOTE.text]
+            assert [each.text for each in monitor.notices.current.list_valid(wiring.clock.now())] == [NOTE.text]
 
     with asyncio.Runner(loop_factory=FastLoop) as runner:
         runner.run(live())
@@ -150,28 +139,8 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
         before = succession.monitor.notices
         added = await before.add(replace(NOTE, services=("indexer",)))
         await succession.replace(given_settings(a_plan()))
-        assert succession.monitor.notices.list_valid(added.added_at) == (added,)
+        assert succession.monitor.notices.current.list_valid(added.added_at) == (added,)
         with pytest.raises(NoticeError, match="there is no service 'squid'"):
             await succession.monitor.notices.add(replace(NOTE, services=("squid",)))
         with pytest.raises(NotStoredError, match="the monitor ended"):  # asked of the one that was replaced
             await before.add(NOTE)
-
-
-async def test_a_notice_is_declared_and_ended_through_the_admin_port() -> None:
-    succession = given(Switched(), SystemClock()).succeed(given_settings(a_plan()))
-    desk = NoticeDesk(succession, SystemClock(), Reloader(Path("lookout.toml"), Settings(), SystemClock()))
-    routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
-    async with answer_on(open_listener("127.0.0.1:0"), "127.0.0.1:0", routes) as address, running(succession.run()):
-
-        async def post(body: bytes, path: str = "/notices") -> tuple[int, Any]:
-            return await asyncio.to_thread(ask, address, "POST", path, {"Lookout-Change": "1"}, body)
-
-        http_code, refused = await post(b'{"kind":"rumour"}')
-        assert (http_code, refused["error"][:16]) == (400, "cannot be read: ")
-        assert await post(b'{"kind":"note"}') == (422, {"problems": ["text: missing; a note says something"]})
-        http_code, added = await post(b'{"kind":"note","text":"Slow","for":"1h"}')
-        assert (http_code, added["id"], added["silences"]) == (200, "1", False)
-        assert json.loads(desk.list_all().body) == [added]
-        http_code, ended = await post(b'{"kind":"note","id":"1"}', END_PATH)
-        assert (http_code, ended | {"until": added["until"]}) == (200, added)
-        assert ended["until"] < added["until"]

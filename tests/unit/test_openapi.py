@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from lookout.config.tables import HistoryTable
-from lookout.core.strip import uptime
+from lookout.core.history import uptime
 from lookout.documents.document import paths, with_compressed
 from lookout.documents.reports import build_schemas
 from lookout.public.feeds import make_feed_files

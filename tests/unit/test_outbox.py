@@ -3,7 +3,7 @@
 import pytest
 
 from lookout.alerts.event import DEPLOYMENT_OF_THE_FIVE, AlertFacts, make_event, make_item
-from lookout.alerts.outbox import FRESH_MS, MOST_WAITING, Attempt, Outbox, Queued
+from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check
 from tests.builders import NOON
@@ -45,7 +45,7 @@ class Play:
             case "all":
                 self.put(a_message(made_ms=self.now_ms))
             case "store":
-                self.outbox.mark_stored(self.now_ms)
+                self.outbox.mark_stored()
             case "old":
                 self.given_up += self.outbox.give_up(self.now_ms)
             case "accept" | "refuse":
@@ -58,10 +58,8 @@ class Play:
                     self.outbox.refuse(attempt, self.now_ms)
             case "rest":
                 wait = self.outbox.next("ops", self.now_ms)
-                assert not isinstance(wait, Attempt)
-                assert wait.until_ms is not None
-                self.now_ms = wait.until_ms
-                self.outbox.mark_stored(self.now_ms)
+                assert isinstance(wait, int)
+                self.now_ms = wait
             case _ if word.endswith("s"):
                 self.now_ms += int(word.removesuffix("s")) * 1_000
             case _:
@@ -77,9 +75,7 @@ class Play:
         step = self.outbox.next("ops", self.now_ms)
         if isinstance(step, Attempt):
             return step.number
-        if step.until_ms is not None:
-            return f"rests {(step.until_ms - self.now_ms) // 1_000} s"
-        return "needs a publication" if step.needs_publication else "nothing"
+        return "nothing" if step is None else f"rests {(step - self.now_ms) // 1_000} s"
 
 
 def play(script: str) -> Play:
@@ -99,16 +95,10 @@ def play(script: str) -> Play:
         pytest.param("put store put", 0, id="a message that was made since then is not tried"),
         pytest.param("put store put accept", "nothing", id="not even if it is the only one left"),
         pytest.param("put-chat store", "nothing", id="a message to another target is not tried"),
-        pytest.param("put store 3s", 0, id="3 seconds after a publication the store is still ours"),
-        pytest.param("put store 4s", "needs a publication", id="after 4 seconds only a publication can show that"),
-        pytest.param("put store 4s store", 0, id="after that publication the message is tried"),
-        pytest.param("put 4s", "nothing", id="a message that is not stored needs no other publication"),
         pytest.param("put put store accept", 1, id="after an accepted message comes the next one"),
         pytest.param("put store accept", "nothing", id="an accepted message is not tried again"),
         pytest.param("put store refuse", "rests 5 s", id="after a refusal the target rests if no other message waits"),
         pytest.param("put store refuse put store", "rests 5 s", id="a new message does not end the rest"),
-        pytest.param("put store refuse 4s", "rests 1 s", id="no publication is needed while the target rests"),
-        pytest.param("put store refuse 5s", "needs a publication", id="after the rest the store may not be ours"),
         pytest.param("put store refuse rest", 0, id="after the rest a refused message is tried again"),
         pytest.param("put store refuse rest refuse", "rests 10 s", id="the second rest is twice as long"),
         pytest.param("put store" + " refuse rest" * 9 + " refuse", "rests 300 s", id="the longest rest is 5 minutes"),
@@ -184,16 +174,6 @@ def test_targets_rest_alone() -> None:
 def test_asking_for_the_next_step_changes_nothing() -> None:
     played = play("put put store refuse rest")
     assert [played.step() for _ in range(3)] == [1, 1, 1]
-
-
-def test_before_the_first_publication_the_store_is_not_known_to_be_ours() -> None:
-    stored = {7: Queued("ops", "title", "body", 0)}
-    outbox = Outbox(stored, 8)
-    assert not outbox.owns_store(0)
-    outbox.mark_storing()
-    outbox.mark_stored(0)
-    assert outbox.owns_store(FRESH_MS - 1)
-    assert outbox.next("ops", 0) == Attempt(7, stored[7], 5_000)
 
 
 def test_of_too_many_messages_to_one_target_the_oldest_are_dropped() -> None:

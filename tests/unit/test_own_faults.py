@@ -11,16 +11,15 @@ from prometheus_client import CollectorRegistry
 
 from lookout.config.tables import PingTable
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Check, Failed, Found, Members, Observation, Peers
-from lookout.core.own_clock import OwnClock, describe_clock_error
+from lookout.core.model import Check, Failed, Found, Members, Observation, Peers
+from lookout.core.own_clock import OwnClock
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Succession
 from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import Now
-from lookout.state.log import HeadRead
-from tests.builders import BROADCASTERS, DAY, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, SECOND, a_plan
+from tests.builders import BROADCASTERS, LAUNCH, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.contract.protocols.upstreams import answering
 from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, FastClock, FastLoop, Read, Record, lived, running, setting
@@ -53,28 +52,6 @@ def test_a_row_stays_as_it_was_and_ages_and_no_line_is_recorded(fault: Exception
     assert observed(record) == [Peers(3)]
     gaps = {later - earlier for earlier, later in pairwise(source.asked[1:])}
     assert gaps == {LAUNCH.recheck_ms}  # no back-off
-
-
-@pytest.mark.clause("M17", "S2", "M2")
-def test_failures_before_it_still_count_after_it() -> None:
-    source, record = Asked(MESSAGING, REFUSED, REFUSED, NO_DESCRIPTOR, NO_DESCRIPTOR, REFUSED, takes_s=0), Record()
-    kept = lived(240, PLAN, [source], [], record=record)
-    assert observed(record) == [REFUSED] * 3
-    assert last_row(kept, MESSAGING)["status"] == "unavailable"
-    waits_s = [(later - earlier) // 1000 for earlier, later in pairwise(source.asked)]
-    assert waits_s[:4] == [31, 61, 30, 30]
-
-
-@pytest.mark.clause("M17", "M8")
-def test_an_endpoints_earlier_answer_stays() -> None:
-    """Of two endpoints both are needed; a failure would do the same, but a wrong chain would not."""
-    record = Record()
-    silent, other = Read(1, 100, NO_DESCRIPTOR, 102), Read(1, 100, 101, 102)
-    lived(60, a_plan(INDEXER), [Asked(INDEXER, Blocks(95), takes_s=0)], [silent, other], record=record)
-    heads = [event.reading.height for event in record if isinstance(event, HeadRead)]
-    assert heads[0] == 100
-    assert heads[-1] == 102
-    assert len(silent.asked) >= 3
 
 
 @pytest.mark.clause("M17")
@@ -182,30 +159,6 @@ def test_every_other_verdict_takes_two_minutes_again_and_a_witness_counts_for_fi
     assert clock.verdict_ms(12 * MINUTE) is None
 
 
-@pytest.mark.clause("M17")
-def test_a_clock_at_the_border_is_not_right_and_wrong_by_turns() -> None:
-    clock = OwnClock()
-    for now_s, by_ms in ((0, MINUTE + 1), (60, MINUTE - 1), (120, MINUTE - 1), (180, 31 * SECOND)):
-        hear(clock, now_s * SECOND, a=by_ms, b=by_ms)
-        assert clock.is_suspected
-    hear(clock, 200 * SECOND, a=30 * SECOND, b=30 * SECOND)
-    assert not clock.is_suspected
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (TEN, "10 minutes ahead"),
-        (-61 * SECOND, "1 minute behind"),
-        (-119 * MINUTE, "119 minutes behind"),
-        (3 * HOUR - 20 * SECOND, "3 hours ahead"),
-        (-20 * 365 * DAY, "7300 days behind"),
-    ],
-)
-def test_it_is_said_in_words(error: int, words: str) -> None:
-    assert describe_clock_error(error) == f"this machine's clock is {words}"
-
-
 class Truthful(Read):
     """An endpoint whose answers and blocks have the true time."""
 
@@ -260,14 +213,3 @@ def test_what_a_probe_found_while_the_monitor_itself_stood_still_is_no_observati
     lived(until, a_plan(MESSAGING), [source], [], (5, stand_still), record=record)
     assert len(observed(record)) == failures
     assert len(source.asked) >= 1
-
-
-@pytest.mark.clause("M17", "M8")
-def test_a_head_that_was_read_while_the_monitor_stood_still_is_none() -> None:
-    def stand_still(_succession: Succession) -> None:
-        cast("FastLoop", asyncio.get_running_loop())._jumped_s += 12
-
-    endpoint, record = Read(takes_s=4), Record()
-    lived(19, a_plan(), [], [endpoint], (3, stand_still), record=record)
-    assert len(endpoint.ended) == 1
-    assert [type(event).__name__ for event in record] == ["Started", "Stopped"]

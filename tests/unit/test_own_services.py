@@ -7,18 +7,15 @@ from typing import Final
 
 import pytest
 
-from lookout.app.reloader import compare_settings
 from lookout.config.file import read_config
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.core.heads import Reading
-from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, MissingList, Nothing, Observation, Responding
 from lookout.core.services import all_checks
 from lookout.documents.reports import documents_of
-from lookout.monitor.sources import sources_of
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
-from tests.builders import MINUTE, NOON, SECOND
+from tests.builders import NOON, SECOND
 
 CHAINS: Final = """
 [[chains]]
@@ -112,52 +109,8 @@ def test_it_is_judged_like_the_five_and_both_documents_have_it(settings: Setting
     assert list(rows_in(documents["history"].body, "rows"))[-3:] == [FIRST, SECOND_ROW, THIRD]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param('"service":"removed","chainId":1,"outcome":"answered"', id="a service"),
-        pytest.param('"service":"another","chainId":5,"outcome":"answered"', id="a chain"),
-        pytest.param('"service":"another","chainId":null,"outcome":"answered"', id="a shared row"),
-    ],
-)
-def test_lines_of_what_this_configuration_does_not_have_are_skipped(line: str, settings: Settings) -> None:
-    text = b"".join(map(format_event, a_life()))
-    text += f'{{"at":"2026-11-05T12:00:01.000Z","kind":"probe",{line}}}\n'.encode()
-    replay = Replay(settings.plan())
-    run_log(read_log(io.BytesIO(text), []), replay)
-    assert replay.skipped == 1
-
-
 @pytest.mark.parametrize("found", [Responding(), Indexes(1, 2), MissingList()])
 def test_a_line_of_the_time_when_its_kind_was_another_is_skipped(found: Found, settings: Settings) -> None:
     replay = replayed(settings, a_life((FIRST, found), (FIRST, Nothing()), (FIRST, Failed("timeout"))))
     assert replay.skipped == 1
     assert replayed(settings, a_life((FIRST, Blocks(7)))).skipped == 0
-
-
-def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_path: Path) -> None:
-    without = settings_of(CHAINS, tmp_path)
-    added = compare_settings("", without, settings, None)
-    assert added.added == ("another 1", "second-indexer 1", "second-indexer 137")
-    assert (added.changed, added.needs_restart) == ((), ())
-    changed = compare_settings("", settings, settings_of(CHAINS + OWN.replace("/squid", "/moved"), tmp_path), None)
-    assert changed.changed == ("second-indexer 1",)
-    other_words = OWN.replace("What comes after", "Others").partition('[[services]]\nname = "another"')
-    reordered = settings_of(CHAINS + other_words[1] + other_words[2] + other_words[0], tmp_path)
-    assert compare_settings("", settings, reordered, None).changed == ("services",)
-    removed = compare_settings("", settings, without, settings)
-    assert removed.removed == ("another 1", "second-indexer 1", "second-indexer 137")
-    assert removed.needs_restart == ()
-
-
-@pytest.mark.clause("M7", "H15")
-def test_its_rows_leave_with_a_reload_and_return_with_their_past(settings: Settings, tmp_path: Path) -> None:
-    ledger = replayed(settings, a_life((FIRST, Blocks(999)))).ledger
-    ledger.publish(NOON + 2 * MINUTE)
-    ledger = Ledger(settings_of(CHAINS, tmp_path).plan(), ledger.state())
-    ledger.publish(NOON + 3 * MINUTE)
-    assert FIRST not in rows_in(documents_of(ledger)["live"].body)
-    ledger = Ledger(settings.plan(), ledger.state())
-    ledger.publish(NOON + 6 * MINUTE)
-    assert rows_in(documents_of(ledger)["live"].body)[FIRST]["reason"] == "no-observation"
-    assert rows_in(documents_of(ledger)["history"].body, "rows")[FIRST]["buckets"] == "c?"

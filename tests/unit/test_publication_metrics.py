@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lookout.config.settings import Built
 from lookout.core.heads import ChainProgress, Pace, Reading
 from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger
@@ -19,14 +20,11 @@ from lookout.core.model import (
     MissingList,
     Nothing,
     Peers,
-    Reason,
     Responding,
     Row,
-    Status,
 )
 from lookout.core.services import Service
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from tests.builders import (
     BROADCASTERS,
     HOSTED_INDEXER,
@@ -137,27 +135,6 @@ def test_a_head_is_there_with_its_block_until_it_is_too_old_to_compare_with() ->
     assert samples(registry, "lookout_head_block_timestamp_seconds") == {("1",): NOON / 1000 - 63}
 
 
-def test_the_lag_in_seconds_is_by_the_pace_that_was_measured() -> None:
-    ledger = a_ledger()
-    for minute in range(1, 21):
-        ledger.read_head(1, Reading(NOON + minute * MINUTE, 105 + 30 * minute, NOON + minute * MINUTE))
-    at = NOON + 20 * MINUTE
-    ledger.judge(an_observation(Blocks(100), at=at, check=INDEXER))
-    known = {"position": 100, "head": 700, "lag_blocks": 600, "lag_seconds": 1_200}  # a block every 2 s
-    assert figures(scraped(ledger, at), INDEXER) == known
-
-
-def test_while_the_monitor_is_blind_nothing_is_known_of_a_row_or_a_head() -> None:
-    ledger = a_ledger()
-    ledger.judge(an_observation(Blocks(100), check=INDEXER))
-    at = NOON + 10 * MINUTE
-    ledger.judge(an_observation(Failed("unreachable"), at=at, check=INDEXER))
-    registry = scraped(ledger, at)
-    assert samples(registry, "lookout_row_status")["indexer", "1", "unknown"] == 1
-    assert figures(registry, INDEXER) == {}
-    assert samples(registry, "lookout_head_agreed") == {("1",): 0}
-
-
 def test_the_figures_of_a_row_that_was_not_probed_again_end_when_it_expires() -> None:
     ledger = a_ledger()
     ledger.judge(an_observation(Blocks(100), check=INDEXER))
@@ -165,26 +142,6 @@ def test_the_figures_of_a_row_that_was_not_probed_again_end_when_it_expires() ->
         registry = scraped(ledger, at)
         assert figures(registry, INDEXER) == known
         assert samples(registry, "lookout_row_expires_timestamp_seconds") == {("indexer", "1"): NOON / 1000 + 150}
-
-
-@pytest.mark.parametrize(
-    ("status", "reason", "expires"),
-    [
-        pytest.param("current", "responding", True, id="current"),
-        pytest.param("catching-up", "behind", True, id="catching up"),
-        pytest.param("degraded", "behind", True, id="degraded"),
-        pytest.param("unavailable", "unreachable", True, id="unavailable"),
-        pytest.param("unknown", "no-observation", False, id="unknown does not expire"),
-        pytest.param("unmonitored", "not-configured", False, id="unmonitored does not expire"),
-    ],
-)
-def test_a_row_of_any_status_expires_when_its_report_says_so(status: Status, reason: Reason, expires: bool) -> None:
-    registry = CollectorRegistry()
-    row = Row(MESSAGING, status, reason, expires_at=NOON if expires else None)
-    Instruments(registry, SetClock()).published(NOON, (row,), NO_CHAINS)
-    assert samples(registry, "lookout_row_status") == {("messaging", "", status): 1}
-    known = {("messaging", ""): NOON / 1000} if expires else {}
-    assert samples(registry, "lookout_row_expires_timestamp_seconds") == known
 
 
 def test_a_service_of_the_operators_own_has_the_figures_of_its_answer() -> None:

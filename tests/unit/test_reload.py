@@ -1,25 +1,17 @@
 """A reload is a restart in place: another monitor goes on from what the last one knew."""
 
-import asyncio
 import json
-import threading
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
-from lookout.config.alerts import AlertsTable
-from lookout.config.settings import Settings
-from lookout.config.tables import PingTable, PolicyTable
 from lookout.core.model import Blocks, Check, Peers
-from lookout.documents.document import Document, DocumentName, Pieces, StateError
+from lookout.documents.document import DocumentName, StateError
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
-from tests.contract.protocols.upstreams import answering
 from tests.unit.running_monitor import (
     FAILED,
     Asked,
@@ -33,7 +25,6 @@ from tests.unit.running_monitor import (
     running,
 )
 from tests.wait import until_async
-from tests.wiring import wire
 
 POLYGON = Check("indexer", 137)
 
@@ -93,59 +84,3 @@ async def test_a_monitor_that_cannot_be_built_changes_nothing_and_says_why() -> 
         assert succession.monitor is before
         await succession.replace(given_settings(a_plan(chains=(1, 137))))
         await until_async(lambda: b'"chainId":137' in writer.documents[-1]["live"].body, "the next one runs")
-
-
-class Stuck(KeptInMemory):
-    """A writer that waits until it may go on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.began, self.may_go_on = threading.Event(), threading.Event()
-
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        self.began.set()
-        self.may_go_on.wait(60)
-        super().write(documents, pieces)
-
-
-async def test_a_reload_while_the_store_hangs_shows_once_it_works_again() -> None:
-    writer, wide = Stuck(), given_settings(a_plan(chains=(1, 137)))
-    succession = given(writer, SystemClock()).succeed(given_settings(a_plan()))
-    async with running(succession.run()):
-        await asyncio.to_thread(writer.began.wait, 60)
-        reload = asyncio.create_task(succession.replace(wide))
-        await asyncio.sleep(0.1)
-        assert writer.documents == []
-        writer.may_go_on.set()
-        await reload
-        await until_async(lambda: b'"chainId":137' in writer.documents[-1]["live"].body, "the next one is stored")
-    assert b'"chainId":137' not in writer.documents[0]["live"].body
-
-
-async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
-    registry, policy = CollectorRegistry(), PolicyTable(heartbeat_s=0.5)
-
-    def is_there(name: str, **labels: str) -> bool:
-        return registry.get_sample_value(name, labels) is not None
-
-    succession = wire(KeptInMemory(), SystemClock(), registry).succeed(Settings(policy=policy))
-    async with answering(lambda _: (200, b"")) as (url, _), running(succession.run()):
-        await until_async(lambda: is_there("lookout_publication_age_seconds"), "it runs")
-        assert not is_there("lookout_alert_queue", target="desk")
-        await succession.replace(Settings(policy=policy, alerts=AlertsTable({"desk": "json://127.0.0.1:9"})))
-        await until_async(lambda: is_there("lookout_alert_queue", target="desk"), "there is another target")
-        await succession.replace(Settings(policy=policy, ping=PingTable(url, every_s=0.1)))
-        assert not is_there("lookout_alert_queue", target="desk")
-        await until_async(lambda: is_there("lookout_pings_total", outcome="answered"), "it pings")
-        assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
-
-
-async def test_a_reload_that_waits_while_the_store_is_lost_does_not_wait_for_ever() -> None:
-    succession = given(KeptInMemory(), SystemClock()).succeed(given_settings(a_plan()))
-    task = asyncio.create_task(succession.run())
-    await asyncio.sleep(0.1)
-    reload = asyncio.create_task(succession.replace(given_settings(a_plan())))
-    await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.wait_for(asyncio.gather(task, reload, return_exceptions=True), 30)
-    assert reload.done()

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.clock import SystemClock
-from lookout.config.settings import Settings
+from lookout.config.settings import Built, Settings, seen_by, sources_of
 from lookout.config.tables import (
     AdminTable,
     ChainTable,
@@ -30,14 +30,13 @@ from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
 from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
+from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
-from lookout.protocols.tables import KindTable, SourceTable
 from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import NOON
 from tests.declared import including

@@ -44,27 +44,17 @@ class AlertPolicy(Struct, frozen=True):
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE
 
 
-class EndpointFact(Struct, frozen=True):
-    """The state of an RPC endpoint in words, and why it fails if it does."""
-
-    name: str
-    does: str
-    cause: str | None = None
-
-
 class AlertFacts(Struct, frozen=True):
-    """Facts about a check for a message: why it is not current, its last comparison with instant and numbers, whether
-    that has expired; and without a head, the state of its chain's RPC endpoints."""
+    """Facts about a check for a message: why it is not current, its last comparison with instant and numbers, and
+    without a head, its chain's RPC endpoints and their states, in words."""
 
     cause: str | None = None
     last_success_at: int | None = None
     last_metrics: Metrics = NO_METRICS
-    endpoints: tuple[EndpointFact, ...] = ()
-    has_expired: bool = False
+    endpoints: tuple[tuple[str, str], ...] = ()
 
 
 Facts = Mapping[News, AlertFacts]
-NO_FACTS: Final[Facts] = {}
 
 
 class Cause(Struct, frozen=True):

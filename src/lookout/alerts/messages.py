@@ -8,7 +8,6 @@ from msgspec import to_builtins
 
 from lookout.alerts.event import (
     DEPLOYMENT_OF_THE_FIVE,
-    NO_FACTS,
     AlertEvent,
     AlertFacts,
     Deployment,
@@ -18,10 +17,9 @@ from lookout.alerts.event import (
     make_item,
 )
 from lookout.base.instants import format_duration, format_second
-from lookout.core.causes import WITHOUT_HEAD, choose_next_step, choose_step_without_head, describe_cause
-from lookout.core.episodes import News, endpoint_of, has_row
+from lookout.core.causes import choose_next_step, describe_cause
+from lookout.core.episodes import News, has_row
 from lookout.core.model import Check, Reason, Status
-from lookout.core.notices import MOST
 from lookout.core.own_clock import describe_clock_error
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import NOTES, REASON_TEXTS
@@ -29,7 +27,6 @@ from lookout_reader.words import NOTES, REASON_TEXTS
 MOST_LISTED: Final = 20
 OVER: Final = ("ended", "left")
 _NOTHING_KNOWN: Final = AlertFacts()
-_ROUNDING_MS: Final = 2_000
 
 _SAMPLE: Final = "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done."
 _CLOCK_IS_WRONG: Final = """\
@@ -42,7 +39,7 @@ _CHECK_NETWORK: Final = "first look at this machine's own network: nothing that 
 # Next steps without a known cause.
 _LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/operations.md), or its probes hang"
 _PROBE_NOW: Final = "run `lookout probe`: it says why"
-_EXPIRED: Final = "the monitor has observed nothing since its last reading expired"
+_NOT_OBSERVED: Final = "the monitor has observed nothing lately"
 
 # What a wallet's users may notice, in the page's words, and no more than the row shows (C12).
 _OF_SENDING: Final = {"unavailable": "sending may fail", "": "sending may be slow"}
@@ -58,7 +55,6 @@ EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
     "indexer": _OF_INDEXERS,
     "hosted-indexer": _OF_INDEXERS,
 }
-_NONE_OF_OWN: Final[Mapping[str, str]] = {}
 
 
 class Message(NamedTuple):
@@ -86,7 +82,7 @@ def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_T
 def write_message(
     news: Iterable[News],
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
-    facts: Facts = NO_FACTS,
+    facts: Mapping[News, AlertFacts] = {},
     *,
     nothing_answers: bool = False,
 ) -> Message:
@@ -101,7 +97,7 @@ def write_message(
     for heading, section in sections.items():
         lines += [*_write_section(heading, section, max(0, room), deployment, facts), ""]
         room -= len(section)
-    lines += _write_help(trouble, deployment, facts)
+    lines += _write_help(trouble, deployment)
     is_over = not any(map(_is_bad, ordered))
     items = [make_item(item, facts.get(item, _NOTHING_KNOWN), deployment) for item in ordered]
     title, body = _sum_up(sections, deployment), "\n".join(lines).rstrip()
@@ -112,10 +108,7 @@ def _write(
     kind: str, title: str, body: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False
 ) -> Message:
     """The sender, where to see more, and what the message does not claim (C12)."""
-    if "lookout" in deployment.name.casefold():  # not twice
-        whose = deployment.name
-    else:
-        whose = f"Lookout ({deployment.name})" if deployment.name else "Lookout"
+    whose = f"Lookout ({deployment.name})" if deployment.name else "Lookout"
     signature = (
         *((f"The status page: {deployment.link}",) if deployment.link else ()),
         *((f"The monitor is run by {deployment.operator}.",) if deployment.operator else ()),
@@ -171,12 +164,8 @@ def _choose_heading(news: News) -> str:
             return bad
         case "goes-on":
             return "still cannot be judged" if news.status == "unknown" else f"{{be}} still {news.status}"
-        case "ended" if news.was == "unknown":
-            return f"{{be}} {news.status} now (could not be judged before)"
-        case "ended" if _is_bad(news):
-            return "{be} bad in another way"
         case "ended":
-            return "recovered" if news.status == "current" else "improved"
+            return "recovered" if news.status == "current" else f"{{be}} {news.status} now"
         case "left":
             return "{be} no longer watched"
 
@@ -224,88 +213,67 @@ def _write_section(
         known = facts.get(news, _NOTHING_KNOWN)
         name = _name(news.check, deployment)
         if news.kind in OVER:
-            yield from (f"- {name}: {_write_time(news)}", f"  {_write_course(news, known)}")
+            yield f"- {name}: {_write_course(news, known)}"
         else:
-            yield f"- {name}: {_describe_why(news, known)}, {_write_time(news)}"
+            lasted = f"for {_write_time(news)}, since {format_second(news.since_at)}"
+            yield f"- {name}: {_describe_why(news, known)}, {lasted}"
             if news.status in ("unavailable", "unknown") and news in facts and has_row(news.check):
-                yield f"  {_write_last_answer(news, known)}"
-            endpoints |= {(news.check.chain_id, endpoint.name): endpoint.does for endpoint in known.endpoints}
+                yield f"  {_write_last_answer(known)}"
+            endpoints |= {(news.check.chain_id, endpoint): state for endpoint, state in known.endpoints}
     if others := len(section[room:]):
         yield f"- and {others} more"
     if endpoints:
-        yield from ("RPC endpoints:", *(f"  {name}: {does}" for (_, name), does in endpoints.items()))
+        yield from ("RPC endpoints:", *(f"  {name}: {state}" for (_, name), state in endpoints.items()))
     steps = (_choose_next_step(news, facts.get(news, _NOTHING_KNOWN)) for news in section if _needs_action(news))
     yield from (f"Next: {step}." for step in dict.fromkeys(steps))
 
 
 def _write_time(news: News) -> str:
-    """How long it lasted, and how much of that was monitored, if the two differ by more than rounding."""
-    since, whole_ms = format_second(news.since_at), max(news.at - news.since_at, news.seen_ms)
-    lasted = format_duration(whole_ms)
-    if whole_ms - news.seen_ms >= _ROUNDING_MS:
-        lasted = f"{lasted}, of which {format_duration(news.seen_ms)} were watched"
-    match news.kind:
-        case "began" | "goes-on":
-            return f"for {lasted}, since {since}"
-        case "ended":
-            return f"after {lasted}, from {since} to {format_second(news.at)}"
-        case "left":
-            return f"after {lasted}, since {since}"
+    return format_duration(max(news.at - news.since_at, news.seen_ms))
 
 
 def _write_course(news: News, known: AlertFacts) -> str:
-    """The status before, and now."""
-    causes = [describe_cause(cause) for cause in news.causes]
-    why = f": at first {causes[0]}, at last {causes[1]}" if len(causes) > 1 else "".join(f": {why}" for why in causes)
-    was = f"{'could not be judged' if news.was == 'unknown' else f'was {news.was}'}{why}"
+    """The status until the episode's end, and the status now if it is bad."""
+    was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
+    lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":
-        return f"{was}; whether it recovered is not known"
-    return f"{was}; is {news.status} now{'' if news.status == 'current' else f': {_describe_why(news, known)}'}"
+        return f"{lasted}; whether it recovered is not known"
+    return lasted if news.status == "current" else f"{lasted}; now: {_describe_why(news, known)}"
 
 
-def _write_last_answer(news: News, known: AlertFacts) -> str:
-    """When a check that does not answer or is unknown last worked; empty for others, which answer now."""
-    what = "last judged" if news.status == "unknown" else "last good answer"
+def _write_last_answer(known: AlertFacts) -> str:
+    """When a check that does not answer or is unknown was judged last."""
     if known.last_success_at is None:
-        return f"{what}: never"
+        return "last good answer: never"
     numbers = ", ".join(f"{name} {number}" for name, number in to_builtins(known.last_metrics).items())
-    return f"{what}: {format_second(known.last_success_at)}{f' ({numbers})' if numbers else ''}"
+    return f"last good answer: {format_second(known.last_success_at)}{f' ({numbers})' if numbers else ''}"
 
 
 def _describe_why(news: News, known: AlertFacts) -> str:
     if known.cause is not None:
         return describe_cause(known.cause)
-    if known.has_expired and news.reason == "no-observation":
-        return _EXPIRED
+    if news.reason == "no-observation":
+        return _NOT_OBSERVED
     text = REASON_TEXTS[news.reason]  # the public sentence, as a clause
     return f"{text[0].lower()}{text[1:].removesuffix('.')}"
 
 
 def _choose_next_step(news: News, known: AlertFacts) -> str:
-    if known.cause in WITHOUT_HEAD:
-        step = choose_step_without_head(endpoint.cause for endpoint in known.endpoints if endpoint.cause is not None)
-    else:
-        step = None if known.cause is None else choose_next_step(known.cause)
+    step = None if known.cause is None else choose_next_step(known.cause)
     return step or (_LOOK_AT_MONITOR if news.reason == "no-observation" else _PROBE_NOW)
 
 
-def _write_help(bad: Sequence[News], deployment: Deployment, facts: Facts) -> Iterator[str]:
+def _write_help(bad: Sequence[News], deployment: Deployment) -> Iterator[str]:
     """The effect on users, and the operator's commands."""
     if not bad:
         return
-    if all(endpoint_of(news.check) is not None for news in bad):
-        yield "Users notice nothing of an endpoint, until too few of its chain are left to agree on a head."
     effects: dict[str, list[str]] = {}
     for news in bad:
-        cause = facts.get(news, _NOTHING_KNOWN).cause
-        status = "unavailable" if cause == "nothing_left" else news.status
-        if effect := describe_effect(news.check.service, status, news.reason, deployment.effects):
+        if effect := describe_effect(news.check.service, news.status, news.reason, deployment.effects):
             effects.setdefault(effect, []).append(news.check.service)
     if effects:
         noticed = (f"{effect} ({', '.join(dict.fromkeys(of))})" for effect, of in effects.items())
         yield f"What users may notice: {'; '.join(noticed)}."
-    elif all(news.status == "unknown" and facts.get(news, _NOTHING_KNOWN).cause != "nothing_left" for news in bad):
-        yield "Users may notice nothing: these services may work."
     probe = "To see more: `lookout probe` asks everything now"
     if not deployment.has_admin_port:
         yield f"{probe}."
@@ -315,23 +283,19 @@ def _write_help(bad: Sequence[News], deployment: Deployment, facts: Facts) -> It
 
 
 def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
-    """Commands that silence these checks and no others, as far as a silence can name them. Chains are given by id,
-    which is never ambiguous."""
+    """A command for each service that silences these checks and no others. Chains are given by id, which is never
+    ambiguous."""
     which = f"-c {quote(config)} " if config else ""
     chains: dict[str, dict[int | None, None]] = {}
-    for news in (entry for entry in bad if has_row(entry.check)):
-        chains.setdefault(news.check.service, {})[news.check.chain_id] = None
-    services: dict[tuple[int | None, ...], list[str]] = {}
+    for news in bad:
+        if has_row(news.check):
+            chains.setdefault(news.check.service, {})[news.check.chain_id] = None
     for service, chain_ids in chains.items():
-        services.setdefault(tuple(chain_ids), []).append(service)
-    for on, names in services.items():
-        if len(on) <= MOST and len(names) <= MOST:
-            options = [f"--service {name}" for name in names]
-            options += [f"--chain {chain_id}" for chain_id in on if chain_id is not None]
-            yield f"lookout silence add {which}{' '.join(options)} --for 2h"
+        on = "".join(f" --chain {chain_id}" for chain_id in chain_ids if chain_id is not None)
+        yield f"lookout silence add {which}--service {service}{on} --for 2h"
 
 
-def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = _NONE_OF_OWN) -> str | None:
+def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = {}) -> str | None:
     """What users may notice; None if unknown: for unknown rows, and for own services that ``own`` lacks."""
     if status not in TROUBLE_STATUSES:
         return None

@@ -13,8 +13,6 @@ from lookout.alerts.messages import OVER, Message
 from lookout.core.episodes import Lasted
 
 MOST_WAITING: Final = 100  # messages to one target
-# PostgreSQL admits another monitor after 6 s of silence: within this time after a write the store is still ours.
-FRESH_MS: Final = 4_000
 FIRST_WAIT_MS: Final = 5_000  # after messages were refused
 _LONGEST_WAIT_MS: Final = 300_000
 
@@ -44,14 +42,6 @@ class Attempt(NamedTuple):
 
     number: int
     queued: Queued
-    wait_ms: int  # the next rest if the message is refused
-
-
-class Wait(NamedTuple):
-    """Try nothing before this instant; None: before the next publication is stored."""
-
-    until_ms: int | None = None
-    needs_publication: bool = False  # a stored publication proves that the store is still ours
 
 
 class _Turn(Struct, frozen=True):
@@ -70,25 +60,22 @@ class Outbox:
         self.next_number = next_number
         self._first_wait_ms = first_wait_ms
         self._storing_below = self._stored_below = 0  # numbers
-        self._stored_ms: int | None = None
         self._turns: dict[str, _Turn] = {}
 
-    def next(self, target: str, now_ms: int) -> Attempt | Wait:
-        """The next step for a target: try its messages in turn. After a refusal the target rests, and the next message
-        follows, since the message may be the cause. Rests double until a message is accepted."""
+    def next(self, target: str, now_ms: int) -> Attempt | int | None:
+        """What to try next with a target, or the instant before which to try nothing; None: before the next publication
+        is stored.
+
+        Messages are tried in turn. After a refusal the target rests, and the next message follows, since the message
+        may be the cause. Rests double until a message is accepted.
+        """
         waiting, turn = self._sendable(target), self._turn(target)
         if not waiting:
-            return Wait()
+            return None
         if now_ms < turn.rest_until_ms:
-            return Wait(turn.rest_until_ms)
-        if not self.owns_store(now_ms):
-            return Wait(needs_publication=True)
+            return turn.rest_until_ms
         number = next((number for number in waiting if number > turn.last), waiting[0])
-        return Attempt(number, self.messages[number], turn.wait_ms)
-
-    def owns_store(self, now_ms: int) -> bool:
-        """Whether no other monitor can have taken over the store, with the messages, yet."""
-        return self._stored_ms is not None and now_ms - self._stored_ms < FRESH_MS
+        return Attempt(number, self.messages[number])
 
     def accept(self, attempt: Attempt) -> None:
         """The target took the message."""
@@ -97,8 +84,9 @@ class Outbox:
 
     def refuse(self, attempt: Attempt, now_ms: int) -> None:
         """The target did not take the message."""
-        next_ms = min(2 * attempt.wait_ms, _LONGEST_WAIT_MS)
-        self._turns[attempt.queued.target] = _Turn(next_ms, now_ms + attempt.wait_ms, attempt.number)
+        wait_ms = self._turn(attempt.queued.target).wait_ms
+        next_ms = min(2 * wait_ms, _LONGEST_WAIT_MS)
+        self._turns[attempt.queued.target] = _Turn(next_ms, now_ms + wait_ms, attempt.number)
 
     def put(self, queued: Queued) -> dict[int, Queued]:
         """Add a message. Returns dropped ones, if too many wait for its target: the oldest without a check's last
@@ -122,9 +110,9 @@ class Outbox:
         """All messages are about to be stored."""
         self._storing_below = self.next_number
 
-    def mark_stored(self, stored_ms: int) -> None:
-        """The messages of the last ``mark_storing`` are stored; this monitor owned the store at that instant."""
-        self._stored_below, self._stored_ms = self._storing_below, stored_ms
+    def mark_stored(self) -> None:
+        """The messages of the last ``mark_storing`` are stored."""
+        self._stored_below = self._storing_below
 
     def _sendable(self, target: str) -> list[int]:
         """The stored messages to a target, without those that follow another about the same check: the end of an

@@ -3,11 +3,9 @@
 Apprise is loaded only to send, or to check an address. It would log addresses, so its log is off.
 """
 
-import io
 import logging
 import shlex
 import sys
-from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 # Into the environment that this runs in, whichever way that was made.
 INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install 'apprise>=2.1'"
 _TIMEOUT_S: Final = 10.0  # to connect, and for each part of an answer
-_LONGEST_ANSWER: Final = 64 * 1024  # in bytes; a message is accepted by its HTTP code, or by a few words of JSON
 
 
 class NotAcceptedError(Exception):
@@ -70,40 +67,10 @@ def open_sender(address: str) -> Sender:
     return send
 
 
-@cache
-def _bound_answers() -> None:
-    """Cut off answers to Apprise after 64 KB, and decompress none: Apprise's plug-ins read whole answers, and a target
-    could fill the monitor's memory."""
-    import requests
-    import urllib3
-    from requests.adapters import HTTPAdapter
-
-    build_whole = HTTPAdapter.build_response
-
-    def ask_for_plain(_self: HTTPAdapter, request: requests.PreparedRequest, **_: object) -> None:
-        request.headers["Accept-Encoding"] = "identity"
-
-    def build_bounded(
-        self: HTTPAdapter, request: requests.PreparedRequest, answer: urllib3.BaseHTTPResponse
-    ) -> requests.Response:
-        response = build_whole(self, request, answer)
-        try:
-            response.raw = io.BytesIO(answer.read(_LONGEST_ANSWER, decode_content=False))
-        except urllib3.exceptions.HTTPError as error:
-            raise requests.ConnectionError(error) from None
-        finally:
-            answer.close()
-        return response
-
-    HTTPAdapter.add_headers = ask_for_plain  # type: ignore[method-assign, assignment]
-    HTTPAdapter.build_response = build_bounded  # type: ignore[method-assign, assignment]
-
-
 def _parse_address(address: str) -> "apprise.NotifyBase | None":
     import apprise
     import urllib3
 
-    _bound_answers()
     for library in ("apprise", "urllib3"):
         logging.getLogger(library).disabled = True
     urllib3.disable_warnings()  # repeated warnings about a certificate that the address says not to check

@@ -66,7 +66,7 @@ class NoticeDesk:
         return routes._replace(lists={**routes.lists, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
 
     def list_all(self) -> AdminReply:
-        valid = self._succession.monitor.notices.list_valid(self._clock.now())
+        valid = self._succession.monitor.notices.current.list_valid(self._clock.now())
         return json_reply(HTTPStatus.OK, list(map(_describe, valid)))
 
     async def add(self, body: bytes, meant: str | None) -> AdminReply:

@@ -10,12 +10,9 @@ class Problem(NamedTuple):
     text: str
     line: int | None = None
     """The line in the file, if known."""
-    of: str = ""
-    """The table's subject, if its key is only a number."""
 
     def __str__(self) -> str:
-        where = ", ".join(filter(None, (self.of, "" if self.line is None else f"line {self.line}")))
-        return f"{self.key}: {self.text}" + (f" ({where})" if where else "")
+        return f"{self.key}: {self.text}" + ("" if self.line is None else f" (line {self.line})")
 
     def below(self, parent: str) -> "Problem":
         return self._replace(key=join_keys(parent, self.key))

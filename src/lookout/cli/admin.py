@@ -75,8 +75,7 @@ def recheck(config: Path, service: str, chain: str) -> None:
     """Make the running monitor ask a source now, after a repair, and not after its back-off of up to two minutes: that
     of SERVICE, on CHAIN (an id or a name); without them every source.
 
-    What answers counts; what fails does not count as one more failure. A source is asked at most once in 10 seconds.
-    Exit code 1 if a row is not current.
+    It counts like any other probe. A source is asked at most once in 10 seconds. Exit code 1 if a row is not current.
     """
     port = _open_for_notices(config)
     names = {chain_table.id: chain_table.name for chain_table in port.settings.chains}

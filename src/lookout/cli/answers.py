@@ -25,10 +25,10 @@ from lookout.core.causes import OWN_CAUSES, code_of
 from lookout.core.model import Blocks
 from lookout.core.services import SERVICES
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
+from lookout.protocols.client.request import KindTable
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
 from lookout.protocols.registry import PROTOCOLS, kinds_for, load_plugins
-from lookout.protocols.tables import KindTable
 from lookout.store.kinds import ADDRESS_FORM, find_kind
 
 _REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch

@@ -23,7 +23,6 @@ from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3
-_AGAIN_S: Final = 10.0  # enough for most chains to move
 
 
 @click.command()
@@ -32,12 +31,12 @@ def probe(config: Path) -> None:
     """Ask every source and endpoint once, compare as the monitor does at its start, and show each row as it would be
     published, and each endpoint beside the head.
 
-    Exit code 0 if every row would be current or unmonitored, otherwise 1. What takes several probes, such as
-    "unavailable", is said in words.
+    Exit code 0 if every row would be current or unmonitored, otherwise 1. A status that takes several probes, such as
+    "unavailable", is not among them.
     """
     settings = settings_of(config, read_config)
     with show_status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"):
-        probed = run(probe_once(settings, SystemClock(), _AGAIN_S))
+        probed = run(probe_once(settings, SystemClock()))
     if not probed.chains and all(row.row.status == "unmonitored" for row in probed.rows):
         fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")
     show_probed(probed, settings)
@@ -67,8 +66,7 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
         said = "; ".join(map(describe_cause, doubted.doubts))
         console.print(Text(f"{doubted.row.check.name}: {said}", "yellow"))
     of_rows = (cause for row in probed.rows for cause in (row.cause, *row.doubts))
-    laters = (row.later for row in probed.rows if row.later)
-    for line in dict.fromkeys((*list_next_steps((*of_endpoints, *of_rows)), *laters)):
+    for line in dict.fromkeys(list_next_steps((*of_endpoints, *of_rows))):
         console.print(line)
 
 

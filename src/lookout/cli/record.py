@@ -22,7 +22,6 @@ from lookout.base.instants import parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, open_private, settings_of, show_status
 from lookout.config.file import read_config
 from lookout.core.model import Check
-from lookout.core.strip import CHARACTERS, NO_DATA
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.comparison import (
     ChangedStretch,
@@ -37,6 +36,7 @@ from lookout.replay.comparison import (
 )
 from lookout.replay.replay import LogError, Replay, read_log, run_log
 from lookout.store.protocol import StoreError
+from lookout_reader.statuses import CHARACTERS, NO_DATA
 
 _SHOWN_STRETCHES: Final = 20
 _WORDS: Final = {**{character: status for status, character in CHARACTERS.items()}, NO_DATA: "no data"}

@@ -36,6 +36,8 @@ BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
     "no-observation": ("unknown",),
     "incompatible-reference": ("unknown",),
 }
+# Without `reasons`, a rule leaves out broadcasters of which some are silent: other people's, and nothing to repair.
+_DEFAULT_REASONS: Final = frozenset(BAD_REASONS) - {"partial-coverage"}
 # Reasons for which a row stays unknown, however long the monitor waits. `unreachable` is soon `unavailable` (S1, S2).
 _UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
 # After a start, and between two heads, rows are unknown for a moment: no alert for that.
@@ -69,7 +71,7 @@ class AlertRule(Table, frozen=True):
     def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.EpisodeRule]:
         """The core's rules for this one: unknown rows have episodes of their own, unless the rule counts them with bad
         rows."""
-        for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or None
+        for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or _DEFAULT_REASONS
         rule = episodes.EpisodeRule(
             self.key(),
             frozenset(check for check in monitored if self.matches(check)),
@@ -86,7 +88,7 @@ class AlertRule(Table, frozen=True):
                 key=f"{self.key()}\nunjudged",
                 statuses=frozenset(("unknown",)),
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
-                reasons=_UNJUDGED if reasons is None else _UNJUDGED & reasons,
+                reasons=_UNJUDGED & reasons,
                 alerts_on_no_data="no-observation" in self.reasons,  # for example, a chain that never had a broadcaster
             )
 

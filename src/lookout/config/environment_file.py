@@ -8,6 +8,8 @@ from lookout.config.file import ConfigError
 
 _BEGIN: Final = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*"
 _ENTRY: Final = re.compile(_BEGIN + r"""(?:'(?P<single>[^']*)'|"(?P<double>[^"\\]*)"|(?P<plain>[^'"\\ \t][^\\]*)?)""")
+_COMMENT: Final = re.compile(r"([#;].*)?(?<!\\)")  # systemd goes on with the next line after a backslash
+_RULE: Final = "is not NAME=value; put '' around a value with a quotation mark or a backslash, and leave out export"
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -33,17 +35,6 @@ def parse_environment(text: str) -> tuple[dict[str, str], list[str]]:
         entry = _ENTRY.fullmatch(line.strip(" \t\r"))
         if entry is not None and not _CONTROL.search(entry[0]):
             variables[entry["name"]] = entry["single"] or entry["double"] or entry["plain"] or ""
-        elif (what := _find_problem(line.strip(" \t\r"))) is not None:
-            problems.append(f"line {number}: {what}")
+        elif not _COMMENT.fullmatch(line.strip(" \t\r")):
+            problems.append(f"line {number}: {_RULE}")
     return variables, problems
-
-
-def _find_problem(line: str) -> str | None:
-    if not line or line[0] in "#;":
-        return "a comment ends in a backslash; remove it" if line.endswith("\\") else None
-    if not re.match(_BEGIN, line):
-        hint = " (without export)" if line.startswith("export ") else ""
-        return f"is not NAME=value{hint}; a name has letters, digits and _, and begins with no digit"
-    if _CONTROL.search(line):
-        return "the value has a control character; remove it"
-    return "the value has a quotation mark or a backslash; put '' around all of it"

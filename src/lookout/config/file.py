@@ -15,7 +15,6 @@ from lookout.config.alerts import can_be_shown
 from lookout.config.reader import TableReader, has_note
 from lookout.config.settings import Settings, read_settings
 from lookout.config.tables import ServerSettings
-from lookout.core.services import OWN_NAME
 from lookout.protocols.registry import load_plugins
 
 _HEADER: Final = re.compile(r"\s*\[.*\]\s*(#.*)?")
@@ -105,20 +104,10 @@ def _read(
     reader.add_problems(check(settings))
     if reader.problems:
         lines = find_lines(text)
-        problems = [
-            problem._replace(line=find_line(problem.key, lines), of=_name_service(problem.key, tables))
-            for problem in reader.problems
-        ]
+        problems = [problem._replace(line=find_line(problem.key, lines)) for problem in reader.problems]
         problems.sort(key=lambda problem: problem.line or 0)
         raise ConfigError(path, problems, reader.unset_variables)
     return settings
-
-
-def _name_service(key: str, tables: dict[str, Any]) -> str:
-    """The own service to whose checks the key belongs."""
-    number = re.match(r"services\[(\d+)\]\.checks", key)
-    name = tables["services"][int(number[1])].get("name") if number else None
-    return name if isinstance(name, str) and OWN_NAME.fullmatch(name) else ""
 
 
 def _check_targets(settings: Settings) -> Iterator[Problem]:

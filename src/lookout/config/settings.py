@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta, field
 from msgspec.structs import fields
@@ -31,19 +31,20 @@ from lookout.config.tables import (
     in_ms,
 )
 from lookout.core.episodes import EpisodeRules, endpoint_check, source_check
-from lookout.core.model import Check
+from lookout.core.model import Check, Members
 from lookout.core.plan import Plan
 from lookout.core.services import PPOI, SERVICES, Service, all_services
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
-from lookout.protocols.evm import EVM
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
+from lookout.protocols.broadcasters.source import BroadcastersSource
+from lookout.protocols.client.request import KindTable, SourceTable
+from lookout.protocols.evm import EVM, EvmEndpoint
 from lookout.protocols.lists import LinkedList, ListTable, TransactionList
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.registry import configurable_services, has_one_table, protocol_of
+from lookout.protocols.source import Endpoint, Source
 from lookout.protocols.squid import SquidTable
-from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
-Value = TypeVar("Value", int, str)
 _UNNAMED: Final = "protocol"  # if the operator names none
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
@@ -203,21 +204,12 @@ class Settings(Table, frozen=True):
 
     def source_checks(self) -> list[Check]:
         """The checks that stand for sources in episodes about the sources themselves."""
-        sources = (
-            source
-            for service, table in self.tables()
-            for source in protocol_of(table).sources(service.name, table, NOTHING_SEEN)
-        )
-        return [source_check(source.name, source.checks) for source in sources]
+        return [source_check(source.name, source.checks) for source in sources_of(self).sources]
 
     def warnings(self) -> Iterator[Problem]:
         """Settings that are allowed, but may be unintended."""
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
-        for name in _repeated(chain.name for chain in self.chains):
-            yield Problem("chains", f"several are named {name}, so people cannot tell them apart")
-        for title in _repeated(service.title for service in self.all_services()):
-            yield Problem("services", f"several have the title {title}, so people cannot tell them apart")
         for name, tables in self.sources.items():
             for number, table in enumerate(tables):
                 if isinstance(table, ListTable) and table.complete is not None:
@@ -261,6 +253,44 @@ class Settings(Table, frozen=True):
             unknown = list(self._check_named_services(f"{key}.services", rule.services))
             matching = (problem.below(key) for problem in rule.check_matches(monitored, shared))
             yield from unknown or matching
+
+
+class Built(NamedTuple):
+    sources: tuple[Source, ...]
+    endpoints: tuple[Endpoint, ...]
+
+
+def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Built:
+    """All sources and endpoints, before their first probe. ``seen`` comes from ``seen_by`` before a restart (M7)."""
+    sources = (
+        source
+        for service, table in settings.tables()
+        for source in protocol_of(table).sources(service.name, table, seen.get(service.name, NOTHING_SEEN))
+    )
+    endpoints = (
+        EvmEndpoint(name, chain.id, rpc.url, rpc)
+        for chain in settings.chains
+        for name, rpc in zip(chain.endpoint_names(), chain.rpc, strict=True)
+    )
+    return Built(tuple(sources), tuple(endpoints))
+
+
+def seen_by(sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
+    """What the sources of a service have to remember over a restart (M7), by service."""
+    listening = [source for source in sources if isinstance(source, BroadcastersSource)]
+    return {
+        service.name: _join(source.seen for source in listening if source.checks[0].service == service.name)
+        for service in SERVICES
+        if service.answer is Members
+    }
+
+
+def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:
+    seen = tuple(parts)
+    return SeenBroadcasters(
+        tuple(sighting for part in seen for sighting in part.sightings),
+        {chain_id: at for part in seen for chain_id, at in part.asked_at.items()},
+    )
 
 
 def read_settings(tables: Mapping[str, Any], reader: TableReader) -> Settings:
@@ -311,7 +341,9 @@ def _check_twice(tables: Mapping[str, Table]) -> Iterator[Problem]:
             case KindTable() if table.chain is not None:
                 identities.setdefault(list_key, []).append(f"chain {table.chain}")
     for key, named in identities.items():
-        yield from (Problem(key, f"{identity} is there twice") for identity in _repeated(named))
+        yield from (
+            Problem(key, f"{identity} is there twice") for identity, times in Counter(named).items() if times > 1
+        )
 
 
 def _check_endpoints(tables: Mapping[str, Table]) -> Iterator[Problem]:
@@ -330,7 +362,3 @@ def _check_endpoints(tables: Mapping[str, Table]) -> Iterator[Problem]:
         if complete is not None and complete.endpoints > (has := len(chain.rpc)):
             what = f"is {complete.endpoints}, and chain {chain.id} has {has} rpc endpoint{'s' * (has != 1)}"
             yield Problem(f"{key}.complete.endpoints", f"{what}; name more of them, or lower it")
-
-
-def _repeated(values: Iterable[Value]) -> list[Value]:
-    return [value for value, times in Counter(values).items() if times > 1]

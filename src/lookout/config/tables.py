@@ -5,7 +5,6 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
-from yarl import URL
 
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.base.problem import Problem
@@ -138,10 +137,10 @@ class ChainTable(Table, frozen=True, kw_only=True):
                 yield Problem(f"rpc[{number}].name", f"is the name of rpc[{before}] already; choose another one")
         # If two of three endpoints were one node, it could lie (M8). The address alone decides: with two keys a node
         # would have two votes.
-        first: dict[tuple[object, ...], int] = {}
+        first: dict[str, int] = {}
         for number, endpoint in enumerate(self.rpc):
-            sent = _as_sent(endpoint.url)
-            if sent is not None and (before := first.setdefault(sent, number)) != number:
+            is_address = find_url_mistake(endpoint.url) is None
+            if (before := first.setdefault(endpoint.url.rstrip("/"), number)) != number and is_address:
                 yield Problem(f"rpc[{number}]", f"is the same endpoint as rpc[{before}]; name another, or leave it out")
 
     def endpoint_names(self) -> list[str]:
@@ -153,8 +152,7 @@ class ChainTable(Table, frozen=True, kw_only=True):
 
     def outvotes(self, url: str) -> bool:
         """Whether a node at this address cannot decide the chain's head alone."""
-        sent = _as_sent(url)
-        is_endpoint = sent is not None and sent in (_as_sent(endpoint.url) for endpoint in self.rpc)
+        is_endpoint = url.rstrip("/") in (endpoint.url.rstrip("/") for endpoint in self.rpc)
         return not is_endpoint or len(self.rpc) >= _TO_OUTVOTE_ONE
 
     def warnings(self) -> Iterator[Problem]:
@@ -275,13 +273,3 @@ class ServerSettings(Struct, frozen=True):
 
 def in_ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _as_sent(url: str) -> tuple[object, ...] | None:
-    """The address in a normal form, as requests use it; None if it is invalid. A dot at the end of the host, and
-    slashes at the end of the path, are ignored."""
-    if find_url_mistake(url) is not None:
-        return None
-    sent = URL(url)
-    host, path = (sent.raw_host or "").rstrip("."), sent.raw_path.rstrip("/")
-    return sent.scheme, sent.raw_user or "", sent.raw_password or "", host, sent.port, path, sent.raw_query_string

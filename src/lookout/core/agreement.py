@@ -7,28 +7,12 @@ from lookout.core.heads import ChainProgress, Heads, Pace, Reading
 
 # How an endpoint's latest answer counts. Only an answer that agrees takes part in the head.
 Standing = Literal["agrees", "behind", "disagrees", "not_confirmed", "below", "old", "failed", "wrong_chain"]
-STANDING_WORDS: Final[dict[Standing, str]] = {
-    "agrees": "agrees with another",
-    "behind": "far behind the others",
-    "disagrees": "far from the others",
-    "not_confirmed": "no other confirms its answer",
-    "below": "far below what the chain had reached",
-    "old": "its last answer is too old",
-    "failed": "has not answered yet",
-    "wrong_chain": "a node of another chain",
-}
-
 APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
 SILENT: Final[frozenset[Standing]] = frozenset(("old", "failed", "wrong_chain"))  # no usable answer
 
 FUTURE_TOLERANCE_MS: Final = 60_000
 NEAR_MS: Final = 600_000
 LATER_BLOCK_MS: Final = 600_000
-
-
-def describe_place(height: int, lag: int | None) -> str:
-    """Which block an endpoint gave, and how far that is from the head if one is known."""
-    return f"block {height}, {abs(lag)} {'below' if lag > 0 else 'above'} the head" if lag else f"block {height}"
 
 
 class Agreement:
@@ -60,10 +44,6 @@ class Agreement:
         if is_wrong_chain:
             self._answers.pop(endpoint, None)
             self._wrong_chain.add(endpoint)
-
-    def latest(self, endpoint: int) -> Reading | None:
-        """The latest answer of an endpoint, if it gave one."""
-        return self._answers.get(endpoint)
 
     def end_wait(self) -> None:
         self._unheard.clear()

@@ -78,7 +78,10 @@ CAUSES: Final = {
         "no complete answer in time (waiting for: …)",
         "ask it from another machine: if that works, check this one's network, if not, the service",
     ),
-    "tls": CauseEntry("not reached: no secure connection", "check its certificate, and `ca_file` if it is your own"),
+    "tls": CauseEntry(
+        "not reached: no secure connection",
+        "check its certificate, `ca_file` if it is your own, and the scheme and port of its address",
+    ),
     "too_large": CauseEntry("no usable answer: too large", f"{_CHECK_ADDRESS}; what answers is something else"),
     "wrong_chain": CauseEntry("a node of another chain", _CHECK_ADDRESS),
 }
@@ -154,32 +157,12 @@ _CERTIFICATE_ENDS_SOON_MS: Final = 14 * 86_400_000
 WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
 
-_CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
-# Steps for causes with a certain detail.
-_STEPS_BY_DETAIL: Final = {
-    "network: EHOSTUNREACH": "check that its host is up, then this machine's network and firewall",
-    "tls: not TLS": "check the scheme and the port of its address in the configuration",
-}
-_OF_THIS_MACHINE: Final = ("own_fault", "future_block")  # certainly, and possibly
-
-
 def choose_next_step(cause: str) -> str | None:
     """What to do about a cause; None if it is unknown."""
     code, detail = split_cause(cause)
     if code == "http_status" and (detail or "").startswith("4"):  # the request is wrong
-        return _CHECK_ACCESS
-    return _STEPS_BY_DETAIL.get(cause) or (ALL_CAUSES[code].next_step if code in ALL_CAUSES else None)
-
-
-def choose_step_without_head(causes: Iterable[str]) -> str | None:
-    """What to do about a chain without a head, from its endpoints' causes; faults of this machine come first."""
-    known = list(causes)
-    own = [cause for cause in known if code_of(cause) in _OF_THIS_MACHINE]
-    if own:
-        return choose_next_step(own[0])
-    steps = {choose_next_step(cause) for cause in known}
-    step = steps.pop() if len(steps) == 1 else None
-    return choose_next_step("no_head") if step is None else f"for each endpoint that fails: {step}"
+        return "check its address, key and headers in the configuration"
+    return ALL_CAUSES[code].next_step if code in ALL_CAUSES else None
 
 
 def describe_cause(cause: str) -> str:
@@ -211,7 +194,7 @@ def explain(
         case Failed(error):
             return error
         case Nothing("nothing") | Members(0, 0):
-            return "nothing" if row.last_success_at is None else "nothing_left"
+            return "nothing_left" if row.lost_data else "nothing"
         case Nothing(cause):
             return cause
         case MissingList():

@@ -5,17 +5,15 @@ with the first that shows it better: an unobserved check has not recovered. Its 
 neither downtime of the monitor nor a changed clock makes it long enough to report.
 """
 
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
-from lookout.core.causes import code_of
 from lookout.core.history import DAY_MS
-from lookout.core.model import Check, Reason, Row, Status
+from lookout.core.model import Check, Reason, Row, Status, unobserved
 from lookout_reader.statuses import KNOWN_STATUSES
 
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
@@ -24,11 +22,6 @@ _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
 Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
-_OF_LAG: Final = ("behind", "not_moving")
-_LAG: Final = re.compile(r"(\d+) (?:blocks|indexes) ")
-# No service has a space in its name.
-_ENDPOINT: Final = "endpoint "
-_SOURCE: Final = "source "
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -43,36 +36,26 @@ class EpisodeRule(Struct, frozen=True):
     remind_ms: int  # 0: never
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
-    alerts_on_no_data: bool = True  # whether a service that answers, and never had data for a chain, is bad
+    alerts_on_no_data: bool = True  # whether a service that answers, and had no data for a chain lately, is bad
 
     def is_bad(self, row: Row) -> bool:
         is_named = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
-        has_had_data = not row.answered_without_data or row.last_success_at is not None
-        return is_named and (self.alerts_on_no_data or has_had_data)
+        return is_named and (self.alerts_on_no_data or row.lost_data or not row.answered_without_data)
 
 
 def endpoint_check(name: str, chain_id: int) -> Check:
     """The check that stands for an RPC endpoint in episodes."""
-    return Check(_ENDPOINT + name, chain_id)
+    return Check(f"endpoint {name}", chain_id)
 
 
 def source_check(name: str, checks: tuple[Check, ...]) -> Check:
     """The check that stands for a source with these checks in episodes about the source itself."""
-    return Check(_SOURCE + name, checks[0].chain_id if len(checks) == 1 else None)
-
-
-def endpoint_of(check: Check) -> str | None:
-    """The name of the RPC endpoint, if the check stands for an endpoint."""
-    return check.service.removeprefix(_ENDPOINT) if check.service.startswith(_ENDPOINT) else None
-
-
-def source_of(check: Check) -> str | None:
-    """The name of the source, if the check stands for a source."""
-    return check.service.removeprefix(_SOURCE) if check.service.startswith(_SOURCE) else None
+    return Check(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
 
 
 def has_row(check: Check) -> bool:
-    """Whether the check is a service's, and stands for neither an endpoint nor a source."""
+    """Whether the check is a service's, and stands for neither an endpoint nor a source: no service has a space in its
+    name."""
     return " " not in check.service
 
 
@@ -97,7 +80,6 @@ class Episode(Struct, frozen=True):
     reported_to: tuple[str, ...] = field(default=(), name="told_to")
     reported_ms: Lasted = field(default=0, name="told_ms")  # ``seen_ms`` at the last report
     reminders: Lasted = 0
-    causes: tuple[str, ...] = ()  # as far as known: the first, and the last if it differs; the largest lag
 
 
 class News(Struct, frozen=True):
@@ -113,7 +95,6 @@ class News(Struct, frozen=True):
     seen_ms: Lasted
     targets: tuple[str, ...]
     rule: str = ""
-    causes: tuple[str, ...] = ()  # of the episode until then
 
 
 class AlertState(Struct, frozen=True):
@@ -155,44 +136,7 @@ def advance(
     since_ms = state.gathered_since_ms if state.gathered else clock_ms
     if clock_ms - since_ms < rules.group_ms:
         return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
-    newest = {row.check: _expire(row, at) for row in published}
-    return AlertState(at, clock_ms, tuple(episodes)), tuple(_update(new, newest.get(new.check)) for new in gathered)
-
-
-def find_next_due_ms(state: AlertState, rules: EpisodeRules) -> int | None:
-    """The time until a beginning or gathered news are due; None if unknown, or if a silence delays them."""
-    for_ms = {rule.key: rule.for_ms for rule in rules.rules}
-    waiting = [episode for episode in state.episodes if episode.is_seen and not episode.reported_to]
-    due = [for_ms.get(episode.rule, 0) - episode.seen_ms for episode in waiting]
-    if state.gathered:
-        due.append(rules.group_ms - (state.clock_ms - state.gathered_since_ms))
-    return min((in_ms for in_ms in due if in_ms > 0), default=None)
-
-
-def _update(news: News, newest: Row | None) -> News:
-    """The end of an episode of unknown status reports the newest known status."""
-    if news.kind != "ended" or news.was != "unknown" or newest is None or newest.status not in _KNOWN:
-        return news
-    return replace(news, status=newest.status, reason=newest.reason)
-
-
-def note_causes(state: AlertState, causes: Mapping[tuple[Check, Reason], str]) -> AlertState:
-    """Remember why checks of the last publication are bad, for the message at the end of an episode."""
-    return replace(state, episodes=tuple(_note_cause(episode, causes) for episode in state.episodes))
-
-
-def _note_cause(episode: Episode, causes: Mapping[tuple[Check, Reason], str]) -> Episode:
-    cause = causes.get((episode.check, episode.reason))
-    if cause is None or not episode.is_seen:
-        return episode
-    largest = max((text for text in (*episode.causes, cause) if code_of(text) in _OF_LAG), key=_lag, default=None)
-    noted = (largest if largest and code_of(text) in _OF_LAG else text for text in (*episode.causes[:1], cause))
-    return replace(episode, causes=tuple(dict.fromkeys(noted)))
-
-
-def _lag(cause: str) -> int:
-    found = _LAG.search(cause)
-    return int(found[1]) if found else 0
+    return AlertState(at, clock_ms, tuple(episodes)), gathered
 
 
 def _mute(rule: EpisodeRule) -> EpisodeRule:
@@ -237,10 +181,8 @@ def _add_time(episode: Episode | None, passed_ms: int) -> Episode | None:
 
 def _expire(row: Row, at: int) -> Row:
     """The row, or an unknown one if it has expired (H17)."""
-    return replace(row, status="unknown", reason="no-observation") if row.has_expired(at) else row
+    return unobserved(row.check) if row.has_expired(at) else row
 
 
 def _make_news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int) -> News:
-    return News(
-        kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, of.reported_to, of.rule, of.causes
-    )
+    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, of.reported_to, of.rule)

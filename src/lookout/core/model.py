@@ -11,6 +11,7 @@ from lookout_reader.words import Reason as Reason
 Status = PublishedStatus
 
 LARGEST_METRIC: Final = 2**53 - 1
+_LATELY_MS: Final = 86_400_000
 Count = Annotated[int, Meta(ge=0, le=LARGEST_METRIC)]
 
 
@@ -136,7 +137,15 @@ class Row(Struct, frozen=True, gc=False):
     @property
     def answered_without_data(self) -> bool:
         """Whether the service answered, and has no data for this chain (S10, S12)."""
-        return self.reason == "no-observation" and self.observed_at is not None and self.expires_at is None
+        return self.reason == "no-observation" and self.observed_at is not None
+
+    @property
+    def lost_data(self) -> bool:
+        """Whether the service had data for this chain within the last day, and has none any more. The one broadcaster
+        that visited a chain a day ago is no loss."""
+        if self.observed_at is None or self.last_success_at is None:
+            return False
+        return self.answered_without_data and self.observed_at - self.last_success_at < _LATELY_MS
 
     def has_expired(self, at: int) -> bool:
         return self.expires_at is not None and self.expires_at <= at

@@ -25,6 +25,18 @@ class Limits(Struct, frozen=True):
     heartbeat_ms: int
     blind_after_ms: int  # 0: never blind (M13)
 
+    def wait_ms(self, failures: int, chance: float) -> int:
+        """How long after a probe ended the next one begins (M1, M2).
+
+        ``failures`` counts the consecutive failed probes before now; ``chance`` is from 0 up to 1 and spreads the
+        probes over the jitter. Counted from the end of a probe, a row's greatest age is the sum of wait, jitter, probe
+        and publication (M15).
+        """
+        # Past 2**20 the cap has long been reached; a larger exponent would only cost time.
+        doubled_ms = self.recheck_ms << min(max(failures - 1, 0), 20)
+        longest_ms = max(self.backoff_cap_ms, self.recheck_ms)
+        return min(doubled_ms, longest_ms) + int(chance * self.jitter_ms)
+
 
 class Span(Struct, frozen=True):
     bucket_ms: int  # divides a day

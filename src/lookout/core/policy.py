@@ -14,7 +14,6 @@ from lookout.core.model import (
     NO_METRICS,
     Blocks,
     Failed,
-    Found,
     Gaps,
     Indexes,
     Members,
@@ -90,15 +89,6 @@ def judge(
             return _failed(memory, seen, limits, blind=blind)
         case _ as never:
             assert_never(never)
-
-
-def is_failure(found: Found) -> bool:
-    """Whether this is judged as a failed probe (S1, S2, S10, S11)."""
-    match found:
-        case Members(responding, monitored):
-            return responding == 0 < monitored
-        case _:
-            return isinstance(found, Failed) or found == Peers(0)
 
 
 def move_to(memory: Memory, address: str) -> Memory:

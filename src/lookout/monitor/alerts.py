@@ -7,7 +7,6 @@ accepted it. So neither a kill nor a takeover loses a message.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from functools import partial
 from typing import Final, NoReturn
 
 from lookout.alerts.event import AlertFacts, AlertPolicy
@@ -18,19 +17,14 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.logger import get_logger
 from lookout.core.causes import WITHOUT_HEAD
-from lookout.core.episodes import advance, find_next_due_ms, has_row, note_causes, restart
+from lookout.core.episodes import advance, has_row, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
 
-NO_CAUSES: Final[Mapping[Check, str]] = {}
 LAST_SEND_S: Final = 5.0  # how long a shutdown waits for messages under way
 
 log = get_logger()
-
-
-class _StaleError(Exception):
-    """Another monitor may have taken over the store, and with it the message."""
 
 
 class Alerts:
@@ -60,8 +54,6 @@ class Alerts:
         self._first_rest_ms = first_rest_ms
         self._request_publication: Callable[[], None] = lambda: None
         self._changed = asyncio.Event()  # a target's next step may have changed; replaced when set
-        self._is_sending = False
-        self._next_due: asyncio.TimerHandle | None = None  # of a beginning, or of gathered news
         of_rules = (check for rule in policy.rules.rules for check in rule.checks if not has_row(check))
         self.without_rows = tuple(dict.fromkeys(of_rules))  # that are reported
 
@@ -85,7 +77,7 @@ class Alerts:
         self,
         at: int,
         rows: Iterable[Row],
-        causes: Mapping[Check, str] = NO_CAUSES,
+        causes: Mapping[Check, str] = {},
         silenced: Collection[Check] = (),
     ) -> None:
         """After a publication, before it is stored with ``pieces()``. ``causes`` says why probed checks are not
@@ -98,9 +90,8 @@ class Alerts:
         # A cause belongs to the newest row; news of an expired row or an earlier reason has none.
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
         known |= {(row.check, row.reason): cause for row, cause in others if cause is not None}
-        self._state = note_causes(self._state, known)
         facts = {
-            item: self._gather_facts(row, known.get((item.check, item.reason)), at)
+            item: self._gather_facts(row, known.get((item.check, item.reason)))
             for item in news
             if (row := everything.get(item.check)) is not None
         }
@@ -114,31 +105,21 @@ class Alerts:
         self._report_removed(removed, "given-up", "it was not accepted in time")
         self._outbox.mark_storing()
         self._set_gauges()
-        self._publish_when_due()
 
-    def _publish_when_due(self) -> None:
-        if self._next_due is not None:
-            self._next_due.cancel()
-        in_ms = find_next_due_ms(self._state, self._policy.rules)
-        if self._is_sending and in_ms is not None:
-            loop = asyncio.get_running_loop()
-            self._next_due = loop.call_later(in_ms / 1000, self._request_publication)
-
-    def _gather_facts(self, row: Row, cause: str | None, at: int) -> AlertFacts:
+    def _gather_facts(self, row: Row, cause: str | None) -> AlertFacts:
         good = self._good.get(row.check)
-        is_last = good is not None and good.last_success_at == row.last_success_at
-        metrics = good.metrics if good and is_last else NO_METRICS
+        metrics = good.metrics if good and good.last_success_at == row.last_success_at else NO_METRICS
         endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause in WITHOUT_HEAD else ()
-        return AlertFacts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
+        return AlertFacts(cause, row.last_success_at, metrics, endpoints)
 
     def pieces(self) -> dict[str, bytes]:
         """The alerts' whole stored state."""
         outbox = self._outbox
         return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages))
 
-    def mark_stored(self, stored_ms: int) -> None:
-        """The publication is stored; this monitor owned the store at that instant."""
-        self._outbox.mark_stored(stored_ms)
+    def mark_stored(self) -> None:
+        """The publication is stored."""
+        self._outbox.mark_stored()
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -146,16 +127,12 @@ class Alerts:
     async def sending(self, request_publication: Callable[[], None]) -> AsyncIterator[None]:
         """Send messages during the block. At its end, wait briefly for messages under way."""
         self._request_publication = request_publication
-        self._is_sending = True
         tasks = [
             asyncio.create_task(self._keep_sending(target), name=f"alert {target}") for target in self._policy.targets
         ]
         try:
             yield
         finally:
-            self._is_sending = False
-            if self._next_due is not None:
-                self._next_due.cancel()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -186,17 +163,14 @@ class Alerts:
             if isinstance(step, Attempt):
                 await self._try(step, thread)
                 continue
-            if step.needs_publication:
-                self._request_publication()
             with suppress(TimeoutError):
-                async with asyncio.timeout(None if step.until_ms is None else (step.until_ms - now_ms) / 1000):
+                async with asyncio.timeout(None if step is None else (step - now_ms) / 1000):
                     await changed.wait()
 
     async def _try(self, attempt: Attempt, thread: Caller) -> None:
         """Send a message. When cancelled, wait briefly for its end."""
-        queued = attempt.queued
-        send = partial(self._send, self._policy.targets[queued.target], queued.message)
-        call = asyncio.ensure_future(thread.call(send))
+        address, message = self._policy.targets[attempt.queued.target], attempt.queued.message
+        call = asyncio.ensure_future(thread.call(lambda: self._open_sender(address)(message)))
         try:
             await asyncio.wait((call,))
         except asyncio.CancelledError:
@@ -208,18 +182,10 @@ class Alerts:
             else:
                 call.cancel()
 
-    def _send(self, address: str, message: Message) -> None:
-        """Runs in the target's thread."""
-        if not self._outbox.owns_store(self._clock.elapsed_ms()):  # the process may have been frozen meanwhile
-            raise _StaleError
-        self._open_sender(address)(message)
-
     def _settle(self, attempt: Attempt, call: asyncio.Future[None]) -> None:
-        about = {"target": attempt.queued.target, "message": attempt.number, "wait_s": attempt.wait_ms / 1000}
+        about = {"target": attempt.queued.target, "message": attempt.number}
         try:
             call.result()
-        except _StaleError:
-            return
         except NotAcceptedError:
             log.warning("a message was not accepted; trying again", **about)
         except Exception:  # a bug here or in Apprise must not stop other messages
@@ -228,9 +194,6 @@ class Alerts:
             self._accept(attempt)
             return
         self._count(attempt.queued, "retried")
-        self._refuse(attempt)
-
-    def _refuse(self, attempt: Attempt) -> None:
         self._outbox.refuse(attempt, self._clock.elapsed_ms())
 
     def _accept(self, attempt: Attempt) -> None:

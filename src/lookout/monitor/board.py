@@ -6,9 +6,8 @@ from typing import Final, Literal, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
-from lookout.core.agreement import APART, STANDING_WORDS, Standing, describe_place
+from lookout.core.agreement import APART, Standing
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
@@ -21,7 +20,6 @@ from lookout.core.coverage import (
     gaps_of,
     oldest_unchecked_at,
 )
-from lookout.core.episodes import endpoint_of, source_of
 from lookout.core.heads import Reading
 from lookout.core.links import Entry as ListEntry
 from lookout.core.links import Links, confirmed_breaks
@@ -39,6 +37,10 @@ class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
     status: str
     reason: str
     cause: str | UnsetType = UNSET
+
+
+def describe_rows(rows: Iterable[Row], causes: Mapping[Check, str]) -> tuple[RowOutcome, ...]:
+    return tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
 
 
 EntryKind = Literal["source", "endpoint", "coverage", "links", "agreement"]
@@ -205,24 +207,12 @@ class Board:
     def __init__(self) -> None:
         self._entries: dict[EntryKey, Entry] = {}
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
-        self._coverages: dict[EntryKey, CoverageNote] = {}
-        self._lists: dict[EntryKey, LinksNote | AgreementNote] = {}
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
-        self._order: dict[tuple[str, int | UnsetType], int] = {}  # in the configuration, by name and chain
-
-    def list_list_notes(self) -> list[LinksNote | AgreementNote]:
-        return list(self._lists.copy().values())
-
-    def list_coverages(self) -> list[CoverageNote]:
-        return list(self._coverages.copy().values())
 
     def list_entries(self) -> list[Entry]:
-        standings = self._standings.copy()
-        compared = {key: _describe_coverage(note) for key, note in self._coverages.copy().items()}
-        lists = {key: _describe_list(key, note) for key, note in self._lists.copy().items()}
-        entries = sorted({**compared, **lists, **self._entries}.items(), key=lambda item: self._place(item[0]))
-        doubts = self._doubts.copy()
+        standings, doubts = self._standings.copy(), self._doubts.copy()
+        entries = sorted(self._entries.copy().items(), key=lambda item: item[0])
         return [
             replace(entry, doubts=doubts[key.name])
             if key.kind == "source" and doubts.get(key.name)
@@ -232,25 +222,21 @@ class Board:
             for key, entry in entries
         ]
 
-    def _place(self, key: EntryKey) -> tuple[int, bool]:
-        """What reads a source's list follows the source, of whose check it has the name."""
-        place = self._order.get((key.name, key.chain_id), len(self._order))
-        return place, key.kind not in ("source", "endpoint")
-
-    def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
-        """The state of each RPC endpoint of a chain."""
-        entries = self.list_entries()
-        return tuple(_describe(entry) for entry in entries if entry.kind == "endpoint" and entry.chain_id == chain_id)
+    def describe_endpoints(self, chain_id: int | None) -> tuple[tuple[str, str], ...]:
+        """The name and the state of each RPC endpoint of a chain."""
+        endpoints = (entry for entry in self.list_entries() if entry.kind == "endpoint" and entry.chain_id == chain_id)
+        return tuple((endpoint.name, _describe(endpoint)) for endpoint in endpoints)
 
     def judge(self, check: Check) -> tuple[Row, str | None]:
         """The status of an RPC endpoint or a source as a row, and why it is bad; unknown before the first answer, and
         for an endpoint without a head."""
-        if (source := source_of(check)) is not None:
-            doubts = self._doubts.get(source)
+        kind, _, name = check.service.partition(" ")
+        if kind == "source":
+            doubts = self._doubts.get(name)
             if doubts:
                 return Row(check, "degraded", "incomplete"), doubts[0]
             return (unobserved(check) if doubts is None else Row(check, "current", "responding")), None
-        name, chain_id = endpoint_of(check) or "", check.chain_id or 0
+        chain_id = check.chain_id or 0
         entry = self._entries.get(EntryKey("endpoint", name, chain_id))
         standing = self._standings.get(chain_id, {}).get(name)
         if entry is not None and entry.outcome == "failed":
@@ -261,15 +247,12 @@ class Board:
             return Row(check, "current", "responding"), None
         return Row(check, "degraded", "incompatible-reference"), f"apart: {_describe_block(entry)}"
 
-    def begin(self, keys: Iterable[EntryKey] = ()) -> None:
-        """A monitor starts, perhaps with other settings: forget all outcomes, and list sources and endpoints in this
-        order."""
-        self._order = {(key.name, key.chain_id): place for place, key in enumerate(keys)}
-        self._entries, self._coverages, self._lists = {}, {}, {}
-        self._doubts, self.certificates_end_at = {}, {}
+    def begin(self) -> None:
+        """A monitor starts, perhaps with other settings: forget all outcomes."""
+        self._entries, self._doubts, self.certificates_end_at = {}, {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
-        outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
+        outcomes = describe_rows(rows, causes)
         failed = all(row.reason == "unreachable" for row in outcomes)
         causes_of_all = {row.cause for row in outcomes}
         cause = causes_of_all.pop() if failed and len(causes_of_all) == 1 else UNSET
@@ -300,42 +283,48 @@ class Board:
         self._entries[endpoint] = entry
 
     def note_coverage(self, note: CoverageNote) -> None:
-        key = EntryKey("coverage", note.check.name)
-        self._entries.pop(key, None)  # of an own failure
-        self._coverages[key] = note
+        self._entries[EntryKey("coverage", note.check.name)] = _describe_coverage(note)
 
     def note_links(self, note: LinksNote) -> None:
-        self._note_list(EntryKey("links", note.check.name), note)
+        self._entries[EntryKey("links", note.check.name)] = replace(
+            _describe_reading(note.check, "links", note.took_ms, note.outcome),
+            links=_describe_links(note.check, note.links),
+        )
 
     def note_agreement(self, note: AgreementNote) -> None:
-        self._note_list(EntryKey("agreement", note.node.name), note)
-
-    def _note_list(self, key: EntryKey, note: LinksNote | AgreementNote) -> None:
-        self._entries.pop(key, None)  # of an own failure
-        self._lists[key] = note
+        known, since_at = note.known, note.known.since_at
+        since = UNSET if since_at is None else format_instant(since_at)
+        agreement = AgreementEntry(
+            note.node.chain_id, note.indexer.service, known.entries, known.gap, known.is_confirmed, since
+        )
+        self._entries[EntryKey("agreement", note.node.name)] = replace(
+            _describe_reading(note.node, "agreement", note.took_ms, note.outcome), agreement=agreement
+        )
 
     def note_own_failure(self, key: EntryKey, at: int, took_ms: int, cause: str | None) -> None:
         """A source or endpoint could not be asked, by a fault of the monitor's own (``cause``) or a bug."""
-        self._entries[key] = (
-            _entry(key, at, took_ms, "bug") if cause is None else _entry(key, at, took_ms, "own_fault", cause)
-        )
+        entry = _entry(key, at, took_ms, "bug") if cause is None else _entry(key, at, took_ms, "own_fault", cause)
+        if known := self._entries.get(key):  # what is known of a list stays so
+            entry = replace(entry, coverage=known.coverage, links=known.links, agreement=known.agreement)
+        self._entries[key] = entry
 
     def note_standings(self, chain_id: int, standings: Mapping[str, Standing]) -> None:
         """Set the standings of a chain's endpoints; empty while unknown."""
         self._standings[chain_id] = standings
 
 
-def _describe(endpoint: Entry) -> EndpointFact:
-    if endpoint.cause is not UNSET:
-        return EndpointFact(endpoint.name, describe_cause(endpoint.cause), endpoint.cause)
-    if endpoint.outcome == "bug":
-        return EndpointFact(endpoint.name, "the monitor could not ask it because of a bug; its log has more")
-    standing = "not_confirmed" if endpoint.standing is UNSET else endpoint.standing
-    return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} ({_describe_block(endpoint)})")
+def _describe(endpoint: Entry) -> str:
+    if endpoint.outcome == "answered":
+        standing = "" if endpoint.standing is UNSET else f" ({endpoint.standing})"
+        return f"{_describe_block(endpoint)}{standing}"
+    return "a bug; the log has more" if endpoint.cause is UNSET else describe_cause(endpoint.cause)
 
 
 def _describe_block(endpoint: Entry) -> str:
-    return describe_place(endpoint.height or 0, endpoint.lag_blocks or None)
+    """The block of an endpoint's answer, and how far that is from the head if one is known."""
+    lag = endpoint.lag_blocks
+    where = f", {abs(lag)} {'below' if lag > 0 else 'above'} the head" if lag else ""
+    return f"block {endpoint.height}{where}"
 
 
 def _describe_coverage(note: CoverageNote) -> Entry:
@@ -369,17 +358,9 @@ def _describe_coverage(note: CoverageNote) -> Entry:
     return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
 
 
-def _describe_list(key: EntryKey, note: LinksNote | AgreementNote) -> Entry:
-    outcome: EntryOutcome = "answered" if note.outcome.cause is None else "failed"
-    entry = _entry(key, note.outcome.at, note.took_ms, outcome, note.outcome.cause or UNSET)
-    if isinstance(note, LinksNote):
-        return replace(entry, links=_describe_links(note.check, note.links))
-    known, since_at = note.known, note.known.since_at
-    since = UNSET if since_at is None else format_instant(since_at)
-    agreement = AgreementEntry(
-        note.node.chain_id, note.indexer.service, known.entries, known.gap, known.is_confirmed, since
-    )
-    return replace(entry, agreement=agreement)
+def _describe_reading(check: Check, kind: EntryKind, took_ms: int, last: SideOutcome) -> Entry:
+    outcome: EntryOutcome = "answered" if last.cause is None else "failed"
+    return _entry(EntryKey(kind, check.name), last.at, took_ms, outcome, last.cause or UNSET)
 
 
 def _describe_links(check: Check, links: Links) -> LinksEntry:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from lookout.base.clock import Clock
+from lookout.config.settings import Built
 from lookout.core.coverage import Coverage
 from lookout.core.looks import (
     Ask,
@@ -29,7 +30,6 @@ from lookout.core.plan import Plan
 from lookout.monitor.board import CoverageNote, SideOutcome
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint

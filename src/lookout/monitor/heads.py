@@ -5,16 +5,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lookout.base.clock import Clock
-from lookout.base.logger import get_logger
-from lookout.core.agreement import APART, SILENT, Agreement, Standing, describe_place
+from lookout.core.agreement import SILENT, Agreement, Standing
 from lookout.core.heads import Heads, Reading
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint
-
-log = get_logger()
 
 
 class HeadAnswer(NamedTuple):
@@ -93,7 +90,6 @@ class FollowedChain:
         self._journal = journal
         self._clock = clock
         self._board = board
-        self._apart: set[str] = set()  # endpoints logged as far from the others
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
 
@@ -136,25 +132,9 @@ class FollowedChain:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self._agree)
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
-        """Log which endpoints are far from the others. Failures are logged elsewhere."""
         self._board.note_standings(self._chain_id, standings)
         silent = self._journal.silent_chains
         (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)
-        for number, (name, standing) in enumerate(standings.items()):
-            if standing in APART and name not in self._apart:
-                self._apart.add(name)
-                about = {"endpoint": name, "chain": self._chain_id, "standing": standing}
-                log.warning("an endpoint is far from the others", **about, where=self._describe_place(number))
-            elif standing == "agrees" and name in self._apart:
-                self._apart.discard(name)
-                log.info("the endpoint agrees again", endpoint=name, chain=self._chain_id)
-
-    def _describe_place(self, number: int) -> str:
-        """The block of an endpoint's latest answer, and its distance from the head if there is one."""
-        head = self._journal.ledger.heads(self._chain_id).progress(self._clock.now() - self._max_age_ms).head
-        answer = self._agreement.latest(number)
-        lag = None if answer is None or head is None else head.height - answer.height
-        return "" if answer is None else describe_place(answer.height, lag)
 
     def _end_wait(self) -> None:
         if not self._is_over:

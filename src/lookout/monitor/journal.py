@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -23,16 +23,8 @@ from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
 log = get_logger()
 
-
 STALL_MS: Final = 2_000  # the clock is read twice a second; a longer gap means that the event loop stood still
 STEP_MS: Final = 5_000  # a jump of the wall clock by this much is a setting
-
-
-class Step(NamedTuple):
-    """A setting of the wall clock: the instant expected, and the instant found."""
-
-    expected_at: int
-    at: int
 
 
 class Timeline:
@@ -53,8 +45,8 @@ class Timeline:
             self._last_at = last_at
         return self._last_at
 
-    def detect_step(self) -> Step | None:
-        """Read the clock. After a setting, time goes on from the new instant."""
+    def detect_step(self) -> tuple[int, int] | None:
+        """Read the clock. After a setting, time goes on from the new instant; return the expected and the new one."""
         now, elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
         expected_at = self._wall_at + elapsed_ms - self._elapsed_ms
         if elapsed_ms - self._elapsed_ms > STALL_MS:
@@ -64,7 +56,7 @@ class Timeline:
             return None
         self._last_at = now
         self.stepped.set()
-        return Step(expected_at, now)
+        return expected_at, now
 
     def has_stalled_since(self, since_ms: int) -> bool:
         """Whether the event loop stood still meanwhile: the process was stopped, or the machine too busy."""
@@ -116,10 +108,11 @@ class Journal:
 
     def detect_clock_step(self) -> None:
         if step := self.timeline.detect_step():
-            by_ms = step.at - step.expected_at
+            expected_at, at = step
+            by_ms = at - expected_at
             log.warning("the clock was set", by_s=by_ms / 1000)
             self.lists.set_clock()
-            self._start(step.at, step.expected_at, max(0, by_ms))
+            self._start(at, expected_at, max(0, by_ms))
 
     def observe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
@@ -132,7 +125,7 @@ class Journal:
         self._hear_pair(check, found, seen.at)
         gaps, head = self.lists.describe_gaps(check), self.ledger.head_for(check, seen.at)
         answers = check.chain_id not in self.silent_chains
-        since_at = self._follow_position(before, row)
+        since_at = self._follow_position(row)
         cause = explain(found, row, head, gaps, endpoints_answer=answers, still_since_at=since_at)
         cause_before = self.causes.pop(check, None)
         if cause is not None:
@@ -144,7 +137,7 @@ class Journal:
         report("status", check=check.name, status=row.status, reason=row.reason, **why, was=before.status)
         return row
 
-    def _follow_position(self, before: Row, row: Row) -> int | None:
+    def _follow_position(self, row: Row) -> int | None:
         """Since when a position that is behind has not moved, if evaluations a minute apart found the same one."""
         position, at = row.metrics.position, row.observed_at
         if position is UNSET or at is None:
@@ -152,9 +145,8 @@ class Journal:
         if row.reason != "behind":  # a node that has taken in everything stands still, however long
             self._standing.pop(row.check, None)
             return None
-        was = (before.metrics.position, before.observed_at) if before.reason == "behind" else (UNSET, None)
-        last, since_at = self._standing.get(row.check, was)
-        if last != position or since_at is None:
+        last, since_at = self._standing.get(row.check, (position, at))
+        if last != position:
             since_at = at
         self._standing[row.check] = position, since_at
         return since_at if at - since_at >= STANDS_AFTER_MS else None

@@ -16,15 +16,14 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
+from lookout.base.instants import parse_instant
+from lookout.config.settings import Built
 from lookout.core.causes import code_of
-from lookout.core.coverage import checked_blocks, gaps_of, oldest_unchecked_at
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
-from lookout.core.links import confirmed_breaks
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
-from lookout.core.services import SERVICES, Service
-from lookout.monitor.board import Board, EntryKey, LinksNote
-from lookout.monitor.sources import Built
+from lookout.core.services import PPOI, SERVICES, Service
+from lookout.monitor.board import Board
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
@@ -195,8 +194,7 @@ class Instruments(Collector):
     ) -> None:
         """Set what is monitored from now on. Series begin at 0, so that a rate includes the first event. Causes are too
         many for that: the rate of all failures includes their first event."""
-        endpoints = (EntryKey("endpoint", endpoint.name, endpoint.chain_id) for endpoint in built.endpoints)
-        self.board.begin((*endpoints, *(EntryKey("source", source.name) for source in built.sources)))
+        self.board.begin()
         self._chains = chains
         services = (*SERVICES, *own_services)
         self._answers = {service.name: service.answer for service in services}
@@ -384,19 +382,18 @@ def _sample_board(board: Board, now: int) -> Iterator[_Sample]:
             yield "lookout_endpoint_standing", [*endpoint, entry.standing], 1
         for doubt in entry.doubts or ():
             yield "lookout_source_doubt", [entry.name, code_of(doubt)], 1
+        if coverage := entry.coverage:
+            labels = _row_labels(Check(coverage.service, coverage.chain_id))
+            waited_ms = max(0, now - parse_instant(coverage.oldest_unchecked_at))
+            yield "lookout_coverage_checked_blocks", labels, coverage.checked_blocks
+            yield "lookout_coverage_missing", labels, coverage.missing
+            yield "lookout_coverage_extra", labels, coverage.extra
+            yield "lookout_coverage_oldest_unchecked_seconds", labels, waited_ms / 1000
+        if links := entry.links:
+            yield "lookout_links_breaks", _row_labels(Check(links.service, links.chain_id)), links.breaks
+        if agreement := entry.agreement:
+            labels = _row_labels(Check(PPOI, agreement.chain_id))
+            yield "lookout_agreement_gap", labels, agreement.gap
+            yield "lookout_agreement_confirmed", labels, int(agreement.confirmed)
     for source, ends_at in board.certificates_end_at.copy().items():
         yield "lookout_source_certificate_expires_timestamp_seconds", [source], ends_at / 1000
-    for note in board.list_coverages():
-        gaps, labels = gaps_of(note.coverage), _row_labels(note.check)
-        waited_ms = max(0, now - oldest_unchecked_at(note.coverage, note.first_block))
-        yield "lookout_coverage_checked_blocks", labels, checked_blocks(note.coverage)
-        yield "lookout_coverage_missing", labels, gaps.missing
-        yield "lookout_coverage_extra", labels, gaps.extra
-        yield "lookout_coverage_oldest_unchecked_seconds", labels, waited_ms / 1000
-    for known in board.list_list_notes():
-        if isinstance(known, LinksNote):
-            yield "lookout_links_breaks", _row_labels(known.check), len(confirmed_breaks(known.links))
-        else:
-            labels = _row_labels(known.node)
-            yield "lookout_agreement_gap", labels, known.known.gap
-            yield "lookout_agreement_confirmed", labels, int(known.known.is_confirmed)

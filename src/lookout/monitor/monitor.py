@@ -9,9 +9,8 @@ from typing import Final
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
-from lookout.config.settings import Settings
+from lookout.config.settings import Built, Settings, seen_by, sources_of
 from lookout.config.tables import PingTable
-from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger, State
 from lookout.core.own_clock import describe_clock_error
 from lookout.core.plan import Plan
@@ -24,9 +23,8 @@ from lookout.monitor.lists import Lists
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
-from lookout.monitor.publisher import Publisher
+from lookout.monitor.publisher import GATHER_MS, Publisher
 from lookout.monitor.recorder import Record, Recorder
-from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session, open_session
 from lookout.public.about import Description
@@ -57,7 +55,7 @@ def build_monitor(
     known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
     beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
     journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
-    notices = NoticeKeeper(description, plan, stored, journal)
+    notices = NoticeKeeper(description, stored, journal)
     seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
     publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
     comparers = build_comparers(lists, plan, built, journal, clock, instruments)

@@ -1,13 +1,11 @@
 """The operator's notes and silences while the monitor runs."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from lookout.base.logger import get_logger
-from lookout.core.model import Check
 from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
-from lookout.core.plan import Plan
 from lookout.monitor.journal import Journal
 from lookout.public.about import Description
 from lookout.state.codec import decode_notices, encode_notices
@@ -23,27 +21,25 @@ class NotStoredError(Exception):
 
 
 class NoticeKeeper:
-    """Declares and ends notices, and waits until the change is stored. Call it on the event loop, except
-    ``list_valid``."""
+    """Declares and ends notices, and waits until the change is stored. Call it on the event loop; other threads may
+    read ``current``."""
 
-    def __init__(self, description: Description, plan: Plan, stored: Mapping[str, bytes], journal: Journal) -> None:
+    def __init__(self, description: Description, stored: Mapping[str, bytes], journal: Journal) -> None:
         """StateError if the stored notices cannot be read."""
-        self._notices = decode_notices(stored)
-        self.pieces = encode_notices(self._notices)  # the whole stored state of notices
+        self.current = decode_notices(stored)
+        self.pieces = encode_notices(self.current)  # the whole stored state of notices
         self._journal = journal
         self._unstored: list[asyncio.Future[None]] = []  # callers that wait for the next publication to be stored
         self._being_stored: list[asyncio.Future[None]] = []
         self._is_stopped = False
         self._description = description
-        self._plan = plan
 
     async def add(self, draft: NoticeDraft) -> Notice:
         """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it is not
         stored."""
         services = tuple(service.name for service in self._description.services)
         chains = {chain.id: chain.name for chain in self._description.chains}
-        watched = Watched(services, chains, frozenset(self._plan.checks()))
-        added = await self._change(lambda at: add_notice(self._notices, draft, at, watched))
+        added = await self._change(lambda at: add_notice(self.current, draft, at, Watched(services, chains)))
         scope = {"services": added.services, "chains": added.chains}
         log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
         return added
@@ -51,15 +47,9 @@ class NoticeKeeper:
     async def end(self, kind: NoticeKind, notice_id: str) -> Notice:
         """End a notice, and return once that is stored. NoticeError if it does not exist, NotStoredError if it is not
         stored."""
-        ended = await self._change(lambda at: end_notice(self._notices, kind, notice_id, at))
+        ended = await self._change(lambda at: end_notice(self.current, kind, notice_id, at))
         log.info("a notice was ended", kind=kind, id=ended.id)
         return ended
-
-    def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
-        return self._notices.list_valid(at, kind)
-
-    def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
-        return self._notices.find_silenced(at, checks)
 
     def begin_write(self) -> None:
         self._being_stored += self._unstored
@@ -80,8 +70,8 @@ class NoticeKeeper:
     async def _change(self, make: Callable[[int], tuple[Notices, Notice]]) -> Notice:
         if self._is_stopped:
             raise NotStoredError(_STOPPED)
-        self._notices, changed = make(self._journal.now())
-        self.pieces = encode_notices(self._notices)
+        self.current, changed = make(self._journal.now())
+        self.pieces = encode_notices(self.current)
         stored = asyncio.get_running_loop().create_future()
         self._unstored.append(stored)
         self._journal.changed.set()

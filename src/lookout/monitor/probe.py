@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace as with_fields
 from typing import NamedTuple
 
@@ -11,17 +10,16 @@ from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.base.instants import format_duration
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.config.tables import ChainTable
-from lookout.core.causes import code_of, describe_cause, explain, find_doubts
+from lookout.core.causes import describe_cause, explain, find_doubts
 from lookout.core.heads import Reading
-from lookout.core.ledger import CheckState, Ledger
+from lookout.core.ledger import Ledger
 from lookout.core.links import Links, Read, take_answer
 from lookout.core.model import LARGEST_METRIC, Blocks, Check, Found, Indexes, Members, Observation, Peers, Row
 from lookout.core.plan import Limits
 from lookout.monitor.heads import read_heads_once
 from lookout.monitor.list_readers import count_entries, read_entries
-from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.lists import LinkedList
@@ -36,8 +34,6 @@ class ProbedRow(Struct, frozen=True):
     found: str = ""
     cause: str | None = None
     """Why it is not current."""
-    later: str = ""
-    """What one probe cannot show, since it needs several, or time."""
     took_ms: int | None = None
     doubts: tuple[str, ...] = ()
     """Causes of what is wrong with the source, whatever its rows; at the source's first row."""
@@ -88,17 +84,16 @@ class _Run(NamedTuple):
     limits: Limits
     session: Session
     clock: Clock
-    again_s: float
 
 
-async def probe_once(settings: Settings, clock: Clock, again_s: float = 0) -> Probed:
+async def probe_once(settings: Settings, clock: Clock) -> Probed:
     """Ask all sources and endpoints at the same time. As after a start, positions are compared once all endpoints have
-    answered. If ``again_s`` is not 0, sources that are behind are asked again after it, to see whether they move."""
+    answered."""
     built, plan = sources_of(settings), settings.plan()
     ledger = Ledger(plan)
     ledger.start(clock.now())
     async with open_session(settings.policy.probe_timeout_s) as session, asyncio.TaskGroup() as group:
-        run = _Run(ledger, plan.limits, session, clock, again_s)
+        run = _Run(ledger, plan.limits, session, clock)
         chains: dict[int | None, asyncio.Task[ProbedChain]] = {
             chain.id: group.create_task(
                 _read_head(chain, [endpoint for endpoint in built.endpoints if endpoint.chain_id == chain.id], run)
@@ -140,25 +135,10 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
         row = run.ledger.judge(Observation(check, now, what))
         read = run.ledger.head_for(check, now)
         cause = explain(what, row, read, endpoints_answer=answers)
-        later = _describe_later(run.ledger.state().checks[check], run.limits)
-        probed.append(ProbedRow(row, _describe(what, row, cause, read), cause, later, took_ms))
+        probed.append(ProbedRow(row, _describe(what, row, cause), cause, took_ms))
     doubts = find_doubts(found.values(), min(ends, default=None), run.clock.now())
     probed[0] = replace(probed[0], doubts=doubts)
-    if not run.again_s or all(row.row.reason != "behind" for row in probed):
-        return probed
-    await asyncio.sleep(run.again_s)
-    with suppress(OwnFault):
-        found = await observe(source, run.session, run.clock.now)
-    return [_compare_position(row, found[row.row.check], run.again_s) for row in probed]
-
-
-def _compare_position(probed: ProbedRow, again: Found, again_s: float) -> ProbedRow:
-    """The row with a note whether its position moves."""
-    if probed.row.reason != "behind" or not isinstance(again, Blocks | Indexes):
-        return probed
-    if again.position != probed.row.metrics.position:
-        return replace(probed, found=f"{probed.found}, and moving")
-    return replace(probed, found=f"{probed.found}, and not moving for {again_s:g} s", cause="not_moving")
+    return probed
 
 
 async def _probe_links(check: Check, of: LinkedList, run: _Run) -> ProbedList:
@@ -218,7 +198,7 @@ async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run
             block, is_fine = _describe_block(said, now), standing == "agrees"
             beside_head = f"{standing}{_describe_distance(said, read.head)}: {block}"
             compared.append(ProbedEndpoint(endpoint.name, beside_head, None, is_fine, took_ms, block))
-    words = _describe_head(read.head, now) if read.head else _describe_lack([answer.cause for answer in compared])
+    words = _describe_head(read.head, now) if read.head else "no head: no two answers that agree"
     return ProbedChain(chain.name, words, read.head is not None, tuple(compared))
 
 
@@ -236,34 +216,15 @@ def _describe_head(head: Reading, now: int) -> str:
     return f"head: {_describe_block(head, now)}{doubt}"
 
 
-def _describe_lack(causes: Sequence[str | None]) -> str:
-    """``causes`` are the endpoints' causes; None for an endpoint that answered."""
-    if any(cause is not None and code_of(cause) == "own_fault" for cause in causes):
-        return "no head: this machine could not ask every endpoint"
-    match causes.count(None):
-        case 0:
-            return "no head: no endpoint gave an answer that counts"
-        case 1:
-            return "no head: one answer, and no other that confirms it"
-        case _:
-            return "no head: the answers do not agree"
-
-
-def _describe(found: Found, row: Row, cause: str | None, read: Reading | None) -> str:
-    """The finding, and why it is not current. ``read`` is the head that a position is compared with."""
+def _describe(found: Found, row: Row, cause: str | None) -> str:
+    """The finding, and why it is not current."""
     why = "" if cause is None else describe_cause(cause)
     match found:
         case Blocks(position) | Indexes(position):
             head = row.metrics.head
             if row.reason == "behind":  # the cause says both
                 return why
-            if head is UNSET:
-                where = f"position {position}"
-            elif read is None or read.height == head:
-                where = f"position {position}, head {head}"
-            else:  # net of its confirmations (R11)
-                less = read.height - head
-                where = f"position {position}, head {read.height}, less {less} confirmation{'s' * (less > 1)}"
+            where = f"position {position}" if head is UNSET else f"position {position}, head {head}"
             return "; ".join(filter(None, (why, where)))
         case Members(responding, monitored) if row.status == "current":
             return f"{responding} of {monitored}"
@@ -271,21 +232,3 @@ def _describe(found: Found, row: Row, cause: str | None, read: Reading | None) -
             return f"{peers} peers"
         case _:
             return why
-
-
-def _describe_later(judged: CheckState, limits: Limits) -> str:
-    memory, status = judged.memory, judged.row.status
-    if status == "unknown" and memory.failures:
-        return (
-            f"what gives no usable answer becomes unavailable after {limits.failures_for_unavailable} failures in a row"
-        )
-    if status == "current" and memory.trailing_since_at is not None:
-        return f"{judged.row.check.service} that trails for {_s(limits.ppoi_behind_ms)} becomes catching-up"
-    if status == "catching-up" and memory.far_behind:
-        far = f"{_s(limits.degraded_lag_ms)} or more behind"
-        return f"what is {far} becomes degraded after {limits.degraded_evaluations} such answers in a row"
-    return ""
-
-
-def _s(duration_ms: int) -> str:
-    return f"{duration_ms / 1000:g} s"

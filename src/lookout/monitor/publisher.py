@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, ends_within
 from lookout.base.logger import get_logger
-from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
@@ -23,6 +22,7 @@ from lookout.public.about import Description, describe_note
 from lookout.state.codec import Differ, all_pieces, encode_sightings
 from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
 
+GATHER_MS: Final = 500  # shortest time between publications (M5)
 LAST_WRITE_S: Final = 5.0  # how long a shutdown waits for a store that hangs
 
 log = get_logger()
@@ -107,7 +107,7 @@ class Publisher:
         at = self._journal.now()
         ledger.publish(at)
         self._instruments.published(at, ledger.published_rows, ledger.progress(at))
-        silenced = self._notices.find_silenced(
+        silenced = self._notices.current.find_silenced(
             at, (*(row.check for row in ledger.published_rows), *self._journal.alerts.without_rows)
         )
         self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
@@ -130,9 +130,7 @@ class Publisher:
             raise
         if is_stored:
             self._stored_about = about
-            # The process may have been frozen after the store had answered.
-            was_frozen = self._journal.timeline.has_stalled_since(began_ms)
-            self._journal.alerts.mark_stored(began_ms if was_frozen else clock.elapsed_ms())
+            self._journal.alerts.mark_stored()
             self._notices.mark_stored()
             return
         self._journal.changed.set()  # so that it is retried soon
@@ -140,7 +138,7 @@ class Publisher:
             self._history_due_ms = began_ms
 
     def _describe(self, at: int) -> bytes:
-        notes = self._notices.list_valid(at, "note")
+        notes = self._notices.current.list_valid(at, "note")
         return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
 
 

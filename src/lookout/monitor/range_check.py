@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.base.clock import Clock
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.core.causes import describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
@@ -27,7 +27,6 @@ from lookout.core.plan import Limits
 from lookout.monitor.comparer import Asker, Budget, Comparison, build_comparisons, rules_of
 from lookout.monitor.heads import read_heads_once
 from lookout.monitor.lists import Lists, Subjects
-from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.evm import EvmEndpoint

@@ -9,25 +9,23 @@ from functools import partial
 from random import Random, SystemRandom
 from typing import Final, NoReturn
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
-from lookout.core.cadence import wait_ms
-from lookout.core.causes import code_of, describe_cause, explain, find_doubts
-from lookout.core.model import Blocks, Check, Failed, Found, Members, Row
+from lookout.config.settings import Built
+from lookout.core.causes import code_of, describe_cause, find_doubts
+from lookout.core.model import Blocks, Failed, Found, Members
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
-from lookout.core.policy import is_failure
-from lookout.monitor.board import EntryKey, RowOutcome
+from lookout.monitor.board import EntryKey, RowOutcome, describe_rows
 from lookout.monitor.comparer import Comparer
 from lookout.monitor.heads import FollowedChain, HeadAnswer, read_endpoint
 from lookout.monitor.journal import Journal
 from lookout.monitor.list_readers import EntryCounter, LinkReader, ListReader
 from lookout.monitor.lists import Subjects
 from lookout.monitor.metrics import Instruments, chain_label
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import OwnFault, own_fault
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source, observe
@@ -35,7 +33,6 @@ from lookout.protocols.source import Endpoint, Source, observe
 EXHAUSTED_RECHECKS: Final = 2  # how many waits the monitor counts as exhausted after a fault of its own
 _CHANCE: Final = SystemRandom()
 
-_FAILED: Final = Row(Check("", None), "unknown", "unreachable")
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
 
 log = get_logger()
@@ -53,14 +50,11 @@ class _Turn:
     """A source's rest between two probes, which an operator may end."""
 
     def __init__(self) -> None:
-        self.is_extra = False  # whether the next probe, or the one under way, is out of turn
-        self.began_ms = self.due_ms = 0  # of the last probe, and of the next in turn
-        self.failed: dict[Check, str] = {}  # failures of the last probe out of turn, which do not count
+        self.began_ms = 0  # of the last probe
         self.done = asyncio.Event()
         self._ended = asyncio.Event()
 
     async def rest(self, wait_s: float) -> None:
-        self.is_extra = False
         self.done.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
@@ -68,7 +62,6 @@ class _Turn:
         self._ended.clear()
 
     def end_rest(self) -> None:
-        self.is_extra = True
         self.done.clear()
         self._ended.set()
 
@@ -128,8 +121,7 @@ class Watcher:
         self._woken.set()
 
     async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
-        """Ask the sources of these services on these chains now, without a back-off. Failures do not count (M2). A
-        source is asked at most once in 10 s."""
+        """Ask the sources of these services on these chains now, without a back-off; a source at most once in 10 s."""
         sources = self._built.sources
         meant = [source for source in sources if any(check.is_among(services, chains) for check in source.checks)]
         asked: list[_Turn] = []
@@ -143,10 +135,8 @@ class Watcher:
         return [self._describe_recheck(source, is_asked=self._turns.get(source.name) in asked) for source in meant]
 
     def _describe_recheck(self, source: Source, *, is_asked: bool) -> Rechecked:
-        causes = {**self._journal.causes, **(self._turns[source.name].failed if is_asked else {})}
         rows = map(self._journal.ledger.newest_row, source.checks)
-        outcomes = (RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
-        return Rechecked(source.name, is_asked, tuple(outcomes))
+        return Rechecked(source.name, is_asked, describe_rows(rows, self._journal.causes))
 
     async def _ask_until_woken(self) -> None:
         by_chain: dict[int, list[Endpoint]] = defaultdict(list)
@@ -202,7 +192,6 @@ class Watcher:
     async def _probe(self, source: Source, turn: _Turn) -> int:
         """Probe a source, and judge its answers; return the wait until the next probe in milliseconds."""
         began_ms = turn.began_ms = self._clock.elapsed_ms()
-        turn.failed = {}
         ends: list[int] = []
         session = replace(self._session, hear_certificate=ends.append)
         found = await observe(source, session, self._clock.now)
@@ -210,9 +199,6 @@ class Watcher:
         self._note_doubts(source.name, found.values(), ends)
         took_ms = self._clock.elapsed_ms() - began_ms
         self._instruments.count_probe(source.checks, took_ms, found)
-        if turn.is_extra:
-            turn.failed = {check: _explain_failure(what) for check, what in found.items() if is_failure(what)}
-            found = {check: what for check, what in found.items() if check not in turn.failed}
         for check, what in found.items():
             if isinstance(what, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
@@ -223,14 +209,9 @@ class Watcher:
             if row.has_failed and (cause := causes.get(row.check)):
                 labels = row.check.service, chain_label(row.check), code_of(cause)
                 self._instruments.count("lookout_probe_failures_total", *labels)
-        now_ms = self._clock.elapsed_ms()
-        if not rows:  # a failure out of turn does not count
-            return max(0, turn.due_ms - now_ms)
         self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
-        next_ms = wait_ms(failures, self._chance.random(), self._limits)
-        turn.due_ms = now_ms + next_ms
-        return next_ms
+        return self._limits.wait_ms(failures, self._chance.random())
 
     def _note_doubts(self, source: str, found: Iterable[Found], ends: list[int]) -> None:
         """Show and log what is wrong with a source, whatever its rows. A failed probe changes no doubts."""
@@ -324,7 +305,3 @@ class Watcher:
         if self._exhausted and not self._instruments.is_exhausted(within_s):
             log.info("the monitor's own fault is over")
             self._exhausted = False
-
-
-def _explain_failure(found: Found) -> str:
-    return explain(found, _FAILED, None) or ""

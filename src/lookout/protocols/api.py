@@ -18,9 +18,8 @@ from lookout.protocols.answers import (
     value_at,
 )
 from lookout.protocols.client.failure import ProbeFailed, not_understood
-from lookout.protocols.client.request import AccessTable, Request, below
+from lookout.protocols.client.request import AccessTable, KindTable, Request, below
 from lookout.protocols.source import Protocol
-from lookout.protocols.tables import KindTable
 
 __all__ = [
     "AccessTable",

@@ -16,10 +16,9 @@ import msgspec
 from lookout.base.text import shorten
 from lookout.core.model import Found
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import MIB
+from lookout.protocols.client.request import MIB, KindTable
 from lookout.protocols.plugins import GROUP, PluginFailed, find_mistake, make_request, parse_answer
 from lookout.protocols.source import Protocol
-from lookout.protocols.tables import KindTable
 
 _LONGEST_S: Final = 0.5  # of computing, which blocks other sources
 _MOST_PROBLEMS: Final = 10
@@ -63,8 +62,7 @@ def assert_conforms(place: str, settings: Mapping[str, Any], good: Mapping[bytes
     """
     problems = list(dict.fromkeys(islice(_problems(place, settings, good), _MOST_PROBLEMS)))
     if problems:
-        more = ["there may be more"] if len(problems) == _MOST_PROBLEMS else []
-        raise AssertionError("\n- ".join([f"{place} does not conform:", *problems, *more]))
+        raise AssertionError("\n- ".join([f"{place} does not conform:", *problems]))
 
 
 def _problems(place: str, settings: Mapping[str, Any], good: Mapping[bytes, Found]) -> Iterator[str]:
@@ -113,8 +111,9 @@ def _problems_of_hostile(protocol: Protocol[Any], settings: KindTable, good: Ite
             parse_answer(protocol, body, marked)
         except PluginFailed as failure:
             yield f"given {name}: {_words_of(failure)}"
-        except ProbeFailed:
-            pass
+        except ProbeFailed as failure:
+            if _MARK in failure.reason:
+                yield f"given {name}: its reason repeats a part of the settings or the answer"
         if process_time() - began_s > _LONGEST_S:
             yield f"given {name}: the plug-in computed for more than {_LONGEST_S} s"
 

@@ -10,9 +10,8 @@ from lookout.core.looks import Log
 from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, entries, hexadecimal, open_value, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
-from lookout.protocols.client.request import DIRECT, AccessTable, Request, at_most
+from lookout.protocols.client.request import DIRECT, AccessTable, KindTable, Request, at_most
 from lookout.protocols.source import Now, OneRequest, Protocol
-from lookout.protocols.tables import KindTable
 
 if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session

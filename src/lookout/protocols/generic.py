@@ -12,10 +12,9 @@ from lookout.base.setting_types import NOT_EMPTY, SECRET, Text, ValueRule
 from lookout.core.model import Blocks, Responding
 from lookout.protocols.answers import call, decode, number, open_value, result_of, value_at
 from lookout.protocols.client.failure import ProbeFailed, not_understood
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.request import KindTable, Request
 from lookout.protocols.lists import CompleteTable, LinksTable, ListTable
 from lookout.protocols.source import Protocol
-from lookout.protocols.tables import KindTable
 
 _REQUEST_ID: Final = 1
 

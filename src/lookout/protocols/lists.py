@@ -26,9 +26,8 @@ from lookout.protocols.answers import (
     value_at,
 )
 from lookout.protocols.client.failure import ProbeFailed, not_understood
-from lookout.protocols.client.request import AccessTable, Request
+from lookout.protocols.client.request import AccessTable, KindTable, Request
 from lookout.protocols.evm import HASH_BYTES, EventFilter
-from lookout.protocols.tables import KindTable
 
 ContractAddress = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z", description="0x and 40 hexadecimal digits")]
 Topic = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z", description="0x and 64 hexadecimal digits")]

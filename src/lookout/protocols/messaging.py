@@ -7,9 +7,8 @@ from lookout.base.setting_types import Url
 from lookout.core.model import Check, Found, Peers
 from lookout.protocols.answers import count, decode, entries, open_value, table
 from lookout.protocols.client.failure import HttpCodeFailed
-from lookout.protocols.client.request import Request, at_most, below
+from lookout.protocols.client.request import Request, SourceTable, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol
-from lookout.protocols.tables import SourceTable
 
 if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session

@@ -1,27 +1,22 @@
 """Protocols of other packages: entry points in the group ``lookout.protocols``, whose name is the ``kind`` and whose
-value is a ``Protocol``. The monitor checks what their code returns: an exception, a value of another type or a text
-that may hold a secret is a failed probe with the cause ``plug_in``."""
+value is a ``Protocol``. The monitor checks what their code returns: an exception or a value of another type is a failed
+probe with the cause ``plug_in``."""
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from traceback import format_tb
 from typing import TYPE_CHECKING, Final, get_args
-from urllib.parse import unquote
 
 import msgspec
-from msgspec.structs import asdict
 
 from lookout.base.logger import get_logger
-from lookout.base.problem import Problem
-from lookout.core.causes import CAUSES, split_cause
+from lookout.core.causes import CAUSES
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed, own_fault
-from lookout.protocols.client.request import AccessTable, Request
+from lookout.protocols.client.request import AccessTable, KindTable, Request
 from lookout.protocols.source import Now, Protocol, Source
-from lookout.protocols.tables import KindTable
 
 # Modules that only plug-ins need are imported where they are used.
 if TYPE_CHECKING:
@@ -32,10 +27,6 @@ if TYPE_CHECKING:
 GROUP: Final = "lookout.protocols"
 _LONGEST_DETAIL: Final = 80
 _FRAMES: Final = 10  # logged of a traceback, the innermost
-# A short word may be a secret in a header, and after = or : in an address. Elsewhere in the settings, short words may
-# also occur in a detail by chance.
-_SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
-_LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
 
 log = get_logger()
 
@@ -83,14 +74,14 @@ class PluginSource:
 
 def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
     """The plug-in's request, with the access of the settings. ProbeFailed if the plug-in is at fault."""
-    with _guarding(settings):
+    with _guarding():
         request = protocol.request(settings)
         access = AccessTable(headers=request.access.headers, ca_file=settings.ca_file, proxy=settings.proxy)
         return replace(request, access=access)
 
 
 def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable) -> Found:
-    with _guarding(settings):
+    with _guarding():
         found = protocol.parse(body, settings)
         if isinstance(found, Nothing):
             return Nothing()
@@ -100,17 +91,16 @@ def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable
 
 
 @contextmanager
-def _guarding(settings: KindTable) -> Iterator[None]:
-    """Raise any exception of a plug-in as ProbeFailed, with a cause that can be shown."""
+def _guarding() -> Iterator[None]:
+    """Raise any exception of a plug-in as ProbeFailed, with a known cause."""
     try:
         yield
     except PluginFailed:
         raise
     except ProbeFailed as failure:
-        cause, detail = split_cause(str(failure))
-        if cause not in CAUSES or not _can_be_shown(detail or "", settings):
-            what = "gave a reason that is not a known cause with a short detail in its own words"
-            raise PluginFailed(what) from failure
+        cause, _, detail = failure.reason.partition(": ")
+        if cause not in CAUSES or len(detail) > _LONGEST_DETAIL or not detail.isprintable():
+            raise PluginFailed("gave a reason that is not a known cause with a short detail") from failure
         raise
     except (Exception, SystemExit) as error:  # any exception here is the plug-in's
         raise own_fault(error) or PluginFailed(f"raised {type(error).__name__}") from error
@@ -127,27 +117,6 @@ def _checked(found: object, declared: type[Answer]) -> Answer:
     if isinstance(answer, Members) and answer.responding > answer.monitored:
         raise PluginFailed("gave more responding members than monitored ones")
     return answer
-
-
-def _can_be_shown(text: str, settings: KindTable) -> bool:
-    """Whether a plug-in's text is short, of one line, and repeats no setting that may be a secret."""
-    secrets = (
-        *_SHORT_SECRET.findall(" ".join((settings.url, *settings.headers.values()))),
-        *_LONG_SECRET.findall(" ".join(map(str, asdict(settings).values()))),
-    )
-    is_plain = len(text) <= _LONGEST_DETAIL and text.isprintable()
-    return is_plain and not any(unquote(secret) in unquote(text) for secret in secrets)
-
-
-def guard_check(settings: KindTable) -> Iterator[Problem]:
-    """Problems that a plug-in's settings report; a check that raises is a problem too."""
-    try:
-        for problem in settings.check():
-            can_be_shown = _can_be_shown(problem.text, settings)
-            text = problem.text if can_be_shown else "is refused by the plug-in in words that cannot be shown"
-            yield Problem(problem.key, text)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  they may raise anything
-        yield Problem("kind", f"the plug-in's own check raises {type(error).__name__}")
 
 
 def load_protocol(kind: str) -> PluginProtocol:

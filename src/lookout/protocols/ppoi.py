@@ -11,9 +11,8 @@ from lookout.base.setting_types import ByChain, Chains, Text, Url, chain_ids, mu
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
 from lookout.protocols.answers import call, count, entries, open_value, result_of, table
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.request import Request, SourceTable
 from lookout.protocols.source import OneRequest, OwnTableProtocol
-from lookout.protocols.tables import SourceTable
 
 _REQUEST_ID: Final = 1
 # The ppoi node's own names of the networks that are built in.

@@ -5,6 +5,7 @@ from typing import Final
 
 from lookout.core.services import SERVICES, Registry, Service
 from lookout.protocols.broadcasters.source import BROADCASTERS
+from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.envio import ENVIO
 from lookout.protocols.evm import EVM
 from lookout.protocols.generic import HTTP, JSON, JSONRPC
@@ -15,7 +16,6 @@ from lookout.protocols.ppoi import PPOI
 from lookout.protocols.source import AnyProtocol, OwnTableProtocol, Protocol
 from lookout.protocols.squid import SQUID
 from lookout.protocols.subgraph import SUBGRAPH
-from lookout.protocols.tables import KindTable, SourceTable
 
 PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(
     *(PPOI, SQUID, SUBGRAPH, PONDER, ENVIO, JSON, EVM, MESSAGING, BROADCASTERS, HTTP, JSONRPC)

@@ -9,8 +9,7 @@ from lookout.core.heads import Reading
 from lookout.core.model import Answer, Check, Failed, Found
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
-from lookout.protocols.tables import KindTable, SourceTable
+from lookout.protocols.client.request import KindTable, Request, SourceTable
 
 if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session

@@ -8,9 +8,8 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from lookout.base.instants import format_second
-from lookout.core.history import DAY_MS, WINDOW_DAYS, HistoryRow, HistoryView
+from lookout.core.history import DAY_MS, KNOWN, WINDOW_DAYS, HistoryRow, HistoryView, uptime
 from lookout.core.plan import Plan
-from lookout.core.strip import KNOWN, uptime
 from lookout.replay.replay import SentMessage
 from lookout_reader.history import WINDOWS, Window
 

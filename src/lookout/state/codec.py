@@ -24,13 +24,12 @@ from lookout.alerts.outbox import Queued
 from lookout.core.coverage import Coverage
 from lookout.core.episodes import AlertState, Lasted
 from lookout.core.heads import PACE_WINDOW_MS, Reading, of_the_hour
-from lookout.core.history import HistoryProgress, HistoryState
+from lookout.core.history import HistoryProgress, HistoryState, Tally
 from lookout.core.ledger import CheckState, State
 from lookout.core.links import Links
 from lookout.core.model import Check
 from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notices
-from lookout.core.strip import Tally
 from lookout.documents.document import Pieces, StateError
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 

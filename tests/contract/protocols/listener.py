@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from lookout.config.settings import seen_by
 from lookout.core.model import Check, Found
-from lookout.monitor.sources import seen_by
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable, SeenBroadcasters
 from lookout.protocols.broadcasters.source import BROADCASTERS
 from lookout.protocols.client.session import open_session

@@ -7,14 +7,13 @@ from typing import Final
 
 from lookout.protocols import evm, messaging, ppoi
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
-from lookout.protocols.client.request import DIRECT
+from lookout.protocols.client.request import DIRECT, KindTable
 from lookout.protocols.evm import EventFilter, parse_logs
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.lists import CompleteTable, TransactionList, parse_list
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol
 from lookout.protocols.subgraph import SubgraphTable
-from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 
 # What the recorded logs and list are of, and the blocks of the logs.

@@ -14,9 +14,8 @@ import uvloop
 from msgspec.structs import asdict, fields
 
 from lookout.base.setting_types import extract_certificates, trust_only
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.config.tables import ChainTable, RpcEndpoint
-from lookout.monitor.sources import sources_of
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import BROADCASTERS
 from lookout.protocols.client.failure import ProbeFailed

@@ -11,7 +11,6 @@ from lookout.protocols.broadcasters.announcements import Announcement, decode_be
 from tests.builders import NOON
 from tests.contract.protocols.announcers import (
     VECTORS,
-    a_message,
     broadcaster,
     encode_bech32m,
     envelope,
@@ -159,9 +158,3 @@ def test_bech32m_is_read_as_bip_350_has_it(text: str, content: str | bytes | Non
     prefix = text.rpartition("1")[0]
     expected = bytes.fromhex(content) if isinstance(content, str) else content
     assert decode_bech32m(prefix, text) == expected
-
-
-def test_a_message_of_the_tests_own_making_is_believed() -> None:
-    assert read_announcement(a_message(7)["payload"], NOON) == Announcement(
-        broadcaster(7).address, None, NOON, NOON + 300_000, 2
-    )

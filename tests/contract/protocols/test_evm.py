@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Check, Failed
+from lookout.core.model import Blocks, Check
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import KindTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EVM, EvmEndpoint, parse_block, parse_block_number, parse_chain_id
 from lookout.protocols.source import Source, observe
-from lookout.protocols.tables import KindTable
 from tests.builders import MINUTE, NOON
 from tests.contract.protocols.recorded import recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering
@@ -61,29 +61,6 @@ NUMBER = b'{"jsonrpc":"2.0","id":2,"result":"0x10"}'
 @pytest.mark.clause("M9")
 def test_a_recorded_answer_is_a_nodes_position() -> None:
     assert parse_block_number(recorded("evm-block-number.json")) == Blocks(0x7E)
-
-
-NO_NUMBERS = {
-    "a null result": (NUMBER.replace(b'"0x10"', b"null"), "not_understood: the block number"),
-    "a number": (NUMBER.replace(b'"0x10"', b"16"), "not_understood: the block number"),
-    "digits without 0x": (NUMBER.replace(b"0x10", b"16"), "not_understood: the block number"),
-    "0x without digits": (NUMBER.replace(b"0x10", b"0x"), "not_understood: the block number"),
-    "a digit that is none": (NUMBER.replace(b"0x10", b"0x1g"), "not_understood: the block number"),
-    "beyond counts": (NUMBER.replace(b"0x10", b"0x20000000000000"), "not_understood: the block number"),
-    "a wrong id": (NUMBER.replace(b":2,", b":1,"), "not_understood: an answer to another request"),
-    "a rate limit inside a 200": (
-        b'{"jsonrpc":"2.0","id":2,"error":{"code":-32005,"message":"limit for KEY exceeded"}}',
-        "rate_limited: -32005",
-    ),
-}
-
-
-@pytest.mark.clause("M9", "R10")
-@pytest.mark.parametrize(("body", "reason"), NO_NUMBERS.values(), ids=NO_NUMBERS)
-def test_what_is_no_block_number_fails(body: bytes, reason: str) -> None:
-    with pytest.raises(ProbeFailed) as caught:
-        parse_block_number(body)
-    assert caught.value.reason == reason
 
 
 class Node:
@@ -166,16 +143,3 @@ async def test_a_node_as_a_service_is_asked_for_its_chain_as_an_endpoint_is() ->
     chain_id, number = "eth_chainId", "eth_blockNumber"
     assert methods(asked) == [chain_id, number, number, chain_id, number]
     assert all(each.headers["x-api-key"] == "K" for each in asked)
-
-
-@pytest.mark.clause("M9")
-async def test_a_node_of_another_chain_is_a_failed_probe_until_it_is_of_the_right_one() -> None:
-    node = Node()
-    node.chain_id = "0x38"
-    async with answering(node) as (url, asked), open_session(20) as session:
-        source = a_provider(url)
-        for _ in range(2):
-            assert await observe(source, session, lambda: NOON) == {CHECK: Failed("wrong_chain: 56 instead of 1")}
-        assert methods(asked) == ["eth_chainId", "eth_chainId"]
-        node.chain_id = "0x1"
-        assert await observe(source, session, lambda: NOON) == {CHECK: Blocks(16)}

@@ -102,7 +102,8 @@ def an_error(number: int) -> OSError:
     ],
 )
 def test_with_nothing_left_it_is_our_own_fault(error: Exception, lacking: str) -> None:
-    fault = own_fault(error, can_open=lambda: False, has_port=lambda: False)
+    with without_descriptors():
+        fault = own_fault(error)
     assert fault is not None
     assert fault.lacking == lacking
 
@@ -120,7 +121,7 @@ def test_with_nothing_left_it_is_our_own_fault(error: Exception, lacking: str) -
     ],
 )
 def test_with_enough_left_it_is_not(error: Exception) -> None:
-    assert own_fault(error, can_open=lambda: True, has_port=lambda: True) is None
+    assert own_fault(error) is None
 
 
 def test_whether_there_are_descriptors_is_found_by_trying() -> None:

@@ -1,17 +1,15 @@
 """Whatever bytes come, a parser gives a legal outcome or fails cleanly."""
 
 import base64
-import sys
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.conformance import ABSURD, assert_conforms
+from lookout.protocols.conformance import ABSURD
 from lookout.protocols.registry import PROTOCOLS
-from lookout.protocols.source import AnyProtocol, Protocol
+from lookout.protocols.source import Protocol
 from tests.builders import NOON
 from tests.contract.protocols.announcers import VECTORS, read_announcement
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
@@ -57,20 +55,3 @@ def test_a_signed_payload_with_characters_changed_is_the_same_or_counts_for_nobo
     believed = read_announcement(base64.b64encode(changed).decode(), NOON)
     # Hexadecimal digits mean the same in capitals.
     assert believed is None or believed == read_announcement(base64.b64encode(envelope).decode(), NOON)
-
-
-def place_of(protocol: AnyProtocol) -> str:
-    """As an entry point would say it."""
-    modules = {name: vars(module) for name, module in sys.modules.items() if name.startswith("lookout.protocols.")}
-    return next(f"{name}:{key}" for name, all_ in modules.items() for key, value in all_.items() if value is protocol)
-
-
-@pytest.mark.clause("M9", "R10")
-@pytest.mark.parametrize(
-    "parser", [pytest.param(each, marks=() if each in EVERYDAY else pytest.mark.long) for each in KIND_TABLES]
-)
-def test_a_built_in_protocol_conforms_as_those_of_other_packages_have_to(parser: str) -> None:
-    table, body = KIND_TABLES[parser], recorded(PARSERS[parser][1])
-    protocol = PROTOCOLS[table.kind]
-    assert isinstance(protocol, Protocol)
-    assert_conforms(place_of(protocol), msgspec.structs.asdict(table), good={body: protocol.parse(body, table)})

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from lookout.core.model import Blocks, FaultyBlocks, Found, Nothing
-from lookout.protocols import envio, generic, ponder, squid, subgraph
+from lookout.protocols import envio, generic, ponder, subgraph
 from lookout.protocols.answers import value_at
 from lookout.protocols.client.failure import ProbeFailed
 from tests.contract.protocols.recorded import PARSERS, recorded
@@ -47,24 +47,10 @@ NOT_UNDERSTOOD = {
         b'{"errors":[{"message":"x"}],"data":{"squidStatus":{"height":5}}}',
         "graphql_errors",
     ),
-    "a null status": ("squid", b'{"data":{"squidStatus":null}}', "not_understood: no squidStatus"),
-    "null data": ("squid", b'{"data":null}', "not_understood: no GraphQL answer"),
-    "a list": ("squid", b"[]", "not_understood: no GraphQL answer"),
-    "a block page": ("squid", b"<html>", "not_json: HTML or XML"),
     "NaN": ("squid", b'{"data":{"squidStatus":{"height":NaN}}}', "not_json"),
     "a number beyond numbers": ("squid", b'{"data":{"squidStatus":{"height":1e400}}}', "not_understood: the height"),
     "a null _meta": ("subgraph", b'{"data":{"_meta":null}}', "not_understood: no _meta"),
     "gateway errors": ("subgraph", b'{"errors":[{"message":"bad indexers"}]}', "graphql_errors"),
-    "an unknown deployment": (
-        "index node",
-        b'{"data":{"indexingStatuses":[]}}',
-        "not_understood: the index node does not have the deployment",
-    ),
-    "a deployment that has no block yet": (
-        "index node",
-        b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":null}]}]}}',
-        "not_understood: no latest block of one chain",
-    ),
     "a number that is no string": (
         "index node",
         b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":19}}]}]}}',
@@ -81,12 +67,6 @@ NOT_UNDERSTOOD = {
         "ponder",
         b'{"mainnet":{"block":{"number":1}}}',
         "not_understood: a chain's id",
-    ),
-    "an envio without _meta": ("envio", b'{"data":{"_meta":null}}', "not_understood: no _meta"),
-    "an envio that is too old": (
-        "envio",
-        b'{"errors":[{"message":"field \'_meta\' not found in type: \'query_root\'"}]}',
-        "graphql_errors",
     ),
     "an envio that does not say which chain": (
         "envio",
@@ -125,10 +105,6 @@ def test_a_height_that_is_no_count_fails(parser: str, body: bytes, number: bytes
     parse, _ = PARSERS[parser]
     with pytest.raises(ProbeFailed, match=r"not_understood: the (height|block number|progress block)"):
         parse(body % number)
-
-
-def test_of_two_equal_keys_the_last_counts() -> None:
-    assert squid.parse_status(b'{"data":{"squidStatus":{"height":1,"height":2}}}') == Blocks(2)
 
 
 @pytest.mark.clause("S12")

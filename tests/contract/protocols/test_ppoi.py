@@ -82,14 +82,6 @@ def test_a_network_of_another_shape_fails(network: Any) -> None:
             id="an error inside a 200",
         ),
         pytest.param(b'{"status":"ok"}', "not_understood: no JSON-RPC answer", id="the greeting, which proves nothing"),
-        pytest.param(b'{"result":{},"id":1}', "not_understood: no forNetwork", id="an empty status"),
-        pytest.param(
-            b'{"result":{"forNetwork":{}},"id":7}',
-            "not_understood: an answer to another request",
-            id="an answer to another request",
-        ),
-        pytest.param(b"<!DOCTYPE html><html></html>", "not_json: HTML or XML", id="a page for people"),
-        pytest.param(b"", "not_json: empty", id="nothing"),
         pytest.param(b"[" * 20_000, "not_understood: nested too deeply", id="deep nesting"),
     ],
 )

@@ -8,14 +8,14 @@ import pytest
 from lookout.core.model import Check, Failed, Found, Responding
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import KindTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.generic import HttpTable, JsonRpcTable
 from lookout.protocols.registry import protocol_of
 from lookout.protocols.source import observe
-from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 from tests.contract.protocols.recorded import parser_of, recorded
-from tests.contract.protocols.upstreams import Answer, answering, saying, talking
+from tests.contract.protocols.upstreams import Answer, answering
 
 MISMATCH = "not_expected"
 NO_VALUE = "pointer_missing: "
@@ -132,12 +132,6 @@ RESULTS = {
         {"expect": "0x1"},
         "rate_limited: -32005",
     ),
-    "an answer to another request": (
-        b'{"jsonrpc":"2.0","id":2,"result":"0x1"}',
-        {},
-        "not_understood: an answer to another request",
-    ),
-    "a web page": (b"<html>", {}, "not_json: HTML or XML"),
 }
 
 
@@ -187,13 +181,3 @@ async def test_the_expected_code_is_an_answer(answer: Answer, keys: dict[str, An
         assert await probe(http_table(f"{url}/health", headers={"X-Api-Key": "K"}, **keys)) == expected
     (request,) = asked
     assert (request.method, request.target, request.headers["x-api-key"]) == ("GET", "/health", "K")
-
-
-async def test_a_body_of_which_nothing_is_expected_is_still_read_to_its_end() -> None:
-    async with talking(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nOK")) as url:
-        assert await probe(http_table(url)) == Failed("broken_off")
-
-
-async def test_an_error_of_json_rpc_with_another_http_code_is_a_failed_probe() -> None:
-    async with answering(lambda _: (400, b'{"jsonrpc":"2.0","id":1,"result":"0x1"}')) as (url, _):
-        assert await probe(jsonrpc_table(url)) == Failed("http_status: 400")

@@ -5,17 +5,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.config.tables import ChainTable, RpcEndpoint
-from lookout.monitor.sources import sources_of
 from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import KindTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.subgraph import SubgraphTable
-from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 from tests.contract.protocols.upstreams import Asked, Reply, answering
 

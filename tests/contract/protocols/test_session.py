@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from lookout.core.model import Blocks, Check, Failed
-from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import MIB, AccessTable, Request, below
 from lookout.protocols.client.session import open_session
 from lookout.protocols.source import OneRequest, observe
@@ -110,7 +110,7 @@ BROKEN = {
     "thousands of headers": (saying(OK + b"X: y\r\n" * 5_000 + b"\r\n{}"), "bad_http"),
     "a redirect is not followed": (
         saying(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
-        "redirect: 302 to the same host",
+        "redirect: 302",
     ),
     "a rate limit": (
         saying(b"HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}"),
@@ -126,15 +126,6 @@ BROKEN = {
 @pytest.mark.parametrize(("conversation", "expected"), BROKEN.values(), ids=BROKEN)
 async def test_a_broken_answer_is_a_failed_probe(conversation: Conversation, expected: str) -> None:
     assert await reason(conversation) == expected
-
-
-async def test_a_server_without_tls_behind_https_fails_in_tls() -> None:
-    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(100_000)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        await writer.drain()
-
-    assert await reason(refuse, scheme="https") == "tls: not TLS"
 
 
 def unused_address() -> str:
@@ -177,13 +168,6 @@ async def test_an_upstream_that_is_not_there_is_a_failed_probe(address: Callable
 async def test_the_body_of_a_200_comes(parts: tuple[bytes, ...], expected: bytes) -> None:
     async with talking(saying(*parts)) as url:
         assert await ask(url) == expected
-
-
-async def test_an_http_code_is_part_of_the_failure() -> None:
-    async with answering(lambda _: (404, b"no")) as (url, _):
-        with pytest.raises(HttpCodeFailed) as caught:
-            await ask(url)
-        assert caught.value.http_code == 404
 
 
 async def test_credentials_are_sent_and_cookies_are_not_kept() -> None:

@@ -4,10 +4,8 @@ import asyncio
 
 import pytest
 
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, sources_of
 from lookout.config.tables import ChainTable, RpcEndpoint
-from lookout.monitor.sources import seen_by, sources_of
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.session import ThreadPerLookup
 
 
@@ -22,11 +20,6 @@ def test_every_endpoint_of_every_chain_is_one_of_its_own() -> None:
         "rpc 2 of Ethereum: 1",
         "rpc 1 of Arbitrum: 42161",
     ]
-
-
-def test_settings_without_sources_have_none() -> None:
-    assert sources_of(Settings()) == ((), ())
-    assert seen_by(()) == {"broadcasters": NOTHING_SEEN}
 
 
 async def test_a_name_is_looked_up_as_the_system_does() -> None:

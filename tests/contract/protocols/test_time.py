@@ -15,12 +15,11 @@ from lookout.core.model import Check, Failed
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.request import KindTable, Request
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.evm import EVM, EvmEndpoint
 from lookout.protocols.messaging import MessagingSource, MessagingTable
 from lookout.protocols.source import Source, observe
-from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.recorded import recorded

@@ -15,14 +15,12 @@ _HEADINGS: Final = {
     **{words.capitalize(): ("began", status) for words, status in _BAD.items()},
     **{f"Still {words}": ("goes-on", status) for words, status in _BAD.items()},
     "Recovered": ("ended", "recovered"),
-    "Improved": ("ended", "improved"),
-    "Bad in another way": ("ended", "improved"),
-    **{f"{status.capitalize()} now": ("ended", "judged") for status in (*_BAD, "current")},
+    **{f"{status.capitalize()} now": ("ended", "improved") for status in _BAD},
     "No longer watched": ("left", ""),
 }
-_HEADING: Final = re.compile(r"(\w[^:(]*?)(?: \(.*\))?:")
-_LINE: Final = re.compile(r"- (\S+?)(?: on (?:chain )?(\d+))?: .*?(?:since|from) (\S+Z)( to \S+Z)?")
-_MORE: Final = re.compile(r"  \S.*|Next: .*\.|RPC endpoints:|What users .*|Users .*|To .*|")  # of what is above it
+_HEADING: Final = re.compile(r"(\w[^:]*):")
+_LINE: Final = re.compile(r"- (\S+?)(?: on (?:chain )?(\d+))?: .*?(?:since|from) (\S+Z)( to \S+Z)?(?:; .*)?")
+_MORE: Final = re.compile(r"  \S.*|Next: .*\.|RPC endpoints:|What users .*|To .*|")  # of what is above it
 
 
 class About(NamedTuple):
@@ -52,8 +50,6 @@ def due_messages(news: Sequence[News], targets: Sequence[str]) -> Iterator[tuple
 
 
 def _outcome(news: News) -> str:
-    if news.kind == "ended" and news.was == "unknown":
-        return "judged"
     if news.kind == "ended":
         return "recovered" if news.status == "current" else "improved"
     return "" if news.kind == "left" else news.status

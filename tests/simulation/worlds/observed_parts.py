@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from lookout.config.settings import Built
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger, State
@@ -13,7 +14,6 @@ from lookout.core.plan import Plan
 from lookout.core.services import Service
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import Lacking
 from lookout.public.about import ChainDescription
 from lookout.store.protocol import LostStoreError
@@ -32,13 +32,9 @@ from tests.simulation.worlds.scene import (
 
 
 def forget_unwatched(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
-    """What is no longer watched is forgotten, but for a check's last success."""
+    """What is no longer watched is forgotten."""
     watched = {*plan.monitored, *(("head", chain_id) for chain_id in plan.chains)}
-    return {
-        what: remembered if what in watched else remembered.leave()
-        for what, remembered in memory.items()
-        if what in watched or isinstance(what, Check)
-    }
+    return {what: remembered for what, remembered in memory.items() if what in watched}
 
 
 class ObservedLedger(Ledger):

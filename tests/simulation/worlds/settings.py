@@ -9,9 +9,9 @@ from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
 from lookout.demo.sim.chain import Layout
 from lookout.protocols.broadcasters.seen import BroadcastersTable
+from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
-from lookout.protocols.tables import KindTable, SourceTable
 from tests.simulation.worlds.scene import Scene
 from tests.simulation.worlds.script import TARGETS
 

@@ -6,11 +6,11 @@ from email.utils import formatdate
 from random import Random
 from typing import Final
 
+from lookout.config.settings import Built
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import World as Sim
-from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lookout.core.strip import uptime
+from lookout.core.history import uptime
 from lookout.verify.clauses import ClauseFinding, verify_visit
 from lookout.verify.documents import History, read_document
 from lookout.verify.history_rules import calculate_uptime, find_change

@@ -15,7 +15,7 @@ from lookout.protocols.broadcasters.announcements import (
     is_from_the_future,
     viewing_key,
 )
-from lookout.protocols.tables import SourceTable
+from lookout.protocols.client.request import SourceTable
 
 BroadcasterAddress = Annotated[
     str,

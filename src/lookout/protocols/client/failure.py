@@ -3,7 +3,7 @@
 import errno
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Final, Literal, get_args
 
@@ -32,8 +32,6 @@ _OF_ANY_RANGE: Final = (429, -32601)
 # Alchemy refuses a range with 400, QuickNode with 413; 408, 504 and Cloudflare's 524 say that it took too long.
 _TOO_MUCH: Final = (400, 408, 413, 504, 524)
 
-Holds = Callable[[], bool]
-
 
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
     """An upstream could not be reached or understood.
@@ -49,8 +47,8 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
 
 
 class HttpCodeFailed(ProbeFailed):
-    def __init__(self, http_code: int, cause: str = "http_status", detail: str = "") -> None:
-        super().__init__(cause, f"{http_code}{detail}")
+    def __init__(self, http_code: int, cause: str = "http_status") -> None:
+        super().__init__(cause, f"{http_code}")
         self.http_code = http_code
 
 
@@ -125,31 +123,29 @@ def has_free_port() -> bool:
     return True
 
 
-def own_fault(
-    error: BaseException, can_open: Holds = can_open_files, has_port: Holds = has_free_port
-) -> OwnFault | None:
+def own_fault(error: BaseException) -> OwnFault | None:
     for cause in _causes(error):
         if isinstance(cause, OwnFault):
             return cause
-        lacking = _lacking(cause, can_open, has_port)
+        lacking = _lacking(cause)
         if lacking is not None:
             return OwnFault(lacking)
     return None
 
 
-def _lacking(error: BaseException, can_open: Holds, has_port: Holds) -> Lacking | None:
+def _lacking(error: BaseException) -> Lacking | None:
     match error:
         case MemoryError() | socket.gaierror(errno=socket.EAI_MEMORY):
             return "memory"
         case OSError(errno=errno.EADDRNOTAVAIL):
             # Also the error for an unroutable address, such as ::1 without IPv6.
-            return None if has_port() else "ports"
+            return None if has_free_port() else "ports"
         case socket.gaierror() | ssl.SSLError():
             # Files were needed for these: the system's list of hosts, a name server's socket, a certificate. If they
             # could not be opened, the error says that the name or the certificate's authority is unknown.
-            return None if can_open() else "descriptors"
+            return None if can_open_files() else "descriptors"
         case OSError(errno=None):  # several addresses failed in different ways
-            return "descriptors" if not can_open() else "ports" if not has_port() else None
+            return "descriptors" if not can_open_files() else "ports" if not has_free_port() else None
         case OSError():
             return _BY_ERRNO.get(error.errno)
         case _:
