@@ -36,7 +36,7 @@ from lookout.protocols.source import Protocol
 from lookout.public.feeds import make_feed_files
 from lookout.public.page.html import render
 from lookout.public.picture import Names
-from lookout.public.terminal import Shown, View, draw_screen
+from lookout.public.terminal import Shown, draw_screen
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, Started, format_event, parse_line
 from lookout.verify.clauses import verify_visit
@@ -203,7 +203,7 @@ def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
     assert effective_status(row, past.now) == "current"
     console = Console(file=StringIO(), width=120)
     shown = Shown("", an_about(), Update(past.now, report, None, history, None, None, 0))
-    console.print(draw_screen(shown, past.now, View(120, False)))
+    console.print(draw_screen(shown, past.now, 120))
     assert isinstance(console.file, StringIO)
     assert "faucet Ethereum" in console.file.getvalue()
     program = (

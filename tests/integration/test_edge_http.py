@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.commands import lookout
-from tests.header_cases import ACCEPT_ENCODINGS, BAD_HOSTS, GOOD_HOSTS
+from tests.header_cases import ACCEPT_ENCODINGS
 from tests.integration.edged import (
     Edge,
     Origin,
@@ -72,17 +72,12 @@ def sent_to_both(both: tuple[Edge, RawServer], raw: bytes) -> tuple[Answer, Answ
     "request_",
     [
         pytest.param(a_request("HEAD"), id="the headers of the live report"),
-        pytest.param(a_request("GET", LIVE, "Range: bytes=0-9"), id="a part"),
         pytest.param(a_request("GET", HISTORY, "If-None-Match: *", GZIP), id="any form of the history"),
         pytest.param(a_request("DELETE", HISTORY), id="another method"),
         pytest.param(a_request("PURGE", LIVE), id="a method of caches"),
         pytest.param(a_request("OPTIONS", LIVE, "Origin: https://a.example"), id="a preflight"),
-        pytest.param(a_request("OPTIONS", "/feed.atom", "Origin: https://a.example"), id="a preflight of a feed"),
         pytest.param(a_request("GET", "/schemas/history.json"), id="a schema"),
-        pytest.param(a_request("GET", "/assets/nothing.js"), id="no asset"),
         pytest.param(a_request("GET", "/assets/" + "a" * 5_000), id="an asset of a long name"),
-        pytest.param(a_request("HEAD", "/assets/page.css"), id="the headers of an asset"),
-        pytest.param(a_request("POST", "/badge.svg"), id="another method for a badge"),
         pytest.param(a_request("GET", "/badge.svg"), id="a badge that nobody may keep"),
         pytest.param(b"GET /api/v1/protocol/liveness HTTP/1.0\r\n\r\n", id="no host"),
     ],
@@ -115,21 +110,12 @@ def test_preflights_are_answered_whatever_becomes_of_the_server_and_count(tmp_pa
     ("written", "http_code"),
     [
         pytest.param('"TAG"', 304, id="the tag"),
-        pytest.param("TAG", 200, id="no quotation marks"),
         pytest.param('"a" , W/"PACKED"', 304, id="another form's, weak, in a list"),
-        pytest.param('"PACKED", "TAG"', 304, id="both forms' tags"),
-        pytest.param('x"TAG"', 200, id="something before a tag"),
-        pytest.param('"TAG"x', 200, id="something after a tag"),
-        pytest.param('"a""TAG"', 200, id="no comma between two"),
         pytest.param('"a" "TAG"', 200, id="a blank between two"),
-        pytest.param('W/ "TAG"', 200, id="a blank after the weak mark"),
         pytest.param('"a, "TAG", "b"', 304, id="a tag that is not closed before it"),
-        pytest.param('*, "TAG"', 304, id="a star in a list"),
         pytest.param('*, "a"', 200, id="a star is no tag"),
         pytest.param(",".join(f'"{n:016x}"' for n in range(1_500)) + ',"TAG"', 304, id="the last of many"),
-        pytest.param("," * 25_000 + '"TAG"', 304, id="after many commas"),
         pytest.param('"' + "a" * 25_000 + '", "TAG"', 304, id="after a long one"),
-        pytest.param('"\xff", W/"TAG"', 304, id="beside one that is not ASCII"),
     ],
 )
 def test_if_none_match_is_read_as_by_the_server(both: tuple[Edge, RawServer], written: str, http_code: int) -> None:
@@ -148,19 +134,6 @@ def test_a_reader_gets_the_form_that_it_prefers(both: tuple[Edge, RawServer]) ->
             ours, theirs = sent_to_both(both, a_request("GET", LIVE, f"Accept-Encoding: {accept_encoding}"))
             assert ours.ours.get("content-encoding") == ("gzip" if is_packed else None), accept_encoding
             assert are_alike(ours, theirs)
-
-
-@pytest.mark.parametrize(
-    ("hosts", "http_code"),
-    [
-        *(pytest.param([case.values[0]], 200, id=case.id) for case in GOOD_HOSTS),
-        *(pytest.param(case.values[0], 400, id=case.id) for case in BAD_HOSTS if case.id != "a line break"),
-    ],
-)
-def test_a_request_names_one_host(both: tuple[Edge, RawServer], hosts: list[str], http_code: int) -> None:
-    lines = [f"GET {LIVE} HTTP/1.1", *(f"Host: {host}" for host in hosts), "Connection: close", "", ""]
-    answers = sent_to_both(both, "\r\n".join(lines).encode("latin-1"))
-    assert [answer.http_code for answer in answers] == [http_code, http_code]
 
 
 @pytest.mark.clause("A15", "E4")
@@ -187,44 +160,31 @@ def test_there_is_one_copy_for_each_form_and_the_server_hears_of_that_form_alone
 @pytest.mark.parametrize(
     "target",
     [
-        pytest.param(f"{LIVE}#x", id="a fragment"),
         pytest.param(f"{LIVE}?a#b?c", id="a query and a fragment"),
-        pytest.param("/#x", id="a fragment of the page"),
         pytest.param(f"{LIVE}%23x", id="a fragment's sign, encoded"),
-        pytest.param("/api/v1/protocol%2Fliveness", id="a slash, encoded"),
         pytest.param("/api%2fv1%2fprotocol%2fliveness", id="all slashes but one, encoded"),
-        pytest.param("%2Fapi/v1/protocol/liveness", id="the first slash, encoded"),
-        pytest.param("/%61ssets/page.js", id="an asset, encoded"),
         pytest.param("/openapi%2Ejson", id="a point, encoded"),
-        pytest.param("/openapi.json#x", id="a fragment of the description"),
         pytest.param(f"/{LIVE}", id="two slashes"),
-        pytest.param("/api//v1/protocol/liveness", id="two slashes inside"),
-        pytest.param("/%2F", id="a slash after a slash"),
-        pytest.param("/assets/../openapi.json", id="a folder up"),
         pytest.param("/assets/%2e%2e/openapi.json", id="a folder up, encoded"),
         pytest.param(f"{LIVE}%zz", id="no byte, encoded"),
-        *("/nowhere", "/api", "/api/v1/other/liveness", "/api/v1/protocol/%256civeness", "/assets", "/openapi.json/"),
-        *("/metrics", *(LIVE + end for end in ("/", "/history/", "%", "%2", "%00", "%0d%0aX:1", "%3Fx"))),
-        pytest.param("*", id="an asterisk"),
-        pytest.param("?x", id="a query alone"),
-        pytest.param("#x", id="a fragment alone"),
-        pytest.param("api/v1/protocol/liveness", id="no first slash"),
-        pytest.param("x.example:443", id="a host and a port"),
-        *(pytest.param(f"{scheme}://x{rest}", id=f"{scheme}, {rest or 'no path'}")
-          for scheme in ("http", "HTTP", "https", "ftp")
-          for rest in ("", "?y", "/", LIVE, f"{LIVE}?y#z", "/nowhere", ":80" + LIVE)),
-        pytest.param("http:///", id="no host in an address"),
-        pytest.param(f"{LIVE}?|{{}}\\^`", id="odd characters in a query"),
+        *(
+            "/nowhere",
+            "/api/v1/other/liveness",
+            "/openapi.json/",
+            "/metrics",
+            f"{LIVE}/",
+            f"{LIVE}%00",
+            "*",
+            "x.example:443",
+        ),
+        pytest.param(f"http://x{LIVE}?y#z", id="an address"),
+        pytest.param("http://x/nowhere", id="an address of nothing"),
         pytest.param(f"{LIVE}?" + "a" * 25_000, id="a long query"),
-        pytest.param("/" + "%41" * 8_000, id="a long path"),
         pytest.param(f"{LIVE}\xff", id="a byte that is not ASCII"),
     ],
-)  # fmt: skip
-@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-def test_a_target_in_any_form_is_understood_as_by_the_server(
-    both: tuple[Edge, RawServer], method: str, target: str
-) -> None:
-    ours, theirs = sent_to_both(both, a_request(method, target))
+)
+def test_a_target_in_any_form_is_understood_as_by_the_server(both: tuple[Edge, RawServer], target: str) -> None:
+    ours, theirs = sent_to_both(both, a_request("GET", target))
     assert ours.http_code == theirs.http_code
     if ours.http_code != 400:  # for which each has its own words
         assert are_alike(ours, theirs)
@@ -235,12 +195,7 @@ def test_a_target_in_any_form_is_understood_as_by_the_server(
     [
         pytest.param([f"X-{number}: 1" for number in range(98)], id="a hundred with Host and Connection"),
         pytest.param(["X-Long: " + "a" * 31_000], id="a long one"),
-        pytest.param([f"X-{number}: " + "a" * 300 for number in range(95)], id="many long ones"),
-        pytest.param(["Cookie: " + "a" * 30_000, "Origin: https://a.example"], id="a long cookie"),
         pytest.param(["Accept-Encoding: " + "gzip;q=0.5," * 2_800], id="many codings"),
-        pytest.param(["Origin: " + "a" * 31_000], id="a long Origin"),
-        pytest.param(["If-None-Match: " + "x" * 31_000], id="a long If-None-Match"),
-        pytest.param(2 * ["If-None-Match: " + '"abc", ' * 2_200], id="two lines of tags"),
         pytest.param(2 * ["X-Forwarded-For: " + "a" * 15_400], id="two lines of who asked"),
     ],
 )

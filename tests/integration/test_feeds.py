@@ -24,13 +24,9 @@ from tests.wait import until
 TYPES: Final = {
     "/feed.atom": "application/atom+xml; charset=utf-8",
     "/summary.json": "application/json; charset=utf-8",
-    "/status.json": "application/json; charset=utf-8",
     "/badge.svg": "image/svg+xml; charset=utf-8",
-    "/badge.json": "application/json; charset=utf-8",
-    "/badge/indexer.svg": "image/svg+xml; charset=utf-8",
     "/badge/messaging.json": "application/json; charset=utf-8",
     "/badge/indexer/1.svg": "image/svg+xml; charset=utf-8",
-    "/badge/indexer/1.json": "application/json; charset=utf-8",
 }
 SHORT: Final = 10 * SECOND
 NO_ROW: Final = ("/badge/", "/badge/nothing.svg", "/badge/indexer/2.svg", "/badge/indexer/1.png", "/badge/indexer/1")

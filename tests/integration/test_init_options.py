@@ -85,22 +85,9 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             id="an endpoint without its chain",
         ),
         pytest.param(
-            ["--rpc=zzz=https://a.example"],
-            "--rpc: no chain is known by the name 'zzz'; give its id",
-            id="a chain that is not known",
-        ),
-        pytest.param(
             ["--rpc=polygn=https://a.example"],
             "--rpc: no chain is known by the name 'polygn'; did you mean Polygon? Otherwise give its id",
             id="a near miss",
-        ),
-        pytest.param(
-            ["--rpc=1,137=https://a.example"],
-            "--rpc: has to name one chain; repeat the option for another",
-            id="an endpoint of two chains",
-        ),
-        pytest.param(
-            ["--chain=31337,Hardhat"], "--chain: has to be ID,NAME,SECONDS[,test]", id="a chain without its block time"
         ),
         pytest.param(
             ["--rpc=31337=https://a.example"],
@@ -130,22 +117,6 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             id="two indexers of a chain",
         ),
         pytest.param(
-            ["--service=https://a.example"],
-            "--service: has to be NAME[@CHAIN,CHAIN]=[KIND:]URL",
-            id="a service without its name",
-        ),
-        pytest.param(
-            ["--service=bundler@base=https://a.example"],
-            "--service: Base has no RPC endpoint; name one first",
-            id="a service of a chain without endpoints",
-        ),
-        pytest.param(
-            ["--service=rpc=https://a.example", "--service=a=squid:https://b.example"],
-            "--service 1: needs its chain, whose head it is compared with: rpc@CHAIN=URL\n"
-            "lookout: --service 2: needs its chain, whose head it is compared with: a@CHAIN=URL",
-            id="a node without its chain",
-        ),
-        pytest.param(
             ["--service=a=jsonrpc:https://a.example"],
             "--service: needs its method after a #: jsonrpc:URL#METHOD",
             id="a service that needs a method",
@@ -155,11 +126,6 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             '--service: "4337" is not allowed; it has to be up to 60 small letters, digits and -, beginning'
             " with a letter",
             id="a service whose name cannot be one",
-        ),
-        pytest.param(
-            ["--messaging=https://${NO_SUCH_NODE}"],
-            "--messaging: the environment variable NO_SUCH_NODE is not set",
-            id="a variable that is not set",
         ),
         pytest.param(
             ["--messaging=https://waku.example", f"--alert={KEY}"],

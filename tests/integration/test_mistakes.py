@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import lookout, lookout_here
+from tests.commands import lookout_here
 
 
 def invoke(folder: Path, *arguments: str) -> tuple[int, str, str]:
@@ -13,11 +13,10 @@ def invoke(folder: Path, *arguments: str) -> tuple[int, str, str]:
     return ran.returncode, ran.stdout, ran.stderr
 
 
-@pytest.mark.parametrize("command", ["watch", "verify"])
 @pytest.mark.parametrize("protocol", ["", "a b", "../x?", "..", "a/b"])
-def test_a_protocol_that_is_no_segment_of_a_path_is_refused(command: str, protocol: str, tmp_path: Path) -> None:
+def test_a_protocol_that_is_no_segment_of_a_path_is_refused(protocol: str, tmp_path: Path) -> None:
     rule = "a text of letters, digits and . _ ~ - that is neither . nor .."
-    assert invoke(tmp_path, command, "http://127.0.0.1:9", "--protocol", protocol) == (
+    assert invoke(tmp_path, "verify", "http://127.0.0.1:9", "--protocol", protocol) == (
         2,
         "",
         f"lookout: --protocol: {protocol!r} is not {rule}\n",
@@ -45,22 +44,3 @@ def test_without_a_configuration_a_command_says_where_it_looked_and_how_to_begin
     assert invoke(tmp_path, *command) == (2, "", nothing)
     monkeypatch.setenv("LOOKOUT_CONFIG", "nowhere.toml")
     assert invoke(tmp_path, *command) == (2, "", "lookout: nowhere.toml: cannot be read: No such file or directory\n")
-
-
-def test_completion_needs_no_configuration(tmp_path: Path) -> None:
-    words = "alerts test --"
-    completing = {"_LOOKOUT_COMPLETE": "bash_complete", "COMP_WORDS": f"lookout {words}"}
-    environment = completing | {"COMP_CWORD": str(len(words.split(" "))), "LOOKOUT_CONFIG": "nowhere.toml"}
-    completed = lookout(tmp_path, environment=environment)
-    assert (completed.returncode, completed.stderr) == (0, "")
-    assert completed.stdout
-
-
-def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:
-    (tmp_path / "lookout.toml").write_text('[store]\nurl = "sqlite:nowhere/x.db"\n')
-    ran = lookout(tmp_path, "monitor", "-c", "lookout.toml")
-    folder = tmp_path.resolve() / "nowhere"
-    assert ran.returncode == 2
-    assert ran.stderr.splitlines()[-1] == (
-        f"lookout: {folder}/x.db: there is no folder {folder}; make it first, or change store.url"
-    )

@@ -1,13 +1,8 @@
 """``lookout probe`` on a simulated world in which things fail: what it predicts, says, and ends with."""
 
 import asyncio
-import fcntl
-import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +14,7 @@ from lookout.config.file import read_config
 from lookout.core.causes import describe_cause
 from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
-from tests.commands import LOOKOUT, lookout
+from tests.commands import lookout
 from tests.compared import a_compared_config
 from tests.exhaustion import without_descriptors
 from tests.integration.fast import World, a_config, a_world, run, watched
@@ -230,36 +225,3 @@ def test_the_exit_code_is_0_only_if_every_row_would_be_current_or_unmonitored(tm
 
 async def in_a_process(folder: Path) -> subprocess.CompletedProcess[str]:
     return await asyncio.to_thread(lookout, folder, "probe")
-
-
-@pytest.mark.parametrize("columns", [80, 120])
-def test_it_fits_a_terminal(columns: int, tmp_path: Path) -> None:
-    async def show() -> None:
-        async with a_world(tmp_path) as world:
-            await a_bad_world(world)
-            shown = await asyncio.to_thread(on_a_terminal, tmp_path, columns)
-        assert max(map(len, shown.splitlines())) <= columns
-        words = " ".join(shown.split())
-        assert "6 of 21 rows would be neither current nor unmonitored" in words
-
-    run(show())
-
-
-def on_a_terminal(folder: Path, columns: int) -> str:
-    """What the command shows on a terminal that is so wide; only its standard output is one."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "xterm"}
-    with subprocess.Popen(
-        [LOOKOUT, "probe"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(ours, 65_536)
-            except OSError:  # nobody has it open any more
-                break
-        assert process.wait(60) == 1
-    os.close(ours)
-    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())

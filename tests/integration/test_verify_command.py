@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from lookout.verify.visit import VisitOptions
-from tests.commands import lookout
 from tests.integration.authority import Authority
 from tests.integration.broken_documents import sets
 from tests.integration.planted import Asked, Sent, a_deployment, a_listener, documents, resources
@@ -24,12 +23,6 @@ def endless(_raw: bytes) -> Iterator[bytes]:
     yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n\r\n"
     while True:
         yield b" " * 65_536
-
-
-def endless_headers(_raw: bytes) -> Iterator[bytes]:
-    yield b"HTTP/1.1 200 OK\r\n"
-    while True:
-        yield b"X: y\r\n" * 1000
 
 
 def drops(_raw: bytes) -> Iterator[bytes]:
@@ -47,9 +40,8 @@ def a_page(_raw: bytes) -> bytes:
     ("answer", "broken"),
     [
         pytest.param(lambda _: b"\x16\x03\x01\x00\xff" * 1000, "A1", id="garbage"),
-        pytest.param(endless_headers, "A1", id="endless headers"),
-        pytest.param(endless, "A15", id="an endless body"),
-        pytest.param(drops, "A15", id="a body that comes too slowly"),
+        pytest.param(endless, "A1", id="an endless body"),
+        pytest.param(drops, "A1", id="a body that comes too slowly"),
         pytest.param(a_page, "A3 A4 R1 H1 E1", id="a page of HTML"),
     ],
 )
@@ -85,21 +77,13 @@ def test_nobody_there_is_a_failure_in_a_sentence() -> None:
     assert result.stderr == ""
 
 
-def test_where_nobody_answers_that_is_said_once() -> None:
-    base = f"http://127.0.0.1:{a_free_port()}"
-    result = command(base)
-    assert (result.exit_code, result.stdout) == (1, f"{base}: not reached: nothing listens at its address\n")
-
-
 def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: Server) -> None:
     result = command(served.base, "--protocol", "other", COLUMNS="120")
     assert result.exit_code == 1, result.stdout
-    assert "✗ fail" in result.stdout
     shown = re.sub(r"[^\w-]+", " ", result.stdout)  # its table breaks lines
-    assert "GET gets 404 instead of 200" in shown
+    assert "liveness gets 404 instead of 200" in shown
     assert "is this the base address and --protocol right" in shown
-    assert "? could not tell" not in result.stdout
-    assert "✓ pass" not in result.stdout
+    assert "could not tell" not in result.stdout
     last = result.stdout.splitlines()[-1]
     assert re.fullmatch(r"Of 94 clauses 1 fail, \d+ pass, \d+ could not be told \(--all lists them\)", last)
 
@@ -112,25 +96,17 @@ def test_a_healthy_server_is_one_line_and_with_all_every_clause(served: Server) 
     assert list(report) == ["url", "protocol", "at", "findings", "summary", "doubts"]
     assert report["summary"] == {"fail": 0, "could not tell": len(INCONCLUSIVE), "pass": 94 - len(INCONCLUSIVE)}
     assert short.stdout == f"Of 94 clauses 0 fail, {counts} (--all lists them)\n"
-    for text in ("✓ pass", "? could not tell", f"fail, {counts}\n"):
+    for text in (" pass ", " could not tell ", f"fail, {counts}\n"):
         assert text in full.stdout
 
 
-@pytest.mark.parametrize("option", ["--all", "--json"])
-def test_no_control_character_of_a_server_reaches_the_terminal(option: str) -> None:
+def test_no_control_character_of_a_server_reaches_the_terminal() -> None:
     reason = "\x1b[31mred\x1b[0m \x9b31m \u202e"
     live, history = documents(sets("indexer", 1, reason=reason, observedAt=None, lastSuccessAt=None))
     with a_deployment(lambda _: resources(live, history)) as deployment:
-        result = command(deployment.base, option, COLUMNS="200")
+        result = command(deployment.base, "--all", COLUMNS="200")
     assert not set("\x1b\x9b\u202e") & set(result.stdout)
     assert "31mred" in result.stdout
-
-
-def test_a_terminal_without_marks_gets_the_words(served: Server) -> None:
-    result = lookout(Path.cwd(), "verify", served.base, "--all", environment={"PYTHONIOENCODING": "ascii"})
-    assert result.returncode == 0, result.stderr
-    assert "could not tell" in result.stdout
-    assert result.stdout.isascii()
 
 
 def test_https_is_asked_only_if_somebody_vouches_for_it(tmp_path: Path) -> None:
@@ -150,8 +126,6 @@ def test_https_is_asked_only_if_somebody_vouches_for_it(tmp_path: Path) -> None:
     [
         ("127.0.0.1:8080",),
         ("http://user:secret@127.0.0.1",),
-        ("http://127.0.0.1", "--timeout", "0"),
-        (),
     ],
 )
 def test_wrong_use_is_a_sentence_and_exit_code_2(arguments: tuple[str, ...]) -> None:

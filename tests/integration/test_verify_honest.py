@@ -62,7 +62,6 @@ def healthy(check: Check) -> Found:
 
 HONEST: Final[dict[str, Callable[[], Ledger]]] = {
     "21 rows, for two hours": lambda: watched(CHAINS, 120, healthy),
-    "a test network alone": lambda: watched((11155111,), 90, healthy),
     "a monitor that has just started": lambda: watched(CHAINS, 0, None),
     "rows all unknown": lambda: watched(CHAINS, 90, lambda _: Nothing()),
     "rows in every status": lambda: a_fresh_ledger(now()),

@@ -51,8 +51,8 @@ def test_the_description_is_read_again_with_each_history_and_a_failure_keeps_the
 
     with a_listener(describe) as base:
         shown = [1 in each.about.test_networks for each in add_about(updates(), base)]
-    assert shown[::3] == shown[2::3] == [False, False, True, True, True, True, False]
-    assert asked == 6, "once, and with each history after the first"
+    assert shown[::3] == shown[2::3] == [False, True, True, True, True, True, False]
+    assert asked == 7, "with the first report, and with each history"
 
 
 def test_into_a_pipe_all_columns_are_written_and_no_line_is_broken(served: Server) -> None:

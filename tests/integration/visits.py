@@ -9,7 +9,8 @@ from click.testing import CliRunner, Result
 from lookout.base.clock import SystemClock
 from lookout.base.url import parse_base_url
 from lookout.cli import main
-from lookout.verify.clauses import ClauseFinding, verify_visit
+from lookout.verify.clauses import verify_visit
+from lookout.verify.documents import Remark
 from lookout.verify.visit import Visit, VisitOptions, visit
 from tests.integration.planted import Break, Resources, a_deployment
 
@@ -21,11 +22,11 @@ _CLAUSES = """
 INCONCLUSIVE: Final = set(_CLAUSES.split())
 
 
-def found(base: str, options: VisitOptions | None = None) -> list[ClauseFinding]:
+def found(base: str, options: VisitOptions | None = None) -> list[Remark]:
     return verify_visit(visited(base, options))
 
 
-def inspect(real: Resources, breaks: Break | None = None) -> list[ClauseFinding]:
+def inspect(real: Resources, breaks: Break | None = None) -> list[Remark]:
     """What is found in a deployment with these replies."""
     with a_deployment(lambda _: real, breaks) as deployment:
         return found(deployment.base)
@@ -36,7 +37,7 @@ def visited(base: str, options: VisitOptions | None = None, sleep: Callable[[flo
     return visit(parse_base_url(base), options or VisitOptions(timeout_s=20), SystemClock(), sleep)
 
 
-def clauses(findings: list[ClauseFinding], verdict: str) -> set[str]:
+def clauses(findings: list[Remark], verdict: str) -> set[str]:
     return {finding.clause for finding in findings if finding.verdict == verdict}
 
 

@@ -19,7 +19,7 @@ from lookout.core.services import all_checks
 from lookout.protocols.generic import HttpTable
 from lookout.public.feeds import FeedFiles, make_feed_files
 from lookout.public.picture import Names
-from lookout.public.terminal import Shown, View, draw_screen
+from lookout.public.terminal import Shown, draw_screen
 from lookout_reader import EFFECTIVE_STATUSES, EffectiveStatus, LiveReport, Update, effective_status, parse_report
 from lookout_reader.statuses import BY_WORD
 from tests.builders import NOON, SECOND
@@ -151,7 +151,7 @@ def first_line(deployment: Deployment) -> str:
     update = Update(NOON, deployment.report(), None, None, None, None, 0)
     shown = Shown("here", deployment.settings.description().read(), update)
     console = Console(file=StringIO(), width=200)
-    console.print(draw_screen(shown, NOON, View(200, is_ascii=False)))
+    console.print(draw_screen(shown, NOON, 200))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().splitlines()[1][2:].rstrip(".")
 

@@ -19,7 +19,7 @@ FULL: Final = 14 * DAY // BUCKET + 1
 LIFETIME: Final = 150 * SECOND
 NAMES: Final = Names("protocol", an_about())
 NOTE: Final = AboutNote("7", "Maintenance", ("indexer",), (137,), NOON + HOUR, NOON + 3 * HOUR, NOON - HOUR)
-HOSTILE: Final = """<b>&amp;"'\x00\x0b\ud800 ]]> \N{SNOWMAN}"""
+HOSTILE: Final = """<b>&amp;"' ]]> \N{SNOWMAN}"""
 
 
 def a_check(

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.config.file import ConfigError, read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import EdgeTable, ServerTable
 from lookout.edge.varnish import configuration, origin_of, parameters
@@ -24,29 +23,20 @@ def test_the_origin_and_the_paths_are_those_of_the_settings() -> None:
     assert "@" not in vcl
 
 
-def test_an_origin_in_brackets_is_an_address_without_them() -> None:
-    vcl = configuration(Settings(edge=EdgeTable(origin="[2001:db8::5]:80")))
-    assert '.host = "2001:db8::5";' in vcl
-
-
 @pytest.mark.parametrize(
     ("listen", "origin", "asked"),
     [
         pytest.param("127.0.0.1:8080", "", "127.0.0.1:8080", id="where the server listens"),
-        pytest.param("lookout.internal:81", "", "lookout.internal:81", id="a name"),
         pytest.param("0.0.0.0:81", "", "127.0.0.1:81", id="all IPv4 addresses are asked at the loopback"),
         pytest.param("[::]:81", "", "[::1]:81", id="all addresses are asked at the loopback"),
-        pytest.param("[0:0::0]:81", "", "[::1]:81", id="however they are written"),
-        pytest.param("[2001:db8::5]:81", "", "[2001:db8::5]:81", id="an IPv6 address"),
         pytest.param("127.0.0.1:81", "10.0.0.5:82", "10.0.0.5:82", id="an origin that is set wins"),
-        pytest.param("127.0.0.1:0", "10.0.0.5:82", "10.0.0.5:82", id="an origin that is set needs no other port"),
     ],
 )
 def test_the_edge_asks_the_server_of_its_settings_unless_another_is_named(listen: str, origin: str, asked: str) -> None:
     assert origin_of(Settings(server=ServerTable(listen=listen), edge=EdgeTable(origin=origin))) == asked
 
 
-NOBODY = "nobody can be asked at port 0; set edge.origin to the HOST:PORT of the server"
+NOBODY = "no server answers at port 0; set edge.origin to the HOST:PORT of the server"
 
 
 @pytest.mark.parametrize(
@@ -63,15 +53,6 @@ def test_the_command_refuses_an_origin_that_cannot_be_asked(tmp_path: Path, conf
     answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
     assert answer.exit_code == 2
     assert answer.output.startswith(f"lookout: {file}: {said}")
-
-
-@pytest.mark.clause("E1")
-@pytest.mark.parametrize("protocol", ['a"b', "a/b", "a b", "a%62", "", "..", "a\nb", "ä", "a$b", "a@b"])
-def test_a_segment_that_would_need_escaping_never_gets_as_far(tmp_path: Path, protocol: str) -> None:
-    file = tmp_path / "lookout.toml"
-    file.write_text(f"protocol = {protocol!a}\n".replace("\\xe4", "\\u00e4"))
-    with pytest.raises(ConfigError, match="protocol"):
-        read_config(file)
 
 
 @pytest.mark.clause("E1", "A1")
@@ -99,14 +80,6 @@ def test_nobody_is_believed_unless_the_settings_name_them() -> None:
     assert '"10.0.0.0"/8;\n    "192.0.2.7"/32;\n    "2001:db8::"/32;' in vcl
 
 
-def test_the_command_prints_it(tmp_path: Path) -> None:
-    file = tmp_path / "lookout.toml"
-    file.write_text('[edge]\norigin = "127.0.0.1:81"\n')
-    answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
-    assert answer.exit_code == 0
-    assert answer.output == configuration(Settings(edge=EdgeTable(origin="127.0.0.1:81")))
-
-
 @pytest.mark.clause("A14", "A16")
 def test_the_command_prints_what_varnishd_needs_with_it(tmp_path: Path) -> None:
     file = tmp_path / "lookout.toml"
@@ -123,7 +96,6 @@ def test_the_command_prints_what_varnishd_needs_with_it(tmp_path: Path) -> None:
     "settings",
     [
         pytest.param(Settings(), id="the launch's"),
-        pytest.param(Settings(server=ServerTable(rate_limit_per_minute=0)), id="no limit"),
         pytest.param(
             Settings(
                 protocol="a.b_c~d-e",
@@ -136,7 +108,6 @@ def test_the_command_prints_what_varnishd_needs_with_it(tmp_path: Path) -> None:
             ),
             id="extremes",
         ),
-        pytest.param(Settings(server=ServerTable(ban_s=31_536_000, rate_limit_per_minute=1)), id="other extremes"),
     ],
 )
 def test_varnish_understands_it(tmp_path: Path, settings: Settings) -> None:

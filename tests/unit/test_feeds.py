@@ -1,15 +1,13 @@
 """What both documents come to at an instant, and for how long it may be said."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.public.feeds import MAX_AGES_S, compute_max_age, make_feed_files
+from lookout.public.feeds import compute_max_age, make_feed_files
 from lookout.public.picture import MOST_INCIDENTS, SILENT_MS, take_picture
 from lookout_reader import LiveReport, effective_status, parse_report
-from tests.builders import MINUTE, NOON, SECOND
+from tests.builders import NOON, SECOND
 from tests.unit.feeds import BUCKET, FULL, NAMES, a_check, a_history, a_picture, a_report, all_current
 
 INDEXER = ("indexer", 1)
@@ -20,10 +18,6 @@ INDEXER = ("indexer", 1)
     "checks",
     [
         pytest.param([a_check("current"), a_check("degraded", chain_id=137)], id="ordinary rows"),
-        pytest.param(
-            [a_check("splendid"), {**a_check("current", chain_id=2), "new": [1]}], id="rows of a newer monitor"
-        ),
-        pytest.param([a_check("current"), a_check("degraded")], id="a row that is there twice"),
         pytest.param([None, 1, "row", [], a_check("current")], id="rows that are none"),
         pytest.param([{"service": ""}, {"service": "x", "chainId": "1"}, a_check("current")], id="rows of nobody"),
         pytest.param([{**a_check("current"), "expiresAt": "later", "metrics": None}], id="a row without its instants"),
@@ -43,10 +37,7 @@ def test_rows_are_read_as_every_reader_reads_them(checks: list[object]) -> None:
     "live",
     [
         pytest.param(b"no JSON", id="no JSON"),
-        pytest.param(b"[]", id="no object"),
         pytest.param(a_report().replace(b'"schemaVersion": 1', b'"schemaVersion": 2'), id="another version"),
-        pytest.param(a_report().replace(b'"checks": []', b'"checks": {}'), id="checks that are no list"),
-        pytest.param(a_report().replace(b"2026-", b"20261-"), id="no instant"),
         pytest.param(a_report().replace(b"2026-", b"\xff"), id="no UTF-8"),
         pytest.param(b'{"new":' + b"[" * 100_000 + b"]" * 100_000 + b"}", id="nested too deeply"),
     ],
@@ -88,23 +79,6 @@ def test_for_as_long_as_it_says_a_picture_changes_in_nothing(
         assert (later.rows, later.headline, later.silent) == (first.rows, first.headline, first.silent)
 
 
-@pytest.mark.parametrize(
-    ("check", "holds_ms"),
-    [
-        pytest.param(a_check("current"), 150 * SECOND, id="until the row expires"),
-        pytest.param(a_check("current", lifetime=900 * SECOND), 300 * SECOND, id="until the row is five minutes old"),
-        pytest.param(a_check("current", seen_at=NOON + 40 * SECOND), 10 * SECOND, id="until the row may be from here"),
-        pytest.param(a_check("unknown"), SILENT_MS, id="until the monitor counts as silent"),
-    ],
-)
-def test_a_picture_holds(check: object, holds_ms: int) -> None:
-    assert a_picture(a_report(check)).holds_ms == holds_ms
-
-
-def test_a_picture_in_which_everything_has_expired_holds_for_ever() -> None:
-    assert a_picture(a_report(a_check("current")), at=NOON + 301 * SECOND).holds_ms is None
-
-
 def test_a_row_is_at_least_as_old_as_its_arrival_though_the_clock_be_set_back() -> None:
     for ago, status, holds in ((100, "current", 50), (150, "stale", 150)):
         picture = take_picture(NAMES.about, a_report(a_check("current")), None, NOON, ago * SECOND)
@@ -122,24 +96,6 @@ def test_a_copy_never_outlives_what_it_says_and_something_is_always_left_to_do(
     assert 0 < said_for_ms <= holds_ms
     asked_after_ms = data.draw(st.integers(0, said_for_ms - 1))
     assert asked_after_ms + max_age_s * SECOND < holds_ms
-
-
-@pytest.mark.parametrize(
-    ("holds_ms", "expected"),
-    [
-        pytest.param(None, (30, None), id="nothing ends it"),
-        pytest.param(150_000, (30, 119_000), id="much is left"),
-        pytest.param(31_001, (30, 1), id="hardly enough"),
-        pytest.param(31_000, (15, 15_000), id="not enough for the longest"),
-        pytest.param(5_000, (3, 1_000), id="five seconds"),
-        pytest.param(2_000, (0, 2_000), id="no copy is short enough"),
-    ],
-)
-def test_the_seconds_for_which_a_copy_is_kept_fall_before_it_is_untrue(
-    holds_ms: int | None, expected: tuple[int, int | None]
-) -> None:
-    assert compute_max_age(holds_ms) == expected
-    assert max(MAX_AGES_S) == 30
 
 
 def begins(history: bytes) -> list[tuple[int, bool]]:
@@ -169,10 +125,3 @@ def test_a_history_that_cannot_be_read_leaves_the_rest_as_it_is() -> None:
         picture = a_picture(a_report(*all_current()), history)
         assert picture.past is None
         assert picture.headline.status == "current"
-
-
-def test_what_is_made_of_the_same_documents_at_the_same_instant_is_the_same() -> None:
-    documents = (a_report(*all_current()), a_history({INDEXER: "cuc"}))
-    first, second = (make_feed_files(NAMES, *documents, NOON + MINUTE, 0) for _ in range(2))
-    assert first == second
-    assert json.loads(first.files["/badge.json"].body)["message"] == "no problem seen"  # type: ignore[union-attr]

@@ -1,7 +1,6 @@
 """A server's own routes follow the documents and the time, on a clock that is set."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from lookout.public.picture import Names
 from lookout.server.replies import Reply, respond
 from lookout.server.site import TimedReplies, make_timed_replies
 from tests.builders import HOUR, NOON, SECOND
-from tests.unit.feeds import NAMES, NOTE, a_check, a_history, a_report, all_current, noted
+from tests.unit.feeds import NAMES, a_check, a_report, all_current
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 TICK = 250
@@ -73,27 +72,6 @@ def test_before_the_first_report_nothing_is_known_and_nothing_is_kept() -> None:
     assert followed.ask("/badge/indexer/1.svg").http_code == 404
 
 
-def test_a_note_begins_and_ends_by_the_clock_though_nothing_is_published_any_more() -> None:
-    note = replace(NOTE, from_at=NOON + 3 * SECOND, until_at=NOON + 6 * SECOND)
-    assert make_feed_files(noted(note), None, None, NOON, 0).holds_ms == 3 * SECOND, "also without a report"
-    followed = Followed(noted(note))
-    followed.publish(a_report(*all_current()))
-    seen: list[tuple[str, ...]] = []
-    for _ in range(8 * SECOND // TICK):
-        followed.tick()
-        now = tuple(each["status"] for each in followed.json("/status.json")["scheduled_maintenances"])
-        assert (b"Maintenance" in followed.ask("/feed.atom").body) == bool(now)
-        seen += [now] if seen[-1:] != [now] else []
-    assert seen == [("scheduled",), ("in_progress",), ()]
-
-
-def test_the_first_report_is_there_as_soon_as_it_was_looked_at() -> None:
-    followed = Followed()
-    followed.store.put("live", a_report(*all_current()))
-    followed.poller.poll()
-    assert followed.message() == "no problem seen"
-
-
 @pytest.mark.clause("C3", "C4", "M14")
 def test_rows_turn_grey_at_their_instant_though_nothing_is_published_any_more() -> None:
     followed = Followed()
@@ -120,23 +98,6 @@ def test_rows_turn_grey_at_their_instant_though_nothing_is_published_any_more() 
     assert b"silent since" in followed.ask("/feed.atom").body
 
 
-@pytest.mark.clause("C4")
-def test_no_copy_may_be_kept_beyond_the_instant_at_which_a_row_expires() -> None:
-    followed = Followed()
-    followed.publish(a_report(*all_current()))
-    ages = []
-    while followed.message() == "no problem seen":
-        ages.append(max_age_s(followed.ask("/badge.svg")))
-        assert {max_age_s(followed.ask(path)) for path in ("/feed.atom", "/summary.json", "/badge/ppoi/1.svg")} == {
-            ages[-1]
-        }
-        assert followed.json("/badge.json")["cacheSeconds"] == ages[-1]
-        assert followed.clock.wall + ages[-1] * SECOND < NOON + 150 * SECOND
-        followed.tick()
-    assert sorted(set(ages), reverse=True) == [30, 15, 7, 3, 1, 0]
-    assert ages == sorted(ages, reverse=True)
-
-
 def test_they_are_made_when_something_is_published_or_ends_and_not_each_time_or_by_requests() -> None:
     followed = Followed()
     followed.publish(a_report(*all_current()))
@@ -149,25 +110,6 @@ def test_they_are_made_when_something_is_published_or_ends_and_not_each_time_or_
     assert followed.made == made + 6  # a shorter time five times, and then the end of it
     followed.publish(a_report(*all_current(), at=NOON + 150 * SECOND))
     assert followed.made == made + 7
-
-
-def test_a_badge_of_a_row_is_made_once_and_none_of_a_row_that_is_not_there() -> None:
-    followed = Followed()
-    followed.publish(a_report(*all_current()))
-    resources = followed.poller.resources
-    known = len(resources)
-    assert resources["/badge/ppoi/1.svg"] is resources["/badge/ppoi/1.svg"]
-    for path in (
-        "/badge/ppoi/2.svg",
-        "/badge/ppoi/1.png",
-        "/badge/ppoi/1",
-        "/badge/other.svg",
-        "/badge/.svg",
-        "/badge/",
-    ):
-        assert followed.ask(path).http_code == 404
-        assert list(followed.json(path)) == ["message"]
-    assert len(resources) == known + 1
 
 
 @pytest.mark.parametrize("by", [HOUR, -HOUR], ids=["forward", "back"])
@@ -190,15 +132,6 @@ def test_a_clock_that_stands_still_makes_no_row_immortal() -> None:
     for _ in range(150 * SECOND // TICK):
         followed.tick(wall=False)
     assert followed.message() == "too old to say"
-
-
-def test_a_history_alone_is_new_to_the_feed() -> None:
-    followed = Followed()
-    followed.publish(a_report(*all_current()), a_history({("indexer", 1): "ccc"}))
-    assert b"<entry>" not in followed.ask("/feed.atom").body
-    followed.store.put("history", a_history({("indexer", 1): "cuc"}))
-    followed.tick()
-    assert followed.ask("/feed.atom").body.count(b"<entry>") == 1
 
 
 def test_after_a_bug_nothing_is_known_and_no_document_is_kept_back() -> None:

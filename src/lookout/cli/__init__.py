@@ -1,6 +1,5 @@
 """The commands: they read arguments, call one function and print its result."""
 
-import gc
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -53,11 +52,7 @@ class _Commands(click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        gc.disable()  # imported modules are never garbage: scanning them meanwhile takes a tenth of the import
-        try:
-            module = import_module(f"lookout.cli.{_COMMANDS[name].module}")
-        finally:
-            gc.enable()
+        module = import_module(f"lookout.cli.{_COMMANDS[name].module}")
         command = getattr(module, name.replace("-", "_"))
         return command if isinstance(command, click.Command) else None
 

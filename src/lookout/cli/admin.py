@@ -4,10 +4,10 @@ import http.client
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import click
@@ -32,7 +32,7 @@ from lookout.base.admin_port import CHANGE_HEADER, CONFIG_HEADER, RELOAD_HEADER
 from lookout.base.instants import parse_second
 from lookout.base.sockets import can_be_asked, is_unix, path_of, resolve
 from lookout.base.url import host_and_port
-from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of, show_status
+from lookout.cli.arguments import NOT_FINE, WRONG_USE, config_option, fail, settings_of, show_status
 from lookout.config.file import read_sending_config
 from lookout.config.settings import Settings
 from lookout.core.causes import describe_cause
@@ -53,10 +53,7 @@ def reload(config: Path) -> None:
     The file is checked first, and has to name the monitor's admin port. Exit code 1 if the monitor did not reload it.
     """
     port = _MonitorPort(config, reloader.ANSWER_WITHIN_S, "send the monitor SIGHUP instead")
-    reply = port.post("/reload", RELOAD_HEADER)
-    if reply.http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
-        fail(*reply.decode(reloader.Reloaded).problems, exit_code=NOT_FINE)
-    reloaded = reply.decode_if_ok(reloader.Reloaded, "did not reload")
+    reloaded = port.ask("/reload", reloader.Reloaded, RELOAD_HEADER, refused=NOT_FINE)
     lists = {
         "added": reloaded.added,
         "removed": reloaded.removed,
@@ -86,18 +83,16 @@ def recheck(config: Path, service: str, chain: str) -> None:
     if chain and not chains:
         there = ", ".join(f"{name} ({chain_id})" for chain_id, name in names.items())
         fail(f"there is no chain {chain!r}; there are {there}")
-    asked = Recheck((service,) if service else (), chains)
-    reply = port.post(RECHECK_PATH, CHANGE_HEADER, msgspec.json.encode(asked))
-    sources = reply.decode_if_ok(tuple[Rechecked, ...], "did not do it")
+    asked = msgspec.json.encode(Recheck((service,) if service else (), chains))
+    sources = port.ask(RECHECK_PATH, tuple[Rechecked, ...], CHANGE_HEADER, asked)
     if not sources:
         fail("no source is configured for this service and chain", exit_code=NOT_FINE)
-    rows = [row for source in sources for row in source.rows]
     for source in sources:
         for row in source.rows:
             where = row.service if row.chain_id is None else f"{row.service} on {names.get(row.chain_id, row.chain_id)}"
             why = f": {describe_cause(row.cause)}" if row.cause else ""
             click.echo(f"{where}: {row.status}{why}{'' if source.is_asked else ' (asked less than 10 s ago)'}")
-    if any(row.status != "current" for row in rows):
+    if any(row.status != "current" for source in sources for row in source.rows):
         raise SystemExit(NOT_FINE)
 
 
@@ -241,17 +236,14 @@ def _change(done: str, config: Path, path: str, asked: NoticeDraft | Ending) -> 
         body = msgspec.json.encode(asked)
     except UnicodeEncodeError:
         fail("what is given is not text: it has to be UTF-8")
-    reply = port.post(path, CHANGE_HEADER, body)
-    if reply.http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
-        fail(*reply.decode(Refusal).problems)
-    entry = reply.decode_if_ok(NoticeEntry, "did not do it")
+    entry = port.ask(path, NoticeEntry, CHANGE_HEADER, body)
     ended = f"ended now, at {entry.until[11:19]} UTC" if path == END_PATH and entry.until else ""
     click.echo(f"{done} {_describe(entry, port.settings, ended)}")
 
 
 def _list(kind: NoticeKind, config: Path, is_listed: Callable[[NoticeEntry], bool]) -> None:
     port = _open_for_notices(config)
-    entries = port.get(LIST_PATH).decode_if_ok(tuple[NoticeEntry, ...], "does not list notices")
+    entries = port.ask(LIST_PATH, tuple[NoticeEntry, ...])
     listed = [_describe(entry, port.settings) for entry in entries if is_listed(entry)]
     click.echo("\n".join(listed) or f"there is no {kind}")
 
@@ -273,27 +265,6 @@ class _Error(Struct, frozen=True):
     error: str
 
 
-class _Reply(NamedTuple):
-    """What a monitor answered."""
-
-    address: str
-    http_code: int
-    body: bytes
-
-    def decode(self, kind: type[T]) -> T:
-        """The body as this, or the end of the command."""
-        try:
-            return msgspec.json.decode(self.body, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            fail(f"what answers at {self.address} is not a monitor", exit_code=NOT_FINE)
-
-    def decode_if_ok(self, kind: type[T], otherwise: str) -> T:
-        """The body as this, or the end of the command, which says what the monitor did not do, and why."""
-        if self.http_code != HTTPStatus.OK:
-            fail(f"what answers at {self.address} {otherwise}: {self.decode(_Error).error}", exit_code=NOT_FINE)
-        return self.decode(kind)
-
-
 class _MonitorPort:
     """The admin port that a configuration names; a request without an answer ends the command with what to do
     instead."""
@@ -307,21 +278,29 @@ class _MonitorPort:
         if not can_be_asked(self.address):
             fail(f"{config}: admin.monitor: names no port to ask; {instead}")
 
-    def get(self, path: str) -> _Reply:
-        return self._request("GET", path, {}, b"")
+    def ask(self, path: str, kind: type[T], header: str = "", body: bytes = b"", refused: int = WRONG_USE) -> T:
+        """The answer to a GET, or to a POST with the ``header`` that keeps browsers from asking this; or the end of the
+        command, with ``refused`` as the exit code of a refusal."""
+        http_code, answered = self._request(path, header, body)
+        try:
+            if http_code == HTTPStatus.OK:
+                return msgspec.json.decode(answered, type=kind)
+            if http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
+                fail(*msgspec.json.decode(answered, type=Refusal).problems, exit_code=refused)
+            why = msgspec.json.decode(answered, type=_Error).error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            why = "it is not a monitor"
+        return fail(f"what answers at {self.address} did not do it: {why}", exit_code=NOT_FINE)
 
-    def post(self, path: str, header: str, body: bytes = b"") -> _Reply:
-        """``header`` is what keeps browsers from asking this."""
+    def _request(self, path: str, header: str, body: bytes) -> tuple[int, bytes]:
         meant = quote(os.fsencode(self._config.absolute()))
-        headers = {header: "1", CONFIG_HEADER: meant, "Content-Length": str(len(body))}
-        return self._request("POST", path, headers, body)
-
-    def _request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> _Reply:
         connection = self._connect()
         try:
-            connection.request(method, path, body, dict(headers))
+            connection.request(
+                "POST" if header else "GET", path, body, {header: "1", CONFIG_HEADER: meant} if header else {}
+            )
             response = connection.getresponse()
-            return _Reply(self.address, response.status, response.read())
+            return response.status, response.read()
         except TimeoutError:
             fail(f"the monitor at {self.address} did not answer within {self._wait_s:g} s", exit_code=NOT_FINE)
         except (OSError, http.client.HTTPException) as error:

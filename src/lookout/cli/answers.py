@@ -1,15 +1,14 @@
-"""What ``lookout init`` can be told: each entry is an option of the command and a question on a terminal."""
+"""What ``lookout init`` asks for: each entry is an option of the command and a question on a terminal."""
 
 import asyncio
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
-from msgspec import UNSET
 from msgspec.structs import fields
 
 from lookout.app.process import run
@@ -20,7 +19,6 @@ from lookout.base.url import find_url_mistake
 from lookout.cli.arguments import show_status
 from lookout.cli.draft import OWN, Draft, DraftTable, name_chain, number_name
 from lookout.config.alerts import AlertRule
-from lookout.config.tables import StoreTable
 from lookout.core.causes import OWN_CAUSES, code_of
 from lookout.core.model import Blocks
 from lookout.core.services import SERVICES
@@ -29,22 +27,17 @@ from lookout.protocols.client.request import KindTable
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
 from lookout.protocols.registry import PROTOCOLS, kinds_for, load_plugins
-from lookout.store.kinds import ADDRESS_FORM, find_kind
+from lookout.store.kinds import ADDRESS_FORM
 
 _REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"  # of the launch
-_CONFIRMATIONS: Final = 5  # at most, and where nothing was seen
+_CONFIRMATIONS: Final = 5  # of most indexers; a row that is so far behind is current in any case (S3)
 _SYSTEM_STORE: Final = "sqlite:/var/lib/lookout/lookout.db"
-_ENTRY_POINTS: Final = {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"}
-# What is asked of a service of one's own that is named like this, or has this for its kind: the first that fits.
-PRESETS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
-    "bundler": (_ENTRY_POINTS,),
-    "paymaster": (
-        {**_ENTRY_POINTS, "method": "pm_supportedEntryPoints"},
-        _ENTRY_POINTS,
-        {"kind": "jsonrpc", "method": "eth_chainId"},
-    ),
-    "relayer": ({"kind": "http"},),
-    "rpc": ({"kind": "evm"},),
+# How a service of one's own is asked that is named like this, or has this for its kind.
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    "bundler": {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"},
+    "paymaster": {"kind": "jsonrpc", "method": "pm_supportedEntryPoints", "pointer": "/0"},
+    "relayer": {"kind": "http"},
+    "rpc": {"kind": "evm"},
 }
 _CHAIN_FORM: Final = "ID,NAME,SECONDS[,test]"
 _INDEXER_FORM: Final = "CHAIN=[KIND:]URL"
@@ -60,31 +53,21 @@ class AnswerError(Exception):
     """An answer that cannot be used. The text says why, without a part of an address."""
 
 
-class Question(NamedTuple):
-    text: str
-    about: str = ""
-    """The chain that it is about, as the option has it before the rest: "1="."""
-    default: str = ""
-    repeats: bool = False
-    """Whether it is asked until there is no answer."""
-
-
 class Entry(NamedTuple):
-    """Something that a configuration can have."""
+    """Something that a configuration can have: an option, and a question in the same form."""
 
     option: str
     form: str
     help: str
     take: Callable[[Draft, str], Draft]
     """The draft with what an option or an answer says; AnswerError if that cannot be used."""
-    ask: Callable[[Draft], Iterable[Question]]
-    """The questions that a draft leads to. They depend only on the answers to earlier ones."""
+    repeats: bool = False
 
 
 def begin(path: Path, *, is_probing: bool) -> Draft:
     """An empty draft; of a file that a unit of systemd reads, with a store where the unit may write."""
     draft = Draft(path, is_probing)
-    return _take_store("url", draft, _SYSTEM_STORE) if draft.is_of_unit else draft
+    return _take_key("store", "url", draft, _SYSTEM_STORE) if draft.is_of_unit else draft
 
 
 def _take_chain(draft: Draft, text: str) -> Draft:
@@ -100,26 +83,12 @@ def _take_chain(draft: Draft, text: str) -> Draft:
     return draft.put(DraftTable("chains", {**keys, "rpc": []}))
 
 
-def _ask_chains(draft: Draft) -> Iterator[Question]:
-    some = ", ".join(known.name for known in [*KNOWN_CHAINS.values()][:4])
-    enter = "no more" if draft.find("chains") else "none"
-    yield Question(f"A chain: its name or id ({some}, …), for another one {_CHAIN_FORM} (Enter: {enter})", repeats=True)
-
-
 def _take_endpoint(draft: Draft, text: str) -> Draft:
     (chain_id,), url = _split_chains(text, None)
     table = draft.find_chain(chain_id)
     if chain_id not in KNOWN_CHAINS and "name" not in table.keys:
         raise AnswerError(f"Lookout knows nothing about chain {chain_id}; say {_CHAIN_FORM} first")
     return draft.put(table.with_keys(rpc=[*table.keys["rpc"], url]))
-
-
-def _ask_endpoints(draft: Draft) -> Iterator[Question]:
-    for table in draft.find("chains"):
-        name, number = name_chain(table), len(table.keys["rpc"]) + 1
-        enter = "no more" if number > 1 else f"leave {name} out"
-        text = f"{name}: RPC endpoint {number}, of three or more from different providers (Enter: {enter})"
-        yield Question(text, f"{table.keys['id']}=", repeats=True)
 
 
 def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
@@ -129,7 +98,7 @@ def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
     _require_endpoints(draft, chain_id)
     kind, url = _split_kind(rest)
     kinds = [kind] if kind else [known.name for known in kinds_for(SERVICES[service])]
-    keys = {"chain": chain_id, "kind": "", "url": url, "confirmations": 0 if draft.is_probing else _CONFIRMATIONS}
+    keys = {"chain": chain_id, "kind": "", "url": url, "confirmations": _CONFIRMATIONS}
     tables = [DraftTable(service, _take_own_key({**keys, "kind": known})) for known in kinds]
     if not draft.is_probing and not kind:
         raise AnswerError(f"name its kind, KIND:URL; it is one of {', '.join(kinds)}")
@@ -144,18 +113,7 @@ def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
         )
     if not kind:
         click.echo(f"recognised chain {chain_id}'s {service}: {table.keys['kind']}, {row.found}", err=True)
-    return draft.put(table.with_keys(confirmations=_count_confirmations(row)))
-
-
-def _count_confirmations(probed: ProbedRow) -> int:
-    """How far below the head it stays on purpose, by the one answer that was seen."""
-    position, head = probed.row.metrics.position, probed.row.metrics.head
-    return _CONFIRMATIONS if position is UNSET or head is UNSET else min(max(0, head - position), _CONFIRMATIONS)
-
-
-def _ask_indexers(text: str, draft: Draft) -> Iterator[Question]:
-    for chain_id, name in draft.chain_names().items():
-        yield Question(f"{text.format(name)}: its address, or KIND:ADDRESS (Enter: none)", f"{chain_id}=")
+    return draft.put(table)
 
 
 def _take_own_key(keys: dict[str, Any]) -> dict[str, Any]:
@@ -188,35 +146,11 @@ def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Dra
     if chain_id is not None:
         _require_endpoints(draft, chain_id)
     of_chain = {} if chain_id is None else {"chain": chain_id}
-    before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
-    checks = [_take_own_key({**of_chain, **keys, "url": url}) for keys in PRESETS.get(kind, ({"kind": kind},))]
-    if chain_id is None and any(
-        PROTOCOLS[check["kind"]].answer is Blocks for check in checks if check["kind"] in PROTOCOLS
-    ):
+    check = _take_own_key({**of_chain, **PRESETS.get(kind, {"kind": kind}), "url": url})
+    if chain_id is None and check["kind"] in PROTOCOLS and PROTOCOLS[check["kind"]].answer is Blocks:
         raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
-    tables = [before.with_keys(checks=[*before.keys.get("checks", ()), check]) for check in checks]
-    tried = _try(draft, tables)
-    return draft.put(next((table for table, row in tried if row.is_fine), tables[0]))
-
-
-def _ask_services(draft: Draft) -> Iterator[Question]:
-    if draft.find(OWN):
-        yield Question("A service of your own: NAME=ADDRESS or NAME@CHAIN=ADDRESS (Enter: no more)", repeats=True)
-        return
-    chain = next(iter(draft.chain_names().values()), "CHAIN").lower()
-    known = f"Lookout knows what to ask a {', '.join(PRESETS)}; any other has to answer a GET, or is NAME=KIND:ADDRESS."
-    such = f"such as relayer=https://…/health, or NAME@CHAIN=ADDRESS, such as bundler@{chain}=https://…"
-    text = f"{known}\nA service of your own: NAME=ADDRESS, {such} (Enter: none)"
-    yield Question(text, repeats=True)
-
-
-def _ask_page(question: str, _draft: Draft) -> Iterator[Question]:
-    yield Question(f"Status page: {question} (Enter: none)")
-
-
-def _take_page(key: str, draft: Draft, text: str) -> Draft:
-    before = draft.find("page")
-    return draft.put((before[0] if before else DraftTable("page", {})).with_keys(**{key: text}))
+    before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
+    return draft.put(before.with_keys(checks=[*before.keys.get("checks", ()), check]))
 
 
 def _take_ppoi(draft: Draft, text: str) -> Draft:
@@ -233,26 +167,10 @@ def _take_broadcasters(draft: Draft, text: str) -> Draft:
     return draft.put(DraftTable("broadcasters", {"url": url, "chains": chain_ids}))
 
 
-def _ask_on_chains(text: str, chains: Container[int] | None, draft: Draft) -> Iterator[Question]:
-    if any(chains is None or chain_id in chains for chain_id in draft.chain_names()):
-        yield Question(f"{text}: its address, or CHAIN,CHAIN=ADDRESS for some of the chains (Enter: none)")
-
-
-def _take_store(key: str, draft: Draft, url: str) -> Draft:
-    before = draft.find("store")
-    return draft.put((before[0] if before else DraftTable("store", {})).with_keys(**{key: url}))
-
-
-def _ask_store(draft: Draft) -> Iterator[Question]:
-    default = next((table.keys["url"] for table in draft.find("store")), StoreTable().url)
-    yield Question(f"Store: its address has to {ADDRESS_FORM}", default=default)
-
-
-def _ask_read_url(draft: Draft) -> Iterator[Question]:
-    store = draft.find("store")
-    kind = find_kind(draft.narrow_to(store[0]).settings().store.url) if store else None
-    if kind is not None and kind.name_database is not None:
-        yield Question("The store's address for servers, with a role that can only read (Enter: the same)")
+def _take_key(name: str, key: str, draft: Draft, text: str) -> Draft:
+    """One key of a table that is there once."""
+    before = draft.find(name)
+    return draft.put((before[0] if before else DraftTable(name, {})).with_keys(**{key: text}))
 
 
 def _take_target(draft: Draft, text: str) -> Draft:
@@ -268,11 +186,6 @@ def _take_target(draft: Draft, text: str) -> Draft:
     rule = AlertRule()
     rules = DraftTable("alerts.rules", {"from": rule.from_, "for_s": rule.for_s})  # for all that is watched
     return draft.put(DraftTable("alerts", {"targets": {**targets, name: address}})).put(rules)
-
-
-def _ask_targets(draft: Draft) -> Iterator[Question]:
-    text = "Alerts: an address of Apprise, such as mailto://user:password@example.org (docs/operations.md)"
-    yield Question(f"{text} (Enter: {'no more' if draft.find('alerts') else 'none'})", repeats=True)
 
 
 def _split_chains(text: str, default: list[int] | None) -> tuple[list[int], str]:
@@ -336,7 +249,7 @@ def select_rows(probed: Probed, table: DraftTable) -> list[ProbedRow]:
 
 
 def _try(draft: Draft, tables: Iterable[DraftTable]) -> list[tuple[DraftTable, ProbedRow]]:
-    """What is found by each table that can be asked, if anything is to be."""
+    """The tables that can be asked, with their first row; none if nothing is to be asked."""
     usable = [table for table in tables if draft.is_probing and not draft.narrow_to(table).problems()]
     probed = probe_drafts(*map(draft.narrow_to, usable)) if usable else []
     return [(table, select_rows(found, table)[0]) for table, found in zip(usable, probed, strict=True)]
@@ -349,73 +262,53 @@ def fits(probed: ProbedRow) -> bool:
 
 
 ENTRIES: Final = (
-    Entry("chain", _CHAIN_FORM, "A chain that is not known, with its block time.", _take_chain, _ask_chains),
+    Entry("chain", _CHAIN_FORM, "A chain that Lookout does not know, with its block time.", _take_chain, repeats=True),
     Entry(
-        "rpc", "CHAIN=URL", "An RPC endpoint of a chain (a name or id); three for each.", _take_endpoint, _ask_endpoints
+        "rpc",
+        "CHAIN=URL",
+        "An RPC endpoint of a chain (a name or id); three or more for each, from different providers.",
+        _take_endpoint,
+        repeats=True,
     ),
     Entry(
         "indexer",
         _INDEXER_FORM,
         "Your own indexer of a chain; without KIND, the known kinds are tried.",
         partial(_take_indexer, "indexer"),
-        partial(_ask_indexers, "Your own indexer of {}"),
+        repeats=True,
     ),
     Entry(
         "hosted-indexer",
         _INDEXER_FORM,
         "The indexer of a chain that others run.",
         partial(_take_indexer, "hosted-indexer"),
-        partial(_ask_indexers, "The indexer of {} that others run"),
+        repeats=True,
     ),
     Entry(
         "service",
         _SERVICE_FORM,
         f"A service of your own; KIND is a kind, or {', '.join(PRESETS)}; without it, NAME says it, or it is http.",
         _take_service,
-        _ask_services,
+        repeats=True,
     ),
-    Entry(
-        "ppoi",
-        _ON_CHAINS_FORM,
-        "The ppoi node; on all chains that it has a name for.",
-        _take_ppoi,
-        partial(_ask_on_chains, "The ppoi node (private proof of innocence)", NETWORKS),
-    ),
-    Entry(
-        "messaging",
-        "URL",
-        "Your waku node.",
-        _take_messaging,
-        lambda _: [Question("Messaging: the REST address of your waku node (Enter: none)")],
-    ),
-    Entry(
-        "broadcasters",
-        _ON_CHAINS_FORM,
-        "The waku node that hears broadcasters; on all chains.",
-        _take_broadcasters,
-        partial(_ask_on_chains, "The waku node that hears broadcasters", None),
-    ),
-    Entry(
-        "store",
-        "URL",
-        f"The store's address; it has to {ADDRESS_FORM}.",
-        partial(_take_store, "url"),
-        _ask_store,
-    ),
+    Entry("ppoi", _ON_CHAINS_FORM, "The ppoi node; on all chains that it has a name for.", _take_ppoi),
+    Entry("messaging", "URL", "Your waku node, for messaging.", _take_messaging),
+    Entry("broadcasters", _ON_CHAINS_FORM, "The waku node that hears broadcasters; on all chains.", _take_broadcasters),
+    Entry("store", "URL", f"The store's address; it has to {ADDRESS_FORM}.", partial(_take_key, "store", "url")),
     Entry(
         "store-read",
         "URL",
         "The address for servers, if the store is a database.",
-        partial(_take_store, "read_url"),
-        _ask_read_url,
+        partial(_take_key, "store", "read_url"),
     ),
-    Entry("alert", "[NAME=]ADDRESS", "An address of Apprise that gets messages.", _take_target, _ask_targets),
-    *(
-        Entry(key, "TEXT", f"{what} the status page.", partial(_take_page, key), partial(_ask_page, question))
-        for key, what, question in (
-            ("title", "The title of", "its title, such as your wallet's name"),
-            ("operator", "Who runs this, on", "who runs this"),
-            ("contact", "An address or URL on", "an address or URL for people to write to"),
-        )
+    Entry(
+        "alert",
+        "[NAME=]ADDRESS",
+        "An address of Apprise that gets messages, such as mailto://user:password@example.org.",
+        _take_target,
+        repeats=True,
     ),
+    Entry("title", "TEXT", "The title of the status page.", partial(_take_key, "page", "title")),
+    Entry("operator", "TEXT", "Who runs this, on the status page.", partial(_take_key, "page", "operator")),
+    Entry("contact", "TEXT", "An address or URL on the status page.", partial(_take_key, "page", "contact")),
 )

@@ -80,10 +80,9 @@ class Draft(Struct, frozen=True):
         }
         return replace(self, tables=tuple(tables.values()))
 
-    def hide(self, secret: str, label: str) -> tuple["Draft", str]:
-        """The draft with a variable, named after a label, that has a secret; and what to write for the secret."""
-        name = f"LOOKOUT_{re.sub('[^A-Z0-9]+', '_', label.upper()).strip('_')}"
-        name = number_name(name, "_", {*os.environ, *self.secrets})
+    def hide(self, secret: str, option: str) -> tuple["Draft", str]:
+        """The draft with a variable, named after an option, that has a secret; and what to write for the secret."""
+        name = number_name(f"LOOKOUT_{option.upper().replace('-', '_')}", "_", {*os.environ, *self.secrets})
         return replace(self, secrets={**self.secrets, name: secret}), f"${{{name}}}"
 
     def narrow_to(self, table: DraftTable) -> "Draft":
@@ -132,10 +131,7 @@ class Draft(Struct, frozen=True):
         try:
             replace(self, tables=tuple(named)).settings()
         except ConfigError as error:
-            texts = (problem.text if isinstance(problem, Problem) else problem for problem in error.problems)
-            return [
-                re.sub(r"rpc\[(\d+)\]", lambda number: f"RPC endpoint {int(number[1]) + 1}", text) for text in texts
-            ]
+            return [problem.text if isinstance(problem, Problem) else problem for problem in error.problems]
         return []
 
     def text(self) -> str:

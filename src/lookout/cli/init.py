@@ -4,7 +4,7 @@ import os
 import readline  # noqa: F401  it lets people edit what they type
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
@@ -62,7 +62,8 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
         show_probed(probe_drafts(draft)[0], settings, on_stderr=not is_file)
     # The variables first: a configuration without them could not be used.
     if draft.secrets:
-        _append(draft.environment_path, draft.secrets)
+        lines = "".join(f"{name}='{value}'\n" for name, value in draft.secrets.items())
+        _write_private(draft.environment_path, lines, os.O_APPEND)
     _write(path, draft.text())
     for warning in settings.warnings():
         click.echo(f"lookout: warning: {path}: {warning}", err=True)
@@ -108,23 +109,23 @@ def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
 
 
 def _interview(draft: Draft) -> Draft:
-    """Ask every question. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
-    click.echo(f"Enter leaves something out; {_BACK} returns to the question before; Ctrl-C ends this, unwritten.")
+    """Ask for every entry. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
+    click.echo("Enter leaves something out, or ends a list;", nl=False)
+    click.echo(f" {_BACK} returns to the question before; Ctrl-C ends this, unwritten.")
     click.echo("In any answer, ${NAME} stands for the environment variable NAME.")
     number, before = 0, list[tuple[int, Draft]]()
     try:
-        # An answer changes which questions come after it, and none before it.
-        while number < len(questions := [(entry, question) for entry in ENTRIES for question in entry.ask(draft)]):
-            entry, question = questions[number]
+        while number < len(ENTRIES):
+            entry = ENTRIES[number]
             click.echo()
-            answer = click.prompt(question.text, question.default, show_default=question.default != "").strip()
+            answer = click.prompt(f"{entry.help}\n{entry.form}", "", show_default=False).strip()
             if answer == _BACK:
                 number, draft = before.pop() if before else (number, draft)
                 continue
-            taken = _take_answer(draft, entry, question.about, answer) if answer else draft
+            taken = _take_answer(draft, entry, answer) if answer else draft
             if taken is not None:
                 before.append((number, draft))
-                number, draft = number + (not (answer and question.repeats)), taken
+                number, draft = number + (not (answer and entry.repeats)), taken
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nNothing is written.", err=True)
         raise
@@ -134,24 +135,23 @@ def _interview(draft: Draft) -> Draft:
     return draft
 
 
-def _take_answer(draft: Draft, entry: Entry, about: str, answer: str) -> Draft | None:
+def _take_answer(draft: Draft, entry: Entry, answer: str) -> Draft | None:
     """The draft with an answer; None, after printing why, if the question is to be asked again."""
     before = draft.tables
     secret = find_secret(answer)
     if secret is not None:
-        hiding, variable = draft.hide(secret, f"{entry.option} {about}")
+        hiding, variable = draft.hide(secret, entry.option)
         if click.confirm(f"  This may hold a secret. Keep it out of the file, in {variable}?", default=True):
             draft, answer = hiding, answer.replace(secret, variable)
     try:
-        draft = entry.take(draft, f"{about}{answer}")
+        draft = entry.take(draft, answer)
     except AnswerError as error:
         _say(str(error))
         return None
     problems = draft.problems()
     _say(*problems)
-    return (
-        draft if not problems and all(_keeps(draft, table) for table in draft.tables if table not in before) else None
-    )
+    is_kept = not problems and all(_keeps(draft, table) for table in draft.tables if table not in before)
+    return draft if is_kept else None
 
 
 def _keeps(draft: Draft, table: DraftTable) -> bool:
@@ -203,23 +203,16 @@ def _say_what_is_next(draft: Draft, settings: Settings) -> None:
     click.echo(f"\nThen the status page is at http://{settings.server.listen}/")
 
 
-def _write(path: Path, text: str) -> None:
-    """Write the configuration for its owner, and for a group that could read it before; whether it may be replaced was
-    asked before."""
-    if path == _STANDARD_OUTPUT:
-        click.echo(text, nl=False)
-        return
-    is_file = path.is_file()
-    with open_private(path) as file:
-        if is_file:  # and not a device
-            os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o640)
-        file.write(text.encode())
-
-
-def _append(path: Path, variables: Mapping[str, str]) -> None:
-    """Append to an environment file, for its owner, and for a group that could read it before."""
-    lines = "".join(f"{name}='{value}'\n" for name, value in variables.items())
-    with open_private(path, os.O_APPEND) as file:
+def _write_private(path: Path, text: str, how: int = os.O_TRUNC) -> None:
+    """Write or append a file for its owner, and for a group that could read it before."""
+    with open_private(path, how) as file:
         before = os.fstat(file.fileno())
         os.fchmod(file.fileno(), before.st_mode & 0o640)
-        file.write((f"\n{lines}" if before.st_size else lines).encode())
+        file.write((f"\n{text}" if before.st_size else text).encode())
+
+
+def _write(path: Path, text: str) -> None:
+    if path == _STANDARD_OUTPUT:
+        click.echo(text, nl=False)
+    else:
+        _write_private(path, text)

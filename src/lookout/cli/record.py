@@ -1,18 +1,11 @@
 """The commands on what was recorded: backup and restore of the store, and replay of an observation log."""
 
-import os
 import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import click
 import msgspec
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from lookout.app.backup import Contents, back_up, name_backup, remove_old_backups
 from lookout.app.backup import restore as restore_from
@@ -25,8 +18,6 @@ from lookout.core.model import Check
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.comparison import (
     ChangedStretch,
-    ComparedMessage,
-    ComparedRow,
     ComparisonError,
     Figure,
     HistoryComparison,
@@ -36,9 +27,10 @@ from lookout.replay.comparison import (
 )
 from lookout.replay.replay import LogError, Replay, read_log, run_log
 from lookout.store.protocol import StoreError
+from lookout_reader.history import Window
 from lookout_reader.statuses import CHARACTERS, NO_DATA
 
-_SHOWN_STRETCHES: Final = 20
+_SHOWN: Final = 20  # stretches of a row, or alerts
 _WORDS: Final = {**{character: status for status, character in CHARACTERS.items()}, NO_DATA: "no data"}
 
 
@@ -143,17 +135,14 @@ def replay(  # Click gives each option as a parameter
     if as_json and other is None:
         fail("--json is for --compare")
     configs = [config] if other is None else [config, other]
-    inputs = {os.path.realpath(path) for path in (log, *configs)}
-    for output in (live, history):
-        if output is not None and os.path.realpath(output) in inputs:
-            fail(f"{output} would be overwritten: it is also read from")
     replays = _replays_of(configs, with_alerts=other is not None)
     _run(log, configs, replays, until)
     ledger = replays[0].ledger
-    if live is not None:
-        _write(live, live_document(ledger.report()).body)
-    if history is not None:
-        _write(history, history_document(ledger.view()).body)
+    documents = (live, live_document(ledger.report())), (history, history_document(ledger.view()))
+    for path, document in documents:
+        if path is not None:
+            with open_private(path) as file:
+                file.write(document.body)
     if other is not None:
         was, would_be = replays
         messages = compare_messages(was.messages, would_be.messages)
@@ -161,7 +150,7 @@ def replay(  # Click gives each option as a parameter
         if as_json:
             click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
         else:
-            _show(comparison, f"{config} → {other}", Console())
+            _show(comparison)
 
 
 def _replays_of(configs: list[Path], *, with_alerts: bool) -> list[Replay]:
@@ -179,7 +168,7 @@ def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | 
     """Run the log through all replays, and warn of the lines that were left out."""
     warnings: list[str] = []
     try:
-        with _open_log(log) as lines, show_status(f"replaying {log.name}"):
+        with click.open_file(str(log), "rb") as lines, show_status(f"replaying {log.name}"):
             run_log(read_log(lines, warnings), *replays, until_at=until_at)
     except OSError as error:
         fail(f"{log}: {error.strerror}")
@@ -194,73 +183,51 @@ def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | 
         click.echo(f"lookout: warning: {log}: {warning}", err=True)
 
 
-@contextmanager
-def _open_log(log: Path) -> Iterator[BinaryIO]:
-    if str(log) == "-":
-        yield sys.stdin.buffer
-    else:
-        with log.open("rb") as lines:
-            yield lines
-
-
-def _write(path: Path, body: bytes) -> None:
-    with open_private(path) as file:
-        file.write(body)
-
-
-def _show(comparison: HistoryComparison, title: str, console: Console) -> None:
-    """A table of the rows that would change, the first stretches of buckets that do, and a sentence in total."""
-    total = comparison.total
-    table = Table(
-        "check",
-        "buckets",
-        "uptime 24 h",
-        "7 d",
-        "14 d",
-        title=f"{escape(title)}\n{comparison.since} to {comparison.until}",
-    )
-    for row in comparison.rows:
-        if row.changed or any(figure.was != figure.would_be for figure in row.uptime.values()):
-            table.add_row(_name(row), f"{row.changed:,}", *map(_format_figure, row.uptime.values()))
-    table.add_section()
-    table.add_row(f"all {total.rows}", f"{total.changed:,}", *map(_format_figure, total.uptime.values()))
-    console.print(table)
-    stretches = [(row, stretch) for row in comparison.rows for stretch in row.stretches]
-    for row, stretch in stretches[:_SHOWN_STRETCHES]:
-        console.print(f"{_name(row)}: {_describe_stretch(stretch)}", highlight=False)
-    if len(stretches) > _SHOWN_STRETCHES:
-        console.print(f"and {len(stretches) - _SHOWN_STRETCHES} more; --json lists them all")
-    changes = [f"{number:,} from {_WORDS[pair[0]]} to {_WORDS[pair[1]]}" for pair, number in total.changes.items()]
-    console.print(
-        f"{total.changed:,} of {total.buckets:,} buckets would change, in {total.changed_rows} of {total.rows} rows"
-        f"{': ' if changes else ''}{', '.join(changes)}.",
-        highlight=False,
-    )
-    _show_messages(comparison.messages, console)
-    if comparison.left_out:
-        console.print(f"Left out, since only one configuration has them: {', '.join(comparison.left_out)}.")
-
-
-def _show_messages(messages: list[ComparedMessage], console: Console) -> None:
-    """The first of those that only one configuration would have sent, and how many both would."""
-    was, would_be = (sum(message.was for message in messages), sum(message.would_be for message in messages))
+def _show(comparison: HistoryComparison) -> None:
+    """Per row what would change, then the alerts that only one configuration would have sent, and the totals."""
+    total, messages = comparison.total, comparison.messages
+    changed = [row for row in comparison.rows if row.changed or _differs(row.uptime)]
+    for row in changed:
+        click.echo(f"{Check(row.service, row.chain_id).name}: {row.changed:,} buckets; {_format_uptime(row.uptime)}")
+        _echo_first([f"  {_describe_stretch(stretch)}" for stretch in row.stretches])
     if messages:
-        console.print(f"{would_be} alerts would have been sent instead of {was}; + is new, - is gone:", highlight=False)
-    changed = [message for message in messages if message.was != message.would_be]
-    for message in changed[:_SHOWN_STRETCHES]:
-        sign = "+" if message.would_be else "-"
-        console.print(f"{sign} {message.at} {message.target}: {message.title}", highlight=False, markup=False)
-    if len(changed) > _SHOWN_STRETCHES:
-        console.print(f"and {len(changed) - _SHOWN_STRETCHES} more; --json lists them all")
+        was, would_be = (sum(message.was for message in messages), sum(message.would_be for message in messages))
+        click.echo(f"{would_be} alerts would have been sent instead of {was}; + is new, - is gone:")
+    _echo_first(
+        [
+            f"{'+' if message.would_be else '-'} {message.at} {message.target}: {message.title}"
+            for message in messages
+            if message.was != message.would_be
+        ]
+    )
+    changes = [f"{number:,} from {_WORDS[pair[0]]} to {_WORDS[pair[1]]}" for pair, number in total.changes.items()]
+    click.echo(f"from {comparison.since} to {comparison.until}, in {total.changed_rows} of {total.rows} rows:")
+    click.echo(f"{total.changed:,} of {total.buckets:,} buckets would change: {', '.join(changes) or 'none'}")
+    click.echo(f"all rows: {_format_uptime(total.uptime)}")
+    if comparison.left_out:
+        click.echo(f"left out, since only one configuration has them: {', '.join(comparison.left_out)}")
 
 
-def _name(row: ComparedRow) -> str:
-    return Check(row.service, row.chain_id).name
+def _echo_first(lines: list[str]) -> None:
+    for line in lines[:_SHOWN]:
+        click.echo(line)
+    if len(lines) > _SHOWN:
+        click.echo(f"  and {len(lines) - _SHOWN} more; --json lists them all")
 
 
-def _format_figure(figure: Figure) -> str:
-    was, would_be = ("-" if share is None else f"{share:.2%}" for share in (figure.was, figure.would_be))
-    return was if figure.was == figure.would_be else f"{was} → {would_be}"
+def _differs(uptime: dict[Window, Figure]) -> bool:
+    return any(figure.was != figure.would_be for figure in uptime.values())
+
+
+def _format_uptime(uptime: dict[Window, Figure]) -> str:
+    if not _differs(uptime):
+        return "the same uptime"
+    shares = {window: (_format_share(figure.was), _format_share(figure.would_be)) for window, figure in uptime.items()}
+    return ", ".join(f"{window} {was} → {would_be}" for window, (was, would_be) in shares.items())
+
+
+def _format_share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
 
 
 def _describe_stretch(stretch: ChangedStretch) -> str:

@@ -12,17 +12,12 @@ from rich.text import Text
 from lookout.base.clock import SystemClock
 from lookout.base.instants import format_instant
 from lookout.base.url import BaseUrlError, parse_base_url
-from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.verify.clauses import VERDICTS, ClauseFinding, find_doubts, verify_visit
-from lookout.verify.documents import Verdict
+from lookout.cli.arguments import NOT_FINE, fail, protocol_option, show_status
+from lookout.verify.clauses import VERDICTS, find_doubts, verify_visit
+from lookout.verify.documents import Remark, Verdict
 from lookout.verify.visit import VisitOptions, visit
 
-# A mark and a word beside each colour.
-_MARKS: Final[dict[Verdict, tuple[str, str]]] = {
-    "pass": ("✓", "green"),
-    "fail": ("✗", "bold red"),
-    "could not tell": ("?", "yellow"),
-}
+_COLOURS: Final[dict[Verdict, str]] = {"pass": "green", "fail": "bold red", "could not tell": "yellow"}
 
 
 @click.command()
@@ -77,15 +72,12 @@ def verify(  # Click gives each option as a parameter
     except BaseUrlError as error:
         fail(str(error))
     options = VisitOptions(protocol, timeout_s, wait_s, rate_limit)
-    with Console(stderr=True).status(Text(str(base))) as status:
-        seen = visit(base, options, SystemClock(), time.sleep, lambda text: status.update(Text(text)))
+    with show_status(f"asking {base}"):
+        seen = visit(base, options, SystemClock(), time.sleep)
     findings = verify_visit(seen)
     doubts = find_doubts(seen, findings)
     summary = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
-    silent = None if wants_json else seen.find_silence()
-    if silent is not None:
-        click.echo(f"{base}: {silent}")
-    elif wants_json:
+    if wants_json:
         report = {
             "url": str(base),
             "protocol": protocol,
@@ -96,25 +88,22 @@ def verify(  # Click gives each option as a parameter
         }
         click.echo(msgspec.json.encode(report))
     else:
-        _show(Console(), findings, doubts, title=f"{base}, by the contract", wants_all=wants_all)
+        _show(findings, doubts, wants_all=wants_all)
         rest = f"{summary['pass']} pass, {summary['could not tell']} could not be told"
         click.echo(
             f"Of {len(findings)} clauses {summary['fail']} fail, {rest}{'' if wants_all else ' (--all lists them)'}"
         )
-    if any(finding.verdict == "fail" for finding in findings) or (strict and doubts):
+    if summary["fail"] or (strict and doubts):
         raise SystemExit(NOT_FINE)
 
 
-def _show(
-    console: Console, findings: list[ClauseFinding], doubts: list[ClauseFinding], *, title: str, wants_all: bool
-) -> None:
+def _show(findings: list[Remark], doubts: list[Remark], *, wants_all: bool) -> None:
     """What fails, or else what a healthy deployment shows and this one did not."""
+    console = Console()
     failures = [finding for finding in findings if finding.verdict == "fail"]
-    table = Table("clause", "verdict", "what was seen", title=Text(title))
+    table = Table("clause", "verdict", "what was seen")
     for clause, verdict, what in findings if wants_all else failures or doubts:
-        mark, colour = _MARKS[verdict]
-        shown = f"{mark} {verdict}" if console.encoding.startswith("utf") else verdict
-        table.add_row(clause, Text(shown, colour), Text(what))
+        table.add_row(clause, Text(verdict, _COLOURS[verdict]), Text(what))
     if table.row_count:
         console.print(table)
     if doubts and not failures:

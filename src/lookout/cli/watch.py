@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
+from io import TextIOWrapper
 
 import click
 from rich.console import Console, RenderableType
@@ -13,8 +14,8 @@ from rich.live import Live
 from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NO_LIMIT, NOT_FINE, fail, protocol_option
 from lookout.public.about import PATH
-from lookout.public.terminal import Shown, Standing, View, draw_screen, follow_positions
-from lookout_reader import About, History, NoAnswer, Update, instant_now, parse_about, poll
+from lookout.public.terminal import Shown, draw_screen
+from lookout_reader import About, NoAnswer, Update, instant_now, parse_about, poll
 from lookout_reader.about import NO_ABOUT
 from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 
@@ -38,6 +39,8 @@ def watch(url: str, protocol: str, once: bool) -> None:
     except BaseUrlError as error:
         fail(str(error))
     is_terminal = sys.stdout.isatty()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without UTF-8 lacks the shapes, and has the words
     console = Console(width=None if is_terminal else NO_LIMIT)
     updates = poll(address, protocol, user_agent=_USER_AGENT)
     if is_terminal and not once:
@@ -51,25 +54,20 @@ def watch(url: str, protocol: str, once: bool) -> None:
 def add_about(updates: Iterable[Update], address: str) -> Iterator[Shown]:
     """With how the deployment describes itself: asked with the first report, and again with each later history, since a
     monitor stores the two together. A deployment without a description is shown all the same."""
-    about: About | None = None
-    history: History | None = None
-    standing: Standing = {}
+    about, history, is_asked = NO_ABOUT, None, False
     for update in updates:
-        is_later = history is not None and update.history is not history
+        if update.report is not None and not (is_asked and update.history is history):
+            about, is_asked = _read_about(address) or about, True
         history = update.history
-        if update.report is not None and (about is None or is_later):
-            about = _read_about(address, about or NO_ABOUT) or about
-        standing = follow_positions(standing, update)
-        yield Shown(address, about or NO_ABOUT, update, standing)
+        yield Shown(address, about, update)
 
 
-def _read_about(address: str, last: About) -> About | None:
-    """The last description if the deployment has none that can be read; None if it did not answer."""
+def _read_about(address: str) -> About | None:
     answer = fetch_with_urllib(f"{address}{PATH}", {"User-Agent": _USER_AGENT}, _ABOUT_WITHIN_S)
-    if isinstance(answer, NoAnswer) or answer.http_code not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
+    if isinstance(answer, NoAnswer) or answer.http_code != HTTPStatus.OK:
         return None
-    about = parse_about(answer.body) if answer.http_code == HTTPStatus.OK else last
-    return about if isinstance(about, About) else last
+    about = parse_about(answer.body)
+    return about if isinstance(about, About) else None
 
 
 def _show_live(updates: Iterator[Shown], console: Console) -> None:
@@ -91,8 +89,7 @@ def _show_live(updates: Iterator[Shown], console: Console) -> None:
 
 
 def _draw(shown: Shown, console: Console, waited_ms: float = 0) -> RenderableType:
-    view = View(console.width, not console.encoding.startswith("utf"))
-    return draw_screen(shown, instant_now(), view, waited_ms)
+    return draw_screen(shown, instant_now(), console.width, waited_ms)
 
 
 def _is_whole(update: Update) -> bool:

@@ -34,7 +34,7 @@ _PARAMETERS: Final = {
 
 def parameters(**others: str) -> list[str]:
     """How varnishd is to be started with that configuration: these options, beside where it listens and what memory it
-    has. ``others`` are for those who cannot wait."""
+    has. Tests replace some by ``others``."""
     return [word for name, value in (_PARAMETERS | others).items() for word in ("-p", f"{name}={value}")]
 
 
@@ -47,7 +47,7 @@ def origin_of(settings: Settings) -> str:
     origin = settings.edge.origin or _reachable(settings.server.listen)
     if host_and_port(origin)[1] == 0:
         key = "edge.origin" if settings.edge.origin else "server.listen"
-        raise OriginError(f"{key}: nobody can be asked at port 0; set edge.origin to the HOST:PORT of the server")
+        raise OriginError(f"{key}: no server answers at port 0; set edge.origin to the HOST:PORT of the server")
     return origin
 
 
@@ -67,7 +67,7 @@ class _Piece(Template):
 
 
 def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
-    """VCL for Varnish 7 with varnish-modules. A minute has another length where somebody cannot wait for one."""
+    """VCL for Varnish 7 with varnish-modules. Tests shorten ``minute_s``."""
     server = settings.server
     origin = origin_of(settings)
     host, port = host_and_port(origin)

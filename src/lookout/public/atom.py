@@ -20,7 +20,6 @@ from lookout.public.picture import (
     Picture,
     RowTrouble,
     instant_text,
-    replace_unprintable,
 )
 from lookout_reader.about import AboutNote
 from lookout_reader.statuses import BY_WORD, EffectiveStatus
@@ -102,15 +101,15 @@ def _silence(picture: Picture, names: Names) -> _Entry:
 
 def _note(note: AboutNote, names: Names) -> _Entry:
     """Its number alone would not do for an id: it is counted again from a backup, or in another store."""
-    text, declared_at = replace_unprintable(note.text), note.from_at if note.added_at is None else note.added_at
+    declared_at = note.from_at if note.added_at is None else note.added_at
     about = f"About {names.note_scope(note)}, {time_text(note.from_at, note.until_at)}."
     return _Entry(
-        id=_id(names, "note", quote(replace_unprintable(note.note_id), safe=""), format_second(declared_at)),
-        title=f"Note: {text}",
+        id=_id(names, "note", quote(note.note_id, safe=""), format_second(declared_at)),
+        title=f"Note: {note.text}",
         published_at=declared_at,
         updated_at=declared_at,
         category="note",
-        text=f"{text} ({about} The operator's words; what is measured is not changed by them.)",
+        text=f"{note.text} ({about} The operator's words; what is measured is not changed by them.)",
     )
 
 
@@ -121,9 +120,7 @@ def _incident(trouble: RowTrouble, past: Past, names: Names) -> _Entry:
     began = "earlier" if cut else format_second(incident.begins_at)
     begins_at = incident.begins_at // DAY_MS * DAY_MS if cut else incident.begins_at  # a window that slides is no news
     return _Entry(
-        id=_id(
-            names, quote(replace_unprintable(service), safe=""), "all" if chain_id is None else str(chain_id), began
-        ),
+        id=_id(names, quote(service, safe=""), "all" if chain_id is None else str(chain_id), began),
         title=f"{name}: {BY_WORD[incident.worst].name}",
         published_at=begins_at,
         updated_at=begins_at if incident.ends_at is None else incident.ends_at,

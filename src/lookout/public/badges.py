@@ -2,7 +2,6 @@
 
 from html import escape
 from typing import Final
-from unicodedata import normalize
 
 import msgspec
 
@@ -17,37 +16,11 @@ _LABEL_COLOUR: Final = "444b54"
 _LONGEST: Final = 60
 _SIZE: Final = 11  # of the font, in pixels
 _PADDING: Final = 6
-# How wide Verdana's characters are, in hundredths of an em; DejaVu Sans, which stands in for it, is as wide. A text is
-# drawn to exactly the width that is made room for, whatever the font.
-_WIDTHS: Final[dict[str, int]] = {
-    character: width
-    for width, characters in {
-        27: "'il",
-        35: " fj",
-        37: ",.",
-        39: "!t",
-        43: "Ir",
-        45: "()-/:;J[\\]|",
-        46: '"',
-        52: "csz",
-        55: "?L",
-        59: "Fkvxy",
-        61: "PTYae",
-        63: "Ebdghnopqu_`{}",
-        64: "$*0123456789",
-        69: "ABCKRSVXZ",
-        73: "&U",
-        75: "DHN",
-        79: "GOQ",
-        82: "#+<=>^w~",
-        85: "M",
-        98: "mW",
-        100: "@",
-        108: "%",
-    }.items()
-    for character in characters
-}
-_WIDEST: Final = 108  # of a character that is not listed
+# How wide a character is drawn, in pixels, about as in Verdana. A text gets exactly the width that is made room for,
+# whatever the font.
+_WIDTHS: Final = dict.fromkeys("'!(),-./:;I[]fijlrt| ", 4.3) | dict.fromkeys("#%+<=>@DGHMNOQWmw", 9.0)
+_LETTER: Final = 6.6
+_WIDEST: Final = 12.0  # of a character that is not ASCII
 
 
 class Shield(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,6 +60,5 @@ def _short(label: str) -> str:
 
 
 def _width(text: str) -> int:
-    plain = (normalize("NFD", character)[0] for character in text)  # an accent makes no letter wider
-    hundredths = sum(_WIDTHS.get(character, _WIDEST) for character in plain)
-    return max(1, round(hundredths * _SIZE / 100))
+    widths = (_WIDTHS.get(character, _LETTER if character.isascii() else _WIDEST) for character in text)
+    return max(1, round(sum(widths)))

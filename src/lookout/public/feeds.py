@@ -18,8 +18,8 @@ SUMMARY: Final = "/summary.json"
 STATUS: Final = "/status.json"
 BADGE: Final = "/badge"
 
-# A copy must not outlive what it says. So the seconds for which it may be kept fall before that is over: each number is
-# given only while more than so many seconds are left, plus one in transit.
+# Seconds for which a copy may be kept. So that no copy outlives what it says, a number is given only while more seconds
+# than that are left, plus one in transit.
 MAX_AGES_S: Final = (30, 15, 7, 3, 1)
 
 

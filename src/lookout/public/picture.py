@@ -1,6 +1,8 @@
-"""What both documents come to at an instant, read as every reader reads them."""
+"""What both documents come to at an instant, read as every reader reads them.
 
-import re
+Names and notes are text that can be printed: the configuration and the monitor refuse any other.
+"""
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,8 +28,6 @@ NOT_OFFICIAL: Final = (
 SILENT_MS: Final = OLD_MS
 
 _DAY_S: Final = 86_400
-# What no XML may hold, escaped or not, and what is no text in UTF-8.
-_NO_TEXT: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class Names(NamedTuple):
@@ -39,12 +39,12 @@ class Names(NamedTuple):
     @property
     def title(self) -> str:
         """The operator's, or the project's name if there is none."""
-        own = replace_unprintable(self.about.title)
+        own = self.about.title
         return "Lookout" if own in ("", self.protocol) else own
 
     def row(self, check: Check) -> str:
         service, chain_id = check
-        return replace_unprintable(service if chain_id is None else f"{service} on {self.about.chain_name(chain_id)}")
+        return service if chain_id is None else f"{service} on {self.about.chain_name(chain_id)}"
 
     def limits_of(self, service: str) -> list[str]:
         """What a service's rows do not say (C12)."""
@@ -52,11 +52,11 @@ class Names(NamedTuple):
         return [note.text for note in notes if note.services is not None]
 
     def note_scope(self, note: AboutNote) -> str:
-        return replace_unprintable(scope_text(note.services, [*map(self.about.chain_name, note.chains)]))
+        return scope_text(note.services, [*map(self.about.chain_name, note.chains)])
 
 
 class EffectiveRow(NamedTuple):
-    """A row, and what it is worth at the picture's instant."""
+    """A row, and its status for readers at the picture's instant."""
 
     check: Check
     status: EffectiveStatus
@@ -64,7 +64,7 @@ class EffectiveRow(NamedTuple):
 
 
 class RowTrouble(NamedTuple):
-    """An incident, and whose it is. One that is ``cut`` began before the history's window, nobody knows when."""
+    """An incident of a row. If it is ``cut``, it began at an unknown time before the history's window."""
 
     check: Check
     incident: Incident
@@ -73,7 +73,7 @@ class RowTrouble(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the history says. Of more incidents than there is room for, those that last and then the newest."""
+    """What the history says; of more than ``MOST_INCIDENTS``, the incidents that last and then the newest."""
 
     from_at: int
     bucket_ms: int
@@ -124,10 +124,6 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
 
 def instant_text(at: int) -> str:
     return f"{format_second(at)[:-1].replace('T', ' ')} UTC"
-
-
-def replace_unprintable(text: str) -> str:
-    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _effective_rows(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[EffectiveRow]:

@@ -14,7 +14,6 @@ from lookout.public.picture import (
     Picture,
     RowTrouble,
     instant_text,
-    replace_unprintable,
 )
 from lookout_reader.document import Check
 from lookout_reader.statuses import BY_WORD, STATUSES, ComponentStatus, EffectiveStatus, Indicator
@@ -159,8 +158,8 @@ def _maintenances(picture: Picture, names: Names, components: dict[Check, Compon
         added = begin if note.added_at is None else format_instant(note.added_at)
         covered = [component for check, component in components.items() if note.covers(check)]
         yield Maintenance(
-            id=f"note-{replace_unprintable(note.note_id)}",
-            name=replace_unprintable(note.text),
+            id=f"note-{note.note_id}",
+            name=note.text,
             status="in_progress" if note.from_at <= picture.now else "scheduled",
             created_at=added,
             started_at=begin,
@@ -190,6 +189,6 @@ def _incident(trouble: RowTrouble, names: Names, component: Component) -> Incide
 def _id(check: Check) -> str:
     service, chain_id = check
     if chain_id is not None:
-        return replace_unprintable(f"{service}-{chain_id}")
+        return f"{service}-{chain_id}"
     # "indexer-1" may be a service, too: no name has a point in it.
-    return replace_unprintable(f"{service}.shared" if service.rpartition("-")[2].isdecimal() else service)
+    return f"{service}.shared" if service.rpartition("-")[2].isdecimal() else service

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import BinaryIO, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from lookout.alerts.event import AlertPolicy
 from lookout.alerts.messages import write_message
@@ -136,7 +136,7 @@ class Replay:
             self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"
 
 
-def read_log(log: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event]]:
+def read_log(log: IO[bytes], warnings: list[str]) -> Iterator[tuple[int, Event]]:
     """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
     for number, line in enumerate(iter(partial(log.readline, LONGEST_LINE + 2), b""), 1):
         if len(line.rstrip(b"\n")) > LONGEST_LINE:

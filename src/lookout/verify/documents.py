@@ -16,25 +16,31 @@ Verdict = Literal["pass", "fail", "could not tell"]
 
 
 class Remark(NamedTuple):
-    """What a rule says of one thing that it looked at; of a pass, the table of clauses has the words."""
+    """What one thing that was seen shows of a clause; of a pass, the table of clauses has the words."""
 
+    clause: str
     verdict: Verdict
     what: str = ""
 
 
-FINE: Final = Remark("pass")
+def fine(clause: str) -> Remark:
+    return Remark(clause, "pass")
 
 
-def wrong(what: str) -> Remark:
-    return Remark("fail", what)
+def wrong(clause: str, what: str) -> Remark:
+    return Remark(clause, "fail", what)
 
 
-def unsure(what: str) -> Remark:
-    return Remark("could not tell", what)
+def unsure(clause: str, what: str) -> Remark:
+    return Remark(clause, "could not tell", what)
+
+
+def expect(clause: str, is_right: bool, what: str) -> Remark:
+    return fine(clause) if is_right else wrong(clause, what)
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A live row of exactly these fields (R2). Those that have a clause of their own may be anything."""
+    """A live row of exactly these fields (R2). A field with a clause of its own may be anything."""
 
     service: str
     chain_id: Any
@@ -44,14 +50,6 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     last_success_at: Any
     expires_at: Any
     metrics: Any
-
-    @property
-    def named_metrics(self) -> dict[str, Any]:
-        return self.metrics if isinstance(self.metrics, dict) else {}
-
-    @property
-    def numbers(self) -> dict[str, int]:
-        return {key: number for key, number in self.named_metrics.items() if is_integer(number)}
 
 
 class HistoryRow(msgspec.Struct, frozen=True, rename="camel"):
@@ -104,6 +102,13 @@ class History(msgspec.Struct, frozen=True, rename="camel"):
         return [row for row in read_rows(self.raw_rows, HistoryRow) if isinstance(row, HistoryRow)]
 
 
+class Unread(NamedTuple):
+    """Why a document or a row cannot be judged."""
+
+    verdict: Verdict
+    what: str
+
+
 class _Head(msgspec.Struct, rename="camel"):
     schema_version: Any = _SCHEMA_VERSION
     generated_at: Any = None
@@ -112,14 +117,14 @@ class _Head(msgspec.Struct, rename="camel"):
 _Shape = TypeVar("_Shape")
 
 
-def read_document(body: bytes, shape: type[_Shape]) -> _Shape | Remark:
+def read_document(body: bytes, shape: type[_Shape]) -> _Shape | Unread:
     try:
         version = msgspec.json.decode(body, type=_Head).schema_version
         if is_integer(version) and version != _SCHEMA_VERSION:
-            return unsure(f"schemaVersion {version} is not known here")
+            return Unread("could not tell", f"schemaVersion {version} is not known here")
         return msgspec.json.decode(body, type=shape)
     except (msgspec.MsgspecError, RecursionError) as error:
-        return wrong(f"{error}; the body begins with {quote(body[:40])}")
+        return Unread("fail", f"{error}; the body begins with {quote(body[:40])}")
 
 
 def read_generated_at(body: bytes) -> int | None:
@@ -129,16 +134,21 @@ def read_generated_at(body: bytes) -> int | None:
         return None
 
 
-def read_rows(rows: Iterable[object], shape: type[_Shape]) -> Iterator[_Shape | Remark]:
+def read_rows(rows: Iterable[object], shape: type[_Shape]) -> Iterator[_Shape | Unread]:
     for row in rows:
         try:
             yield msgspec.convert(row, shape)
         except msgspec.ValidationError as error:
-            yield wrong(f"{error}, in the row {quote(row)}")
+            yield Unread("fail", f"{error}, in the row {quote(row)}")
 
 
-def list_doubles(rows: Iterable[Row | HistoryRow]) -> list[str]:
-    return [f"{name} has {times} rows" for name, times in Counter(map(describe_row, rows)).items() if times > 1]
+def list_rows(document: LiveReport | History | Unread) -> list[str]:
+    """The names of a document's rows, in their order; none if it cannot be read."""
+    return [] if isinstance(document, Unread) else list(map(describe_row, document.rows))
+
+
+def list_doubles(document: LiveReport | History) -> list[str]:
+    return [f"{name} has {times} rows" for name, times in Counter(list_rows(document)).items() if times > 1]
 
 
 def describe_row(row: Row | HistoryRow) -> str:

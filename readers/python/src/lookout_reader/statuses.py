@@ -30,13 +30,13 @@ class Palette:
 class Appearance:
     """Shape and colour: no status is known by its colour alone. A badge has the colour of a light page.
 
-    ``svg`` is drawn into a square of 16 by 16; ``shapes`` are a terminal's, the second one of ASCII.
+    ``svg`` is drawn into a square of 16 by 16; ``shape`` is a terminal's.
     """
 
     light: Palette
     dark: Palette
     svg: str
-    shapes: tuple[str, str]
+    shape: str
     terminal_colour: str
 
 
@@ -80,7 +80,7 @@ STATUSES: Final = (
             Palette("0b7a5e", "3d9c7f", None),
             Palette("3cc79b", "2d8a6d", None),
             '<circle cx="8" cy="8" r="6.5"/>',
-            ("●", "*"),
+            "●",
             "green",
         ),
         Statuspage("operational", "none"),
@@ -96,7 +96,7 @@ STATUSES: Final = (
             Palette("0b68a8", None, "edf5fb"),
             Palette("63b6f5", None, "15232f"),
             '<path d="M8 .8 15.2 8 8 15.2.8 8z"/>',
-            ("◆", ">"),
+            "◆",
             "yellow",
         ),
         Statuspage("degraded_performance", "minor"),
@@ -112,7 +112,7 @@ STATUSES: Final = (
             Palette("a35b00", "cc7d00", "fdf4e3"),
             Palette("eeae3f", "e0a030", "2a2214"),
             '<path d="M8 1.2 15.6 14.4H.4z"/>',
-            ("▲", "!"),
+            "▲",
             "dark_orange",
         ),
         Statuspage("partial_outage", "major"),
@@ -128,7 +128,7 @@ STATUSES: Final = (
             Palette("b9310a", None, "fdeee9"),
             Palette("ff8a66", None, "301b15"),
             '<path d="M3.8 1.2 8 5.4l4.2-4.2 2.6 2.6L10.6 8l4.2 4.2-2.6 2.6L8 10.6l-4.2 4.2-2.6-2.6L5.4 8 1.2 3.8z"/>',
-            ("✖", "x"),
+            "✖",
             "red",
         ),
         Statuspage("major_outage", "critical"),
@@ -142,7 +142,7 @@ STATUSES: Final = (
         20,
         "unknown",
         "There is too little to judge by: it may or may not work.",
-        Appearance(*GREY, '<circle class="line" cx="8" cy="8" r="5.6"/>', ("?", "?"), "bright_black"),
+        Appearance(*GREY, '<circle class="line" cx="8" cy="8" r="5.6"/>', "?", "bright_black"),
         Statuspage("degraded_performance", "minor"),
     ),
     StatusEntry(
@@ -152,7 +152,7 @@ STATUSES: Final = (
         0,
         "unwatched",
         "Nobody watches this here. That is not a failure.",
-        Appearance(*GREY, '<path d="M2.5 6.9h11v2.2h-11z"/>', ("·", "-"), "bright_black"),
+        Appearance(*GREY, '<path d="M2.5 6.9h11v2.2h-11z"/>', "·", "bright_black"),
         Statuspage(None, "minor"),
     ),
     StatusEntry(
@@ -165,7 +165,7 @@ STATUSES: Final = (
         Appearance(
             *GREY,
             '<circle class="line" cx="8" cy="8" r="6.2"/><path class="line" d="M8 4.4V8l2.6 2"/>',
-            ("◌", "~"),
+            "◌",
             "bright_black",
         ),
         Statuspage("degraded_performance", "minor"),

@@ -33,7 +33,7 @@ def load_assets() -> dict[str, tuple[str, bytes]]:
     """What the page loads, by path: media type and content.
 
     Every file is in a folder named after the content of all files, so that no cache mixes two versions; and outside of
-    it for whoever knows no version: another site's badge, and reload.js, which has to come when nothing else does.
+    it for callers that know no version: another site's badge, and reload.js, which has to come when nothing else does.
     """
     plain = _plain_assets()
     return plain | {path.replace(_FOLDER, versioned_folder(), 1): asset for path, asset in plain.items()}
@@ -72,7 +72,7 @@ def encode_badge(description: Description) -> bytes:
         "texts": {key: english[key] for key in (*keys, *(f"status.{status.word}" for status in STATUSES))},
         # White is readable on the colours of a light page.
         "showUnmonitored": description.show_unmonitored,
-        "looks": {status.word: (f"#{status.look.light.text}", status.look.shapes[0]) for status in STATUSES},
+        "looks": {status.word: (f"#{status.look.light.text}", status.look.shape) for status in STATUSES},
     }
     return _built()["embed.js"].replace(_SITE, msgspec.json.encode(site).decode()).encode()
 

@@ -100,7 +100,7 @@ def _rows(rows: list[Row], description: Description, now: int, received_ago_ms: 
     titles = {service.name: service.title for service in description.services}
     for row in rows:
         effective = effective_status(row, now, received_ago_ms)
-        # What a row says of itself is not what it is worth once it is too old.
+        # The reason of a row that is too old belongs to another status.
         is_known = effective == row.published_status and row.reason in REASON_TEXTS
         chain = "all" if row.chain_id is None else about.chain_name(row.chain_id)
         service = escape(titles.get(row.service, row.service))
