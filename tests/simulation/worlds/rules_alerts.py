@@ -312,10 +312,11 @@ class InOrder(_AboutMessages):
             if message == event.message:
                 return
             heard = self._heard.get((life.serial, message))
-            if message.target == target and not heard and not self.may_be_given_up(life, message):
+            if message.target == target and not heard:
                 checks = checks_of(message)
-                has_had_its_turn = heard is not None or not held_up.isdisjoint(checks)
-                if not has_had_its_turn or not checks.isdisjoint(checks_of(event.message)):
+                may_be_gone = self.may_be_given_up(life, message)  # or hold up others until the next publication
+                has_had_its_turn = may_be_gone or heard is not None or not held_up.isdisjoint(checks)
+                if not has_had_its_turn or not (may_be_gone or checks.isdisjoint(checks_of(event.message))):
                     self.broken(f"{event.message} was sent before {message}")
                 held_up |= checks
 

@@ -19,8 +19,8 @@ _STORED_AGAIN_MS: Final = 15_000
 
 
 class OneWriter(Rule):
-    """Once another monitor has written, the one before it never writes again, unless a backup of before is restored; and
-    time goes on."""
+    """Once another monitor has written, the one before it never writes again, unless a backup of before that is
+    restored; and time goes on."""
 
     clauses = ("M7", "M14", "M5")
 
