@@ -213,14 +213,20 @@ class FaultLog:
         self._addresses = known
         self._planned: dict[str, list[Fault]] = {}
         self._ordered: dict[str, list[Fault]] = {}
+        self._of_address: dict[str, list[Fault]] = {}  # until the next order
         for fault in sorted(planned, key=lambda fault: fault.begin_at):
             self._planned.setdefault(fault.target, []).append(fault)
 
     def find(self, address: str, at: int) -> Fault | None:
         return next((fault for fault in self.find_all(address) if fault.begin_at <= at < fault.end_at), None)
 
-    def find_all(self, address: str) -> Iterator[Fault]:
+    def find_all(self, address: str) -> list[Fault]:
         """Every fault that this address ever has: ordered ones first, of the narrowest target, the newest first."""
+        if address not in self._of_address:
+            self._of_address[address] = list(self._list_faults(address))
+        return self._of_address[address]
+
+    def _list_faults(self, address: str) -> Iterator[Fault]:
         kind = self._addresses[address]
         for of_target in (self._ordered, self._planned):
             for target in covering(address):
@@ -240,6 +246,7 @@ class FaultLog:
     def order(self, document: object, at: int) -> None:
         """Set or clear a fault from this instant on; OrderError if that cannot be done."""
         target, kind, size = _parse_order(document, self._addresses)
+        self._of_address.clear()
         if kind == "reorg":  # happens once, and replaces nothing
             self._ordered.setdefault(target, []).append(Fault(target, kind, at, at + 1, size))
             return

@@ -249,7 +249,7 @@ class World:
 
 def launch_world(seed: int | None, at: int) -> World:
     """The five chains of the launch: with a seed, things fail from time to time; without, nothing does."""
-    faults = () if seed is None else draw_faults(LAUNCH, seed, _ORIGIN_AT, at + _YEAR_MS)
+    faults = () if seed is None else draw_faults(LAUNCH, seed, at, at + _YEAR_MS)
     return World(LAUNCH, seed or 0, _ORIGIN_AT, faults, at - _LISTED_MS)
 
 
