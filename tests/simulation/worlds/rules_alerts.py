@@ -45,8 +45,11 @@ class _AboutMessages(Rule):
 
     def written(self, event: s.Written) -> None:
         clock_ms = event.publication.due.clock_ms
+        waiting = Counter(self.scene.waiting.values())
         for message in event.came:
-            self._made_ms[message] = self._last_clock_ms, clock_ms
+            # The first of two in the same words is given up first.
+            not_before_ms = self._made_ms[message][0] if waiting[message] > 1 else self._last_clock_ms
+            self._made_ms[message] = not_before_ms, clock_ms
             self._newest.update(dict.fromkeys(((message.target, check) for check in checks_of(message)), message))
         self._last_clock_ms = clock_ms
 
@@ -174,9 +177,12 @@ class NoneIsLost(_AboutMessages):
             is_due = age_ms >= life.alert_policy.give_up_ms and not self.is_last_word(message)
             if not accepted and not is_due and not self.may_be_dropped(life, message.target):
                 self.broken(f"{message} is gone after {age_ms} ms, though it was not accepted")
-        for message in self.scene.waiting.values():
+        waiting = self.scene.waiting.values()
+        for message in waiting:
             age_ms = clock_ms - self._made_ms[message][1]
-            if age_ms >= life.alert_policy.give_up_ms and not self.is_last_word(message):
+            followers = {self._newest[message.target, check] for check in checks_of(message)}  # or lost with the store
+            is_followed = not self.is_last_word(message) and followers <= {*waiting}
+            if age_ms >= life.alert_policy.give_up_ms and is_followed:
                 self.broken(f"{message} is still there after {age_ms} ms")
 
     def stored(self, event: s.Stored) -> None:
@@ -221,8 +227,8 @@ class NoneComesTwice(Rule):
             return
         before = self._accepted.get(event.message)
         if before is not None and before.answers:
-            # A reload does not wait for a slow answer of the target.
-            was_cut_off = before.heard_ms is None and self._reloaded_ms.get(event.life, -1) > before.at_ms
+            # A reload does not wait for a target that is slow.
+            was_cut_off = self.scene.ms - self._reloaded_ms.get(event.life, -_SLACK_MS) < _SLACK_MS
             if before.life is event.life and not was_cut_off:
                 self.broken(f"{event.message} was sent again")
             was_overtaken = self.scene.ms - self.scene.let_go_ms <= _HEARTBEAT_MS + _SLACK_MS
