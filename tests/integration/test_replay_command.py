@@ -143,7 +143,7 @@ def test_lines_of_other_checks_and_chains_are_skipped_with_one_warning(tmp_path:
         0,
         (
             "lookout: warning: log.jsonl: 4 lines skipped: the configuration does not have their check or chain"
-            " (the first: indexer on chain 5)\n"
+            " (the first: indexer 5)\n"
         ),
     )
 
