@@ -33,7 +33,7 @@ _ROUTES = [(re.compile(re.sub(r"\{(\w+)(?::[^}]*)?\}", r"(?P<\1>.*?)", each.rout
 
 
 class AskedFor(NamedTuple):
-    """A request: its second, who was asked, and for what."""
+    """A request: its second, the upstream's address, and the body."""
 
     second: float
     address: str
@@ -49,12 +49,12 @@ class AskedFor(NamedTuple):
 
 
 class Place:
-    """The upstreams of a world, and who asked for what."""
+    """The upstreams of a world, and every request to them."""
 
     def __init__(self, clock: FastClock) -> None:
         self.world = launch_world(None, NOON)
         self.asked: list[AskedFor] = []
-        self.errors: dict[str, Exception] = {}  # what becomes of requests for comparisons, by who is asked
+        self.errors: dict[str, Exception] = {}  # that requests for comparisons get, by the upstream's address
         self._clock = clock
 
     def order(self, target: str, fault: str | None, **parameters: int) -> None:

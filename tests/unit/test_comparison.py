@@ -1,4 +1,4 @@
-"""What another configuration would have told of the same days."""
+"""Two histories of the same days compared."""
 
 import pytest
 from msgspec.structs import replace

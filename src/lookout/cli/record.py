@@ -125,10 +125,10 @@ def replay(  # Click gives each option as a parameter
     other: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a recorded observation LOG through the policy and write the documents it leads to.
+    """Run a recorded observation LOG through the rules and write the resulting documents.
 
-    The thresholds are those of the configuration, so you can try a log with others than it was recorded with; --compare
-    shows what they would have changed. LOG may be - for standard input.
+    The thresholds are taken from the configuration, so you can try other thresholds on a log; --compare shows what
+    they would have changed. LOG may be - for standard input.
     """
     if live is None and history is None and other is None:
         fail("nothing to do: give --live FILE, --history FILE or --compare FILE")

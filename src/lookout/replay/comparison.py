@@ -19,7 +19,7 @@ class ComparisonError(Exception):
 
 
 class ChangedStretch(Struct, frozen=True, rename="camel"):
-    """Buckets in a row that differ in the same way; the first one that does not begins at ``until``."""
+    """Neighbouring buckets that differ in the same way; ``until`` is the end of the last bucket."""
 
     since: str
     until: str

@@ -1,4 +1,4 @@
-"""A recorded observation log run through the rules: the same events, the same documents."""
+"""Runs a recorded observation log through the rules: the same events give the same documents."""
 
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
@@ -25,10 +25,11 @@ class SentMessage(NamedTuple):
 
 
 class Replay:
-    """A monitor's life as a log tells it: every event is published at its own instant, heartbeats between them."""
+    """A monitor's ledger, rebuilt from its events: every event but a stop makes a publication, and so do the
+    heartbeats between events."""
 
     def __init__(self, plan: Plan, alerts: AlertPolicy | None = None) -> None:
-        """``alerts``: also note the messages that these rules would have sent."""
+        """``alerts``: also collect the messages that these rules would have sent."""
         self.ledger = Ledger(plan)
         self.messages: list[SentMessage] = []
         self._plan = plan
@@ -41,14 +42,14 @@ class Replay:
         self._heartbeat_ms = plan.limits.heartbeat_ms
         self._last_at: int | None = None
         self._beat_at = 0
-        # After as much time without an event every row has expired, and all that was before has left the history.
+        # After so long without an event every row has expired, and all earlier buckets have left the history.
         self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
 
     def feed(self, event: Event) -> None:
-        """Apply one event; LineError if it cannot follow the ones before."""
+        """Apply one event. LineError if it cannot follow the earlier events."""
         at = event.at
         if type(event) is Started:
-            # While running this is a crash: nothing was published after the event before it.
+            # A start while running means a crash: nothing was published after the last event.
             self.ledger.start(at, self._last_at, event.step_ms)
             self._alert_state = restart(self._alert_state)
             self._is_running = True
@@ -93,7 +94,7 @@ class Replay:
             self._publish(end_at)
 
     def _pass_time(self, at: int) -> None:
-        """Publish the heartbeats that fell due before this instant; at the instant itself something else is due."""
+        """Publish the heartbeats that were due before this instant. The caller publishes at the instant itself."""
         if not self._is_running or self._last_at is None:
             raise LineError("only a start can stand here, at the beginning or after a stop")
         if at < self._last_at:
@@ -102,7 +103,7 @@ class Replay:
         expired_at = self._last_at + self._forgets_after_ms
         while self._beat_at < at:
             if expired_at < self._beat_at < at - self._forgets_after_ms:
-                # Of a silence of years only the end can still be seen: pass over the rest, whole heartbeats of it.
+                # Only the end of a silence of years is visible in the history: skip the heartbeats before that end.
                 beats = (at - self._forgets_after_ms - self._beat_at) // self._heartbeat_ms
                 self._beat_at += beats * self._heartbeat_ms
             self._publish(self._beat_at)
@@ -121,12 +122,12 @@ class Replay:
                 self.messages.append(SentMessage(format_second(at), target, title))
 
     def _fits(self, seen: Observation) -> bool:
-        """Whether a service of the operator's own can have found this; its kind may have been another one then."""
+        """Whether a probe of this service can give this answer; the log may be of a time when the kind was another."""
         service = self._own_services.get(seen.check.service)
         return service is None or service.gives(seen.found)
 
     def _check_order(self, head: HeadRead) -> None:
-        """Within one run no head is read before the one before it (M8)."""
+        """LineError if this head was read before the chain's previous head of the same run (M8)."""
         before = self.ledger.heads(head.chain_id).newest_of_run
         if before is not None and head.reading.at < before.at:
             read_at, before_at = format_instant(head.reading.at), format_instant(before.at)
@@ -134,7 +135,7 @@ class Replay:
 
 
 def read_log(log: IO[bytes], warnings: list[str]) -> Iterator[tuple[int, Event]]:
-    """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
+    """The events of a log with their line numbers. A last line that a crash cut off becomes a warning."""
     for number, line in enumerate(log, 1):
         try:
             event = parse_line(line)
@@ -147,8 +148,7 @@ def read_log(log: IO[bytes], warnings: list[str]) -> Iterator[tuple[int, Event]]
 
 
 def run_log(events: Iterable[tuple[int, Event]], *replays: Replay, until_at: int | None = None) -> None:
-    """Feed a log's events up to ``until_at``, or all of them, to one replay or to several at the same time; LogError
-    if there is nothing to tell."""
+    """Feed a log's events, up to ``until_at`` if given, to one or several replays. LogError if no event is fed."""
     is_empty = True
     for number, event in events:
         if until_at is not None and event.at > until_at:
