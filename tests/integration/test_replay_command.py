@@ -102,22 +102,6 @@ def test_a_bad_log_is_refused_with_its_line_and_reason_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
 
 
-@pytest.mark.parametrize(
-    ("log", "exit_code"),
-    [
-        pytest.param(START + PEERS + PEERS.replace(":01.", ":03."), 0, id="a line later than is asked for"),
-        pytest.param("nonsense\n", 2, id="a line that is none"),
-    ],
-)
-def test_a_pipe_that_stays_open_is_read_no_further_than_needed(log: str, exit_code: int, tmp_path: Path) -> None:
-    options = ["-c", str(VECTORS / "edges.toml"), "--until", "2026-11-05T12:00:02Z", "--live", "live.json"]
-    with subprocess.Popen([LOOKOUT, "replay", "-", *options], cwd=tmp_path, stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        process.stdin.write(log.encode())
-        process.stdin.flush()
-        assert process.wait(timeout=30) == exit_code
-
-
 @pytest.mark.parametrize("cut", [b'{"at":"2026-11-05T12:00', b'{"at":"\xc3', b"{"])
 def test_a_last_line_cut_off_by_a_crash_is_a_warning(cut: bytes, tmp_path: Path) -> None:
     whole = run(tmp_path, START + PEERS)

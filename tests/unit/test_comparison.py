@@ -28,14 +28,6 @@ def a_view(rows: dict[Check, str], begins_at: int = NOON, uptime: Uptime = NO_UP
     return HistoryView(to_at, LAUNCH_SPAN, begins_at, to_at, told)
 
 
-def test_nothing_differs_between_a_history_and_itself() -> None:
-    view = a_view({MESSAGING: "ckdu?.-c", PPOI: "cccccccc"})
-    comparison = compare(view, view)
-    assert [(row.changed, row.stretches) for row in comparison.rows] == [(0, []), (0, [])]
-    assert comparison.total.changed == comparison.total.changed_rows == 0
-    assert (comparison.total.rows, comparison.total.buckets) == (2, 16)
-
-
 def test_buckets_that_differ_in_the_same_way_are_one_stretch() -> None:
     comparison = compare(a_view({MESSAGING: "ccccccuu"}), a_view({MESSAGING: "ckkkcduu"}))
     (row,) = comparison.rows
@@ -54,12 +46,6 @@ def test_only_buckets_that_both_have_are_compared() -> None:
         comparison = compare(one, other)
         assert (comparison.since, comparison.until) == ("2026-11-05T12:20:00Z", "2026-11-05T12:40:00Z")
         assert (comparison.total.buckets, comparison.total.changed) == (4, 2)
-
-
-def test_each_rows_uptimes_are_told_side_by_side() -> None:
-    was, would_be = Uptime(0.5, None, 1.0), Uptime(0.25, None, 0.9999)
-    (row,) = compare(a_view({PPOI: "c"}, uptime=was), a_view({PPOI: "c"}, uptime=would_be)).rows
-    assert row.uptime == {"24h": Figure(0.5, 0.25), "7d": Figure(None, None), "14d": Figure(1.0, 0.9999)}
 
 
 def test_the_total_uptime_is_that_of_all_buckets_together() -> None:
