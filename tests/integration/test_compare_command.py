@@ -80,3 +80,9 @@ def test_the_alerts_that_would_have_been_sent_are_listed(folder: Path) -> None:
     for sent in messages:
         sign = " " if sent["was"] == sent["wouldBe"] else "+" if sent["wouldBe"] else "-"
         assert (f"{sign} {sent['at']} ops: {sent['title']}\n" in shown) == (sign != " ")
+
+
+def test_buckets_of_different_lengths_are_not_compared(folder: Path) -> None:
+    outcome = run(folder, "--compare", "coarser.toml")
+    assert outcome.exit_code == 2
+    assert outcome.stderr == "lookout: history.bucket_s differs: buckets of different lengths cannot be compared\n"

@@ -1,20 +1,15 @@
 """Two histories of the same days compared."""
 
-import pytest
-from msgspec.structs import replace
-
 from lookout.config.tables import HistoryTable
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check
 from lookout.core.plan import Span
 from lookout.replay.comparison import (
     ChangedStretch,
-    ComparisonError,
     Figure,
-    check_comparable,
     compare,
 )
-from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
+from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, PPOI
 
 LAUNCH_SPAN: Span = HistoryTable().span()
 NO_UPTIME = Uptime(None, None, None)
@@ -59,10 +54,3 @@ def test_rows_of_only_one_configuration_are_left_out_and_named() -> None:
     comparison = compare(a_view({MESSAGING: "c", INDEXER: "c"}), a_view({MESSAGING: "k", PPOI: "c"}))
     assert [row.service for row in comparison.rows] == ["messaging"]
     assert comparison.left_out == ["indexer 1", "ppoi 1"]
-
-
-def test_buckets_of_different_lengths_are_not_compared() -> None:
-    plan = a_plan(MESSAGING)
-    check_comparable(plan, a_plan(PPOI))
-    with pytest.raises(ComparisonError, match="bucket_s"):
-        check_comparable(plan, replace(plan, span=replace(plan.span, bucket_ms=600_000)))
