@@ -43,7 +43,6 @@ class Indexed(NamedTuple):
 
     chain_id: int
     height: int
-    block_at: int
 
     @property
     def has_blocks(self) -> bool:
@@ -120,12 +119,13 @@ class World:
 
     def indexed(self, address: str, at: int) -> Indexed:
         chain_id = int(address.split("/")[1])
-        chain, head = self._chains[chain_id], self.head(chain_id, at)
-        height = self._follow(address, at, lambda then: self.head(chain_id, then).height - chain.confirmations)
-        return Indexed(chain_id, height, max(0, head.block_at - (head.height - height) * chain.block_ms))
+        confirmations = self._chains[chain_id].confirmations
+        return Indexed(
+            chain_id, self._follow(address, at, lambda then: self.head(chain_id, then).height - confirmations)
+        )
 
     def listed(self, address: str, first: int, last: int, at: int) -> list[ContractEvent]:
-        chain_id, newest, _ = self.indexed(address, at)
+        chain_id, newest = self.indexed(address, at)
         events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS))
         match self.faults.find(address, at):
             case Fault(kind="hole", size=blocks, begin_at=begin_at):
@@ -141,20 +141,19 @@ class World:
 
     def entries(self, address: str, at: int) -> list[ListEntry]:
         """All entries of an indexer's list, in the order of their ids."""
-        chain_id, newest, _ = self.indexed(address, at)
+        chain_id, newest = self.indexed(address, at)
         entries, first = self._entries.setdefault(chain_id, []), self._first_entry(chain_id)
-        count = self._count_entries(chain_id, newest) - first
-        while len(entries) < count:
-            number = first + len(entries)
-            entries.append(
-                add_entry(entries[-1] if entries else None, chain_id, number, self._block_of(chain_id, number))
-            )
-        fault = self.faults.find(address, at)
-        if fault is None or fault.kind != "lose":
-            return entries[: max(0, count)]
-        begin = self._count_entries(chain_id, self.indexed(address, fault.begin_at).height) - first
-        lost = range(begin, begin + 2 * fault.size, 2)  # the first of two entries
-        return [entry for number, entry in enumerate(entries[: max(0, count)]) if number not in lost]
+        count = max(0, self._count_entries(chain_id, newest) - first)
+        for number in range(first + len(entries), first + count):
+            before = entries[-1] if entries else None
+            entries.append(add_entry(before, chain_id, number, self._block_of(chain_id, number)))
+        match self.faults.find(address, at):
+            case Fault(kind="lose", size=lost, begin_at=begin_at):
+                begin = self._count_entries(chain_id, self.indexed(address, begin_at).height) - first
+                first_of_two = range(begin, begin + 2 * lost, 2)
+                return [entry for number, entry in enumerate(entries[:count]) if number not in first_of_two]
+            case _:
+                return entries[:count]
 
     def entries_from(self, address: str, entry_id: str, at: int) -> list[ListEntry]:
         entries = self.entries(address, at)
