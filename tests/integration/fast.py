@@ -104,7 +104,9 @@ class World:
             await until_async(lambda: self.document() is not None and holds(), what, within_s)
         except AssertionError as error:
             rows = {} if self.document() is None else self.statuses()
-            error.add_note(f"not current: { {row: each for row, each in rows.items() if 'current/' not in each} }")
+            error.add_note(
+                f"not current: { {row: status for row, status in rows.items() if 'current/' not in status} }"
+            )
             raise
 
     async def until_healthy(self) -> None:

@@ -49,14 +49,14 @@ def test_what_it_says_is_what_two_separate_replays_give(folder: Path) -> None:
     assert [(row["service"], row["chainId"]) for row in comparison["rows"]] == [
         (row["service"], row["chainId"]) for row in before["rows"]
     ]
-    for told, was, would_be in zip(comparison["rows"], before["rows"], after["rows"], strict=True):
+    for row, was, would_be in zip(comparison["rows"], before["rows"], after["rows"], strict=True):
         differing = [pair for pair in zip(was["buckets"], would_be["buckets"], strict=True) if pair[0] != pair[1]]
-        assert told["changed"] == len(differing)
+        assert row["changed"] == len(differing)
         assert [
-            (stretch["was"], stretch["wouldBe"]) for stretch in told["stretches"] for _ in range(stretch["buckets"])
+            (stretch["was"], stretch["wouldBe"]) for stretch in row["stretches"] for _ in range(stretch["buckets"])
         ] == differing
-        assert {window: figure["was"] for window, figure in told["uptime"].items()} == was["uptime"]
-        assert {window: figure["wouldBe"] for window, figure in told["uptime"].items()} == would_be["uptime"]
+        assert {window: figure["was"] for window, figure in row["uptime"].items()} == was["uptime"]
+        assert {window: figure["wouldBe"] for window, figure in row["uptime"].items()} == would_be["uptime"]
     assert comparison["total"]["changed"] == 19
     assert comparison["total"]["uptime"]["14d"]["wouldBe"] < comparison["total"]["uptime"]["14d"]["was"]
 

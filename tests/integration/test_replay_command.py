@@ -21,7 +21,7 @@ PEERS = (
 
 def head(second: int, read_second: int) -> str:
     """A head of chain 1, agreed on and read so many seconds after noon."""
-    at, read_at = (f"2026-11-05T12:00:{each:02}.000Z" for each in (second, read_second))
+    at, read_at = (f"2026-11-05T12:00:{number:02}.000Z" for number in (second, read_second))
     return f'{{"at":"{at}","kind":"head","chainId":1,"height":7,"blockAt":"{read_at}","readAt":"{read_at}"}}\n'
 
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "words"),
     [
         (["log.jsonl", "-c", "x.toml"], "nothing to do: give --live FILE, --history FILE or --compare FILE"),
         (["log.jsonl", "-c", "x.toml", "--live", "l"], "x.toml: cannot be read: No such file or directory"),
@@ -159,11 +159,11 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], 
         (["log.jsonl", "-c", "x.toml", "--live", "l", "--until", "noon"], "'noon' is not an instant like"),
     ],
 )
-def test_a_mistyped_call_is_answered_in_a_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:
+def test_a_mistyped_call_is_answered_in_a_sentence(arguments: list[str], words: str, tmp_path: Path) -> None:
     with chdir(tmp_path):
         outcome = CliRunner().invoke(main, ["replay", *arguments])
     assert outcome.exit_code == 2
-    assert told in outcome.stderr
+    assert words in outcome.stderr
 
 
 def test_a_log_can_come_from_a_pipe_and_a_document_go_to_a_device() -> None:
