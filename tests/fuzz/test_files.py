@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.protocols.hostile import check_ends_cleanly
 from tests.contract.protocols.recorded import PARSERS
-from tests.fuzz import KINDS, config, logs
+from tests.fuzz import KINDS, config
 from tests.fuzz.hunt import Found, judge, read_kept
 from tests.fuzz.readers import compare_readers, read_with_python
 
@@ -32,14 +32,11 @@ def test_a_configuration_that_was_too_much_once_is_refused(case: bytes, tmp_path
     config.judge(tmp_path, case)
 
 
-@pytest.mark.parametrize("case", read_kept("logs").values(), ids=read_kept("logs"))
-def test_a_log_that_was_too_much_once_is_refused_and_nothing_is_written(case: bytes, tmp_path: Path) -> None:
-    logs.judge_by_command(tmp_path, case)
-
-
-@pytest.mark.parametrize("case", read_kept("readers").values(), ids=read_kept("readers"))
-def test_a_document_that_was_too_much_once_is_read_alike(case: bytes) -> None:
-    with KINDS["readers"].judging() as judge_one:
+@pytest.mark.parametrize(
+    ("kind", "case"), [(kind, case) for kind in ("logs", "readers") for case in read_kept(kind).values()]
+)
+def test_a_log_or_document_that_was_too_much_once_is_judged_well(kind: str, case: bytes) -> None:
+    with KINDS[kind].judging() as judge_one:
         judge_one(case)
 
 
