@@ -62,7 +62,7 @@ class Wiring:
         known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
         beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
         journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
-        notices = NoticeKeeper(description, stored, journal)
+        notices = NoticeKeeper(description, plan, stored, journal)
         seen = self.seen or partial(seen_by, built.sources)
         publisher = Publisher(
             plan,

@@ -18,7 +18,10 @@ SYSTEMD: Final = Path("/usr/lib/systemd/user-environment-generators/30-systemd-e
 
 needs_systemd: Final = pytest.mark.skipif(not SYSTEMD.exists(), reason=f"needs {SYSTEMD}; on Debian: systemd")
 
-RULE: Final = "is not NAME=value; put '' around a value with a quotation mark or a backslash, and leave out export"
+RULE: Final = (
+    "is not NAME=value; put '' around a value with a quotation mark or a backslash; leave out export,"
+    " control characters, and a backslash at the end of a comment"
+)
 READ: Final = {
     "a key with an ampersand": ("A=k&x=1&y", "k&x=1&y"),
     "spaces between words": ("A=two  words", "two  words"),

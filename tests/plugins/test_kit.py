@@ -66,7 +66,7 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 "if body == b'{\"block\":17}': return Blocks(17)",
                 "raise ProbeFailed('not_understood', settings.url[:80])",
             ),
-            "its reason repeats a part of the settings or the answer",
+            "the plug-in gave a reason that is not a known cause with a short detail in its own words",
             id="an address",
         ),
         pytest.param(
@@ -75,7 +75,7 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 "if body == b'{\"block\":17}': return Blocks(17)",
                 "raise ProbeFailed('not_understood', ascii(body)[:80])",
             ),
-            "given a text that is not to be repeated: its reason repeats",
+            "given a text that is not to be repeated: the plug-in gave a reason",
             id="an answer",
         ),
         pytest.param(

@@ -22,7 +22,7 @@ SECRET: Final = "hunter2-hunter2"  # noqa: S105  what must not show
 SETTINGS: Final = KindTable(
     1, "tidal", f"http://ann:pw12@upstream.example/block?key={SECRET}", headers={"Authorization": "Bearer tok1"}
 )
-NOT_OWN_WORDS: Final = "plug_in: gave a reason that is not a known cause with a short detail"
+NOT_OWN_WORDS: Final = "plug_in: gave a reason that is not a known cause with a short detail in its own words"
 CHECK: Final = Check("indexer", 1)
 
 
@@ -103,6 +103,7 @@ def test_of_the_members_no_more_respond_than_are_monitored() -> None:
         (ProbeFailed("not_understood", "no block"), "not_understood: no block"),
         (ProbeFailed("http_status", "503"), "http_status: 503"),
         (ProbeFailed("timeout"), "timeout"),
+        (ProbeFailed("not_understood", "100%25 used"), "not_understood: 100%25 used"),
         *(
             (ProbeFailed(*arguments), NOT_OWN_WORDS)
             for arguments in [
@@ -111,6 +112,12 @@ def test_of_the_members_no_more_respond_than_are_monitored() -> None:
                 ("not_understood", "two\nlines"),
                 ("not_understood", "\x1b[31m"),
                 ("not_understood", "x" * 81),
+                (f"not_understood: {SECRET}",),
+                ("not_understood", f"the key {SECRET} was refused"),
+                ("not_understood", "password pw12"),
+                ("not_understood", "refused: Bearer tok1"),
+                ("not_understood", "no answer at upstream.example"),
+                ("not_understood", "refused: hunter2%2Dhunter2"),
             ]
         ),
     ],

@@ -73,10 +73,12 @@ class Own(KindTable, frozen=True, kw_only=True):
     token: Natural
 
     def check(self):
-        yield Problem("token", "is bad")
+        raise LookupError(self.token)
 
 PROTOCOL""",
 ).replace(", KindTable, m", ", Own, m")
+TEXTS = OWN_KEYS.replace("token: Natural", "token: str")
+RAISE = "raise LookupError(self.token)"
 NUMBER = "its value is not allowed; it has to be a whole number from 0 to 9007199254740991"
 
 
@@ -84,7 +86,13 @@ NUMBER = "its value is not allowed; it has to be a whole number from 0 to 900719
     ("module", "token", "said"),
     [
         pytest.param(OWN_KEYS, '"hunter2"', f"token: {NUMBER}", id="a key of another type"),
-        pytest.param(OWN_KEYS, "3", "token: is bad", id="a value that its check refuses"),
+        pytest.param(OWN_KEYS, "3", "the plug-in's own check raises LookupError", id="its check raises"),
+        pytest.param(
+            TEXTS.replace(RAISE, "raise SystemExit(self.token)"),
+            '"hunter2-and-more"',
+            "own check raises SystemExit",
+            id="its check exits",
+        ),
     ],
 )
 def test_a_key_of_its_own_is_checked_and_never_shown(module: str, token: str, said: str, tmp_path: Path) -> None:

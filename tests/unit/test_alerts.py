@@ -314,7 +314,7 @@ def test_a_cause_is_of_the_news_with_its_reason_and_of_no_other() -> None:
 def test_of_a_row_that_expired_it_is_said_that_nothing_was_observed() -> None:
     old = Row(INDEXER, "current", "synced", NOON, NOON, NOON + MINUTE)
     (message,) = gathered([[old]] * 9, [], AlertRule(for_s=0))
-    assert ": the monitor has observed nothing lately, for " in message.body
+    assert ": nothing was observed lately, or it holds nothing for this chain, for " in message.body
     assert "\n  last good answer: 2026-11-05T12:00:00Z" in message.body
 
 

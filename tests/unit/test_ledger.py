@@ -67,7 +67,7 @@ def test_the_rows_of_a_stored_report_stand_until_their_first_new_probe() -> None
 
 
 @pytest.mark.clause("S14", "H15", "M7")
-def test_a_check_that_is_no_longer_configured_becomes_unmonitored_and_comes_back_with_its_buckets() -> None:
+def test_a_check_that_is_no_longer_configured_becomes_unmonitored_and_comes_back_with_its_last_success() -> None:
     ledger = a_ledger(a_plan())
     ledger.judge(Observation(PPOI, NOON, Indexes(1, 1)))
     ledger.publish(NOON)
@@ -76,7 +76,7 @@ def test_a_check_that_is_no_longer_configured_becomes_unmonitored_and_comes_back
     assert row_of(without, PPOI) == unmonitored(PPOI)
     again = Ledger(a_plan(), without.state())
     again.publish(NOON + 12 * MINUTE)
-    assert row_of(again, PPOI) == unobserved(PPOI)
+    assert row_of(again, PPOI) == replace(unobserved(PPOI), last_success_at=NOON)  # R6
     (ppoi,) = (row for row in again.view().rows if row.check == PPOI)
     assert ppoi.buckets == "c.?"
 

@@ -52,7 +52,7 @@ def a_publisher(writer: Writer, history: HistoryTable) -> tuple[Journal, Publish
     journal = Journal(Ledger(plan), Timeline(clock), Alerts(NO_ALERTS, {}, clock, instruments), None)
     journal.start()
     description = Settings().description()
-    notices = NoticeKeeper(description, {}, journal)
+    notices = NoticeKeeper(description, plan, {}, journal)
     every_s = history.write_every_s
     thread = DaemonThread("store").__enter__()
     return journal, Publisher(plan, description, every_s, journal, notices, dict, writer, thread, clock, instruments)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from lookout.base.instants import parse_duration
 from lookout.core.model import Check
 from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
-from lookout.core.services import SERVICES
+from lookout.core.services import SERVICES, all_checks
 from lookout.documents.document import StateError
 from lookout.public.about import Description, describe_note, scope_text, time_text
 from lookout.state.codec import decode_notices, encode_notices
@@ -15,7 +15,7 @@ from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
 from tests.descriptions import a_description
 
 CHAINS = {1: "Ethereum", 137: "Polygon", 10: "Twin", 20: "Twin"}
-WATCHED = Watched(SERVICES.names, CHAINS)
+WATCHED = Watched(SERVICES.names, CHAINS, frozenset(all_checks(CHAINS)))
 NOTE = NoticeDraft("note", "Planned maintenance")
 SILENCE = NoticeDraft("silence", for_="2h")
 NONE = Notices()
@@ -94,6 +94,7 @@ def declared(*drafts: NoticeDraft) -> Notices:
             ["for: the end has passed already"],
             id="a duration that has passed",
         ),
+        pytest.param(replace(NOTE, for_="9999d"), ["for: the end is more than 366 days away"], id="an end far ahead"),
         pytest.param(
             replace(SILENCE, for_="31d"), ["for: alerts are silenced for 30 days at most"], id="a silence of a month"
         ),
@@ -106,6 +107,16 @@ def declared(*drafts: NoticeDraft) -> Notices:
             replace(SILENCE, chains=("Poligon",)),
             [f"chain: there is no chain 'Poligon'; {CHAINS_THERE}"],
             id="an unknown chain",
+        ),
+        pytest.param(
+            replace(SILENCE, chains=("twin",)),
+            ["chain: several are named twin; give the id: 10, 20"],
+            id="a name of two chains",
+        ),
+        pytest.param(
+            replace(SILENCE, services=("messaging",), chains=(137,)),
+            ["service: messaging has no row on these chains; leave it out, or leave out the chains"],
+            id="a shared service on a chain",
         ),
         pytest.param(
             NoticeDraft("note", services=("squid",), chains=("x",), until="x"),
@@ -249,7 +260,7 @@ def test_there_are_so_many_of_each_kind_and_no_number_comes_twice() -> None:
     ("kind", "notice_id", "problem"),
     [
         ("note", "7", "id: there is no note '7'; the ids are 2, 1"),
-        ("silence", "1", "id: there is no silence '1'; the ids are 3"),
+        ("silence", "1", "id: there is no silence '1'; it is a note: lookout note end 1"),
         ("silence", "\x1b" * 100, f"id: there is no silence {chr(27) * 17 + '...'!r}; the ids are 3"),
     ],
 )
@@ -257,6 +268,11 @@ def test_to_end_what_is_not_there_says_what_is(kind: str, notice_id: str, proble
     with pytest.raises(NoticeError) as refused:
         end_notice(declared(NOTE, NOTE, SILENCE), "note" if kind == "note" else "silence", notice_id, NOON)
     assert str(refused.value) == problem
+
+
+def test_to_end_one_where_there_is_none_says_so() -> None:
+    with pytest.raises(NoticeError, match=r"^id: there is no note '1'; there is none at all$"):
+        end_notice(declared(replace(NOTE, for_="1h")), "note", "1", NOON + HOUR)
 
 
 def test_what_is_stored_is_read_again_and_nothing_is_stored_of_nothing() -> None:

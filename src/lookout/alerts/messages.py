@@ -37,9 +37,11 @@ _CLOCK_IS_RIGHT: Final = "The answers of most upstreams agree with it again. Its
 
 _CHECK_NETWORK: Final = "first look at this machine's own network: nothing that is watched answers usefully"
 # Next steps without a known cause.
-_LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks a resource (docs/operations.md), or its probes hang"
+_LOOK_AT_MONITOR: Final = (
+    "run `lookout probe`; if that works, look at the monitor's log: it lacks a resource (docs/operations.md), or hangs"
+)
 _PROBE_NOW: Final = "run `lookout probe`: it says why"
-_NOT_OBSERVED: Final = "the monitor has observed nothing lately"
+_NOT_OBSERVED: Final = "nothing was observed lately, or it holds nothing for this chain"
 
 # What users may notice (C12), by service, then by reason or status; "" is any other.
 _OF_SENDING: Final = {"unavailable": "sending may fail", "": "sending may be slow"}

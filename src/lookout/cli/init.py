@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
+from stat import S_ISREG
 from typing import Any, Final
 
 import click
@@ -207,7 +208,8 @@ def _write_private(path: Path, text: str, how: int = os.O_TRUNC) -> None:
     """Write or append a file for its owner, and for a group that could read it before."""
     with open_private(path, how) as file:
         before = os.fstat(file.fileno())
-        os.fchmod(file.fileno(), before.st_mode & 0o640)
+        if S_ISREG(before.st_mode):  # and not /dev/null
+            os.fchmod(file.fileno(), before.st_mode & 0o640)
         file.write((f"\n{text}" if before.st_size else text).encode())
 
 

@@ -133,6 +133,10 @@ def replay(  # Click gives each option as a parameter
     if as_json and other is None:
         fail("--json is for --compare")
     configs = [config] if other is None else [config, other]
+    inputs = {path.resolve() for path in (log, *configs)}
+    for output in (live, history):
+        if output is not None and output.resolve() in inputs:
+            fail(f"{output} would be overwritten: it is also read from")
     replays = _replays_of(configs, with_alerts=other is not None)
     _run(log, configs, replays, until)
     ledger = replays[0].ledger

@@ -9,7 +9,10 @@ from lookout.config.file import ConfigError
 _BEGIN: Final = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*"
 _ENTRY: Final = re.compile(_BEGIN + r"""(?:'(?P<single>[^']*)'|"(?P<double>[^"\\]*)"|(?P<plain>[^'"\\ \t][^\\]*)?)""")
 _COMMENT: Final = re.compile(r"([#;].*)?(?<!\\)")  # systemd goes on with the next line after a backslash
-_RULE: Final = "is not NAME=value; put '' around a value with a quotation mark or a backslash, and leave out export"
+_RULE: Final = (
+    "is not NAME=value; put '' around a value with a quotation mark or a backslash; leave out export,"
+    " control characters, and a backslash at the end of a comment"
+)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 

@@ -25,7 +25,7 @@ from lookout.base.setting_types import (
     chain_ids,
 )
 from lookout.base.text import shorten
-from lookout.config.services import KindForm, form_of_own_checks
+from lookout.config.services import KindForm, check_table, form_of_own_checks
 from lookout.protocols.client.request import KindTable
 
 Note = TypeVar("Note")
@@ -96,7 +96,7 @@ class TableReader:
             whole = None if read is None else form(**read)
         if whole is not None and self.gaps == gaps:  # no value in it is unused
             self.tables[key] = whole
-            self.add_problems(whole.check(), key)
+            self.add_problems(check_table(whole), key)
         return whole
 
     def _read_kind_table(self, form: KindForm, table: dict[str, Any], key: str) -> KindTable | None:

@@ -1,6 +1,6 @@
 """The tables that name sources: their keys by service, and the operator's own services (R14)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -12,7 +12,7 @@ from lookout.base.setting_types import FOR_SERVER, SECRET, NameOrNone, OneOf, Ta
 from lookout.core.model import Answer, Blocks
 from lookout.core.services import OWN_NAME, SERVICES, Service, make_title
 from lookout.protocols.client.request import KindTable, SourceTable
-from lookout.protocols.plugins import PluginProtocol
+from lookout.protocols.plugins import PluginProtocol, check_settings
 from lookout.protocols.registry import PROTOCOLS, all_kinds, kinds_for, own_table_for
 from lookout.protocols.source import Protocol
 
@@ -59,6 +59,13 @@ class KindForm:
                 *first, last = (f'"{kind}"' for kind, other in self.kinds.items() if name in self.keys_of(other))
                 having = f"{', '.join(first)} and {last}" if first else last
                 yield Problem(name, f"is for kind {having} alone")
+
+
+def check_table(table: Table) -> Iterable[Problem]:
+    """Problems of a table's combination of keys."""
+    if isinstance(table, KindTable) and isinstance(PROTOCOLS[table.kind], PluginProtocol):
+        return check_settings(table)
+    return table.check()
 
 
 def form_of(service: Service) -> type[SourceTable] | KindForm:

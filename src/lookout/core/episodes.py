@@ -145,8 +145,10 @@ def _mute(rule: EpisodeRule) -> EpisodeRule:
 
 
 def _follow(episode: Episode | None, row: Row, rule: EpisodeRule, at: int) -> tuple[Episode | None, News | None]:
-    """The episode of a check, if any, after the next publication, and the news of it."""
-    if rule.is_bad(row):
+    """The episode of a check, if any, after the next publication, and the news of it. Data that was lost stays lost
+    after a day."""
+    is_as_before = episode is not None and (row.status, row.reason) == (episode.status, episode.reason)
+    if rule.is_bad(row) or (is_as_before and row.answered_without_data):
         if episode is None:
             episode = Episode(rule.key, row.check, at, row.status, row.reason)
         return _report_if_due(replace(episode, status=row.status, reason=row.reason, is_seen=True), rule, at)

@@ -61,8 +61,10 @@ class Ledger:
             memory = move_to(before.memory, plan.addresses.get(check, ""))
             self._judged[check] = before if memory is before.memory else CheckState(memory, before.row)
             self._changed[check] = before.row
-        # Removed checks leave with the next publication. Their buckets are kept (H15).
+        # Removed checks leave with the next publication. Their buckets are kept (H15), and when they last answered.
         self._gone = [check for check in self._history.checks if check not in self._changed]
+        others = (known for check, known in state.checks.items() if check not in self._judged)
+        self._left = {known.row.check: left for known in others if (left := _leave(known))}
 
     @property
     def published_at(self) -> int | None:
@@ -164,7 +166,8 @@ class Ledger:
 
     def state(self) -> State:
         heads = {chain_id: heads.readings for chain_id, heads in self._heads.items() if heads.readings}
-        return State(self._last_answer_at, dict(self._judged), heads, self._history.state())
+        left = {check: state for check, state in self._left.items() if check in self._history.checks}
+        return State(self._last_answer_at, {**left, **self._judged}, heads, self._history.state())
 
     def _reference(self, check: Check) -> Reference | None:
         confirmations = self._plan.confirmations.get(check)
@@ -176,3 +179,13 @@ class Ledger:
         """Whether no third party has answered for so long that failures are the monitor's own (M13)."""
         after_ms = self._plan.limits.blind_after_ms
         return after_ms > 0 and self._last_answer_at is not None and at - self._last_answer_at >= after_ms
+
+
+def _leave(state: CheckState) -> CheckState | None:
+    """What is kept of a check that left the plan, in case it returns: when it last answered."""
+    last_success_at, check = state.memory.last_success_at, state.row.check
+    if last_success_at is None:
+        return None
+    return CheckState(
+        Memory(last_success_at=last_success_at), replace(unobserved(check), last_success_at=last_success_at)
+    )

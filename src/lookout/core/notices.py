@@ -17,6 +17,7 @@ MOST: Final = 50  # of each kind
 LONGEST_NOTE: Final = 500
 LONGEST_WHY: Final = 200
 _LONGEST_SILENCE_DAYS: Final = 30
+_FARTHEST_DAYS: Final = 366
 _MINUTE_LENGTH: Final = len("2026-11-17T14:00Z")
 
 NoticeKind = Literal["note", "silence"]
@@ -87,6 +88,7 @@ class NoticeDraft(Struct, frozen=True, forbid_unknown_fields=True):
 class Watched(Struct, frozen=True):
     services: tuple[str, ...]
     chains: Mapping[int, str]
+    checks: frozenset[Check]
 
 
 class NoticeError(Exception):
@@ -117,6 +119,7 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
         chains,
         draft.is_silent,
     )
+    problems += () if problems else _check_rows(added, watched.checks)
     if problems:
         raise NoticeError(*problems)
     kept = tuple(notice for notice in notices.declared if not notice.is_over(at))
@@ -127,8 +130,11 @@ def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> t
     """The other notices, and the ended one. NoticeError if there is no such notice of this kind."""
     found = next((notice for notice in notices.list_valid(at) if notice.id == notice_id), None)
     if found is None or found.kind != kind:
-        ids = ", ".join(notice.id for notice in notices.list_valid(at, kind))
-        raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; the ids are {ids or 'none'}"))
+        ids = [notice.id for notice in notices.list_valid(at, kind)]
+        hint = f"the ids are {', '.join(ids)}" if ids else "there is none at all"
+        if found is not None:
+            hint = f"it is a {found.kind}: lookout {found.kind} end {found.id}"
+        raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; {hint}"))
     ended = replace(found, until_at=at // 1000 * 1000)
     return replace(notices, declared=tuple(notice for notice in notices.declared if notice is not found)), ended
 
@@ -173,6 +179,8 @@ def _check_times(draft: NoticeDraft, at: int, from_at: int, until_at: int | None
         yield Problem(key, "the end has to be later than the beginning")
     elif until_at <= at:
         yield Problem(key, "the end has passed already")
+    elif until_at - at > _FARTHEST_DAYS * DAY_MS:
+        yield Problem(key, f"the end is more than {_FARTHEST_DAYS} days away")
     elif draft.is_silent and until_at - from_at > _LONGEST_SILENCE_DAYS * DAY_MS:
         yield Problem(key, f"alerts are silenced for {_LONGEST_SILENCE_DAYS} days at most")
 
@@ -196,8 +204,20 @@ def _check_services(named: Sequence[str], known: Collection[str]) -> Iterator[Pr
 
 def _find_chains(named: Sequence[str | int], known: Mapping[int, str], problems: list[Problem]) -> Iterator[int]:
     for wanted in dict.fromkeys(map(str, named)):
-        found = [chain for chain, name in known.items() if wanted.casefold() in (str(chain), name.casefold())]
-        yield from found
-        if not found:
+        found = [chain_id for chain_id, name in known.items() if wanted in (str(chain_id), name)]
+        found = found or [chain_id for chain_id, name in known.items() if wanted.casefold() == name.casefold()]
+        if len(found) == 1:
+            yield found[0]
+        elif found:
+            problems.append(Problem("chain", f"several are named {wanted}; give the id: {', '.join(map(str, found))}"))
+        else:
             there = ", ".join(f"{name} ({chain_id})" for chain_id, name in known.items()) or "none"
             problems.append(Problem("chain", f"there is no chain {shorten(wanted, 60)!r}; there are {there}"))
+
+
+def _check_rows(notice: Notice, checks: Iterable[Check]) -> Iterator[Problem]:
+    """A named service without a row on the named chains is a mistake."""
+    covered = {check.service for check in checks if notice.covers(check)}
+    for service in notice.services:
+        if service not in covered:
+            yield Problem("service", f"{service} has no row on these chains; leave it out, or leave out the chains")

@@ -34,8 +34,9 @@ class OwnClock:
         if not self._error_ms and abs(ahead_ms) <= OFF_MS:
             return  # the usual case
         self._heard = {name: heard for name, heard in self._heard.items() if now_ms - heard[0] <= FRESH_MS}
-        ahead = [by_ms for _, by_ms in self._heard.values() if by_ms > OFF_MS]
-        behind = [by_ms for _, by_ms in self._heard.values() if by_ms < -OFF_MS]
+        off_ms = OFF_MS // 2 if self._error_ms else OFF_MS  # so that a clock at the limit does not alternate
+        ahead = [by_ms for _, by_ms in self._heard.values() if by_ms > off_ms]
+        behind = [by_ms for _, by_ms in self._heard.values() if by_ms < -off_ms]
         agreeing = max(ahead, behind, key=len)
         error_ms = round(median(agreeing)) if 2 * len(agreeing) > len(self._heard) else 0
         if error_ms and len(self._heard) < 2:

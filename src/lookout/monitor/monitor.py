@@ -55,7 +55,7 @@ def build_monitor(
     known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
     beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
     journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
-    notices = NoticeKeeper(description, stored, journal)
+    notices = NoticeKeeper(description, plan, stored, journal)
     seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
     publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
     comparers = build_comparers(lists, plan, built, journal, clock, instruments)

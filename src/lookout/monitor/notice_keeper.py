@@ -6,6 +6,7 @@ from typing import Final
 
 from lookout.base.logger import get_logger
 from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
+from lookout.core.plan import Plan
 from lookout.monitor.journal import Journal
 from lookout.public.about import Description
 from lookout.state.codec import decode_notices, encode_notices
@@ -24,7 +25,7 @@ class NoticeKeeper:
     """Declares and ends notices, and waits until the change is stored. Call it on the event loop; other threads may
     read ``current``."""
 
-    def __init__(self, description: Description, stored: Mapping[str, bytes], journal: Journal) -> None:
+    def __init__(self, description: Description, plan: Plan, stored: Mapping[str, bytes], journal: Journal) -> None:
         """StateError if the stored notices cannot be read."""
         self.current = decode_notices(stored)
         self.pieces = encode_notices(self.current)  # the whole stored state of notices
@@ -33,13 +34,15 @@ class NoticeKeeper:
         self._being_stored: list[asyncio.Future[None]] = []
         self._is_stopped = False
         self._description = description
+        self._plan = plan
 
     async def add(self, draft: NoticeDraft) -> Notice:
         """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it is not
         stored."""
         services = tuple(service.name for service in self._description.services)
         chains = {chain.id: chain.name for chain in self._description.chains}
-        added = await self._change(lambda at: add_notice(self.current, draft, at, Watched(services, chains)))
+        watched = Watched(services, chains, frozenset(self._plan.checks()))
+        added = await self._change(lambda at: add_notice(self.current, draft, at, watched))
         scope = {"services": added.services, "chains": added.chains}
         log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
         return added

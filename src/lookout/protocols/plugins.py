@@ -2,15 +2,19 @@
 value is a ``Protocol``. The monitor checks what their code returns: an exception or a value of another type is a failed
 probe with the cause ``plug_in``."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from traceback import format_tb
 from typing import TYPE_CHECKING, Final, get_args
+from urllib.parse import unquote
 
 import msgspec
+from msgspec.structs import asdict
 
 from lookout.base.logger import get_logger
+from lookout.base.problem import Problem
 from lookout.core.causes import CAUSES
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
 
 GROUP: Final = "lookout.protocols"
 _LONGEST_DETAIL: Final = 80
+# Parts of an address or a header that may be a secret, and of any other setting.
+_SHORT_SECRET: Final = re.compile(r"(?<=[=:\s])[^\s/?&=:@,;]{4,}")
+_LONG_SECRET: Final = re.compile(r"[^\s/?&=:@,;'{}]{8,}")
 _FRAMES: Final = 10  # logged of a traceback, the innermost
 
 log = get_logger()
@@ -74,14 +81,14 @@ class PluginSource:
 
 def make_request(protocol: Protocol[KindTable], settings: KindTable) -> Request:
     """The plug-in's request, with the access of the settings. ProbeFailed if the plug-in is at fault."""
-    with _guarding():
+    with _guarding(settings):
         request = protocol.request(settings)
         access = AccessTable(headers=request.access.headers, ca_file=settings.ca_file, proxy=settings.proxy)
         return replace(request, access=access)
 
 
 def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable) -> Found:
-    with _guarding():
+    with _guarding(settings):
         found = protocol.parse(body, settings)
         if isinstance(found, Nothing):
             return Nothing()
@@ -91,16 +98,17 @@ def parse_answer(protocol: Protocol[KindTable], body: bytes, settings: KindTable
 
 
 @contextmanager
-def _guarding() -> Iterator[None]:
-    """Raise any exception of a plug-in as ProbeFailed, with a known cause."""
+def _guarding(settings: KindTable) -> Iterator[None]:
+    """Raise any exception of a plug-in as ProbeFailed, with a cause that can be shown (M16)."""
     try:
         yield
     except PluginFailed:
         raise
     except ProbeFailed as failure:
         cause, _, detail = failure.reason.partition(": ")
-        if cause not in CAUSES or len(detail) > _LONGEST_DETAIL or not detail.isprintable():
-            raise PluginFailed("gave a reason that is not a known cause with a short detail") from failure
+        if cause not in CAUSES or not _can_be_shown(detail, settings):
+            what = "gave a reason that is not a known cause with a short detail in its own words"
+            raise PluginFailed(what) from failure
         raise
     except (Exception, SystemExit) as error:  # any exception here is the plug-in's
         raise own_fault(error) or PluginFailed(f"raised {type(error).__name__}") from error
@@ -117,6 +125,24 @@ def _checked(found: object, declared: type[Answer]) -> Answer:
     if isinstance(answer, Members) and answer.responding > answer.monitored:
         raise PluginFailed("gave more responding members than monitored ones")
     return answer
+
+
+def _can_be_shown(detail: str, settings: KindTable) -> bool:
+    """Whether the detail is short, of one line, and repeats no setting that may be a secret."""
+    secrets = (
+        *_SHORT_SECRET.findall(" ".join((settings.url, *settings.headers.values()))),
+        *_LONG_SECRET.findall(" ".join(map(str, asdict(settings).values()))),
+    )
+    is_plain = len(detail) <= _LONGEST_DETAIL and detail.isprintable()
+    return is_plain and not any(unquote(secret) in unquote(detail) for secret in secrets)
+
+
+def check_settings(settings: KindTable) -> Iterator[Problem]:
+    """The problems that a plug-in's settings report. A check that raises is one too: its text may hold a secret."""
+    try:
+        yield from settings.check()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  it may raise anything
+        yield Problem("kind", f"the plug-in's own check raises {type(error).__name__}")
 
 
 def load_protocol(kind: str) -> PluginProtocol:

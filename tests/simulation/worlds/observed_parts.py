@@ -32,9 +32,13 @@ from tests.simulation.worlds.scene import (
 
 
 def forget_unwatched(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
-    """What is no longer watched is forgotten."""
+    """What is no longer watched is forgotten, but for a check's last success."""
     watched = {*plan.monitored, *(("head", chain_id) for chain_id in plan.chains)}
-    return {what: remembered for what, remembered in memory.items() if what in watched}
+    return {
+        what: remembered if what in watched else remembered.leave()
+        for what, remembered in memory.items()
+        if what in watched or isinstance(what, Check)
+    }
 
 
 class ObservedLedger(Ledger):

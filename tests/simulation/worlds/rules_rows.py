@@ -3,6 +3,8 @@
 from math import inf
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from lookout.core.model import Blocks, Check, Members, Row, unmonitored, unobserved
 from lookout.demo.sim.chain import ChainLayout
 from tests.oracles.documents import assert_report_is_right
@@ -21,6 +23,14 @@ class _Line(NamedTuple):
     pasts: frozenset[Past] = NO_PAST
     trails_in: int | None = None  # the life in which it began to
     row: Row | None = None
+
+    def leave(self) -> "_Line":
+        """Of a check that is taken out only its last success is known when it is put back (R6)."""
+        last_at = None if self.row is None else self.row.last_success_at
+        if self.row is None or last_at is None:
+            return _Line()
+        row = replace(unobserved(self.row.check), last_success_at=last_at)
+        return _Line(frozenset({Past(last_success_at=last_at)}), None, row)
 
 
 class RowsFollow(Rule):
