@@ -1,18 +1,16 @@
-"""Hostile bytes to the real server and the real cache, in short; and wrong answers, which have to be found out."""
+"""Hostile bytes to the real server, in short; and wrong answers, which have to be found out."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
 
-from tests.fuzz import edge
 from tests.fuzz.cuts import CUTS
 from tests.fuzz.http_answers import requests_in
 from tests.fuzz.hunt import Found, judge, read_kept
 from tests.fuzz.requests import SMUGGLED
 from tests.fuzz.web import HTTP, Came, Known, Reply, a_server, judge_exchange, judging, learn_replies
-from tests.integration.edged import needs_varnish
 from tests.integration.raw import a_request
 from tests.integration.served import HISTORY, LIVE
 
@@ -45,28 +43,6 @@ def test_a_known_attack_that_comes_in_pieces_is_answered_as_in_one(size: int) ->
         for case in (*ATTACKS.values(), *read_kept("cuts").values()):
             if len(case) < 3_000 or size > 1:
                 judge_one((case, [case[at : at + size] for at in range(0, len(case), size)], Random(size)))
-
-
-@pytest.mark.long
-@needs_varnish
-@pytest.mark.clause("E5")
-def test_a_cache_and_the_server_behind_it_understand_each_other_whatever_bytes_come() -> None:
-    with edge.judging() as judge_all:
-        judge_all(list(ATTACKS.values()))
-
-
-@pytest.fixture(scope="module")
-def judge_by_cache() -> Iterator[Callable[[Sequence[bytes]], str]]:
-    with edge.judging() as judge_all:
-        yield judge_all
-
-
-@needs_varnish
-@pytest.mark.parametrize("case", read_kept("edge").values(), ids=read_kept("edge"))
-def test_what_the_cache_alone_could_not_bear_is_borne(
-    case: bytes, judge_by_cache: Callable[[Sequence[bytes]], str]
-) -> None:
-    judge_by_cache([case])
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +95,6 @@ def test_a_connection_left_open_a_304_and_a_smuggled_request_are_found_out(real:
     judge_exchange(real, IN_A_CHUNK, Came(refused, True))
     with pytest.raises(Found, match="2 answers to 1 requests"):
         judge_exchange(real, IN_A_CHUNK, Came(refused + raw(real.replies["OPTIONS", LIVE]), True))
-
-
-def test_an_origin_that_answers_more_than_its_cache_asked_is_found_out(real: Known) -> None:
-    answer = raw(real.replies["GET", LIVE])
-    assert edge.Talk(bytearray(a_request(close=False)), bytearray(answer)).problem() == ""
-    assert "2 answers to 1 requests" in edge.Talk(bytearray(a_request(close=False)), bytearray(answer * 2)).problem()
 
 
 def test_a_strict_reader_finds_the_requests_that_there_are() -> None:
