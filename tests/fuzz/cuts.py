@@ -116,7 +116,7 @@ def _judging() -> Iterator[Callable[[tuple[bytes, list[bytes], Random]], str]]:
     store.publish("history", b"history")
     poller = a_poller(store, clock)
     poller.poll()
-    responder = Responder(poller, Callers(()), None, Counts(1).attach(), clock)
+    responder = Responder(poller, poller.site.paths, Callers(()), None, Counts(1).attach(), clock)
     with asyncio.Runner() as runner, socket.socket() as nobody:
         server = HttpServer(nobody, responder, Limits(1), Callers(()))
         yield lambda case: runner.run(_judge(server, *case))

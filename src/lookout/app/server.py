@@ -138,7 +138,7 @@ async def _answering(work: Work, worker: int = 0) -> AsyncIterator[None]:
         build_site(*site),
         partial(build_stored_site, *site),
     )
-    responder = Responder(poller, callers, work.limiter, counts, clock)
+    responder = Responder(poller, poller.site.paths, callers, work.limiter, counts, clock)
     follower = Follower(poller, counts, clock)
     follower.start()
     try:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,9 +15,6 @@ from lookout.public.feeds import JSON
 from lookout.server.connection import KEPT_HEADS, Connection
 from lookout.server.request import Callers, Peer, Request, Wire
 from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts
-
-if TYPE_CHECKING:
-    from lookout.server.poller import Poller  # it makes these replies
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
@@ -209,18 +206,31 @@ class _Ready(NamedTuple):
     wire: Wire
 
 
+class Served(Protocol):
+    """What is served now. ``resources`` is replaced as a whole."""
+
+    resources: Mapping[str, Resource]
+
+
 class Responder:
     """Answers requests in one process, counts them, and refuses callers that ask too often (E2)."""
 
     def __init__(
-        self, poller: "Poller", callers: Callers, limiter: Limiter | None, counts: OwnCounts, clock: Clock
+        self,
+        served: Served,
+        paths: Sequence[str],
+        callers: Callers,
+        limiter: Limiter | None,
+        counts: OwnCounts,
+        clock: Clock,
     ) -> None:
-        self._poller = poller
+        """``paths`` are those of the two endpoints."""
+        self._served = served
         self._callers = callers
         self._limiter = limiter
         self._counts = counts
         self._clock = clock
-        self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
+        self._route = dict(zip(paths, ENDPOINTS, strict=True))
         self._date = b""
         self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
 
@@ -228,7 +238,7 @@ class Responder:
         refusal = None if self._limiter is None else self._find_refusal(self._limiter, request, connection.peer)
         if refusal is None:
             ready = self._ready.get(request)
-            if ready is None or ready.resources is not self._poller.resources:
+            if ready is None or ready.resources is not self._served.resources:
                 ready = self._prepare(request)
         else:
             ready = self._encode(request, refusal, {})
@@ -247,7 +257,7 @@ class Responder:
         self._counts.set_open(connections)
 
     def _prepare(self, request: Request) -> _Ready:
-        reply, resources = NO_HOST, self._poller.resources
+        reply, resources = NO_HOST, self._served.resources
         if request.names_one_host:
             tags = request.if_none_match
             reply = respond(resources, request.method, request.path, tags, prefers_gzip=request.prefers_gzip)
@@ -279,6 +289,6 @@ class Responder:
 
     def _group(self, path: str) -> str | None:
         """The name under which a path is counted; None for an unknown path."""
-        if _find(self._poller.resources, path) is None:
+        if _find(self._served.resources, path) is None:
             return None
         return path if path.startswith(_FILES) else _OWN

@@ -83,9 +83,10 @@ class ObservedLedger(Ledger):
         scene.emit(Published(life, life.publication))
 
     def state(self) -> State:
-        state = super().state()
-        if self._life.publication is not None and self._scene.end_is_near():
-            self._life.publication.state = state
+        state, publication = super().state(), self._life.publication
+        # A reload asks for it too, later than the last publication.
+        if publication is not None and publication.ms == self._scene.ms and self._scene.end_is_near():
+            publication.state = state
         return state
 
 

@@ -68,13 +68,19 @@ class NoneComesTwice(Rule):
     def __init__(self) -> None:
         self._accepted: dict[s.Message, _Acceptance] = {}
         self._came: Counter[s.Message] = Counter()
+        self._reloaded_ms: dict[s.Life, int] = {}
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        self._reloaded_ms[event.life] = self.scene.ms
 
     def tried(self, event: s.Tried) -> None:
         if not event.accepted or self._has_a_twin(event.message):
             return
         before = self._accepted.get(event.message)
         if before is not None and before.answers:
-            if before.life is event.life:
+            # A reload does not wait for a slow answer of the target.
+            was_cut_off = before.heard_ms is None and self._reloaded_ms.get(event.life, -1) > before.at_ms
+            if before.life is event.life and not was_cut_off:
                 self.broken(f"{event.message} was sent again")
             was_overtaken = self.scene.ms - self.scene.let_go_ms <= _HEARTBEAT_MS + _SLACK_MS
             is_forgotten = self.scene.went_back_ms >= before.at_ms  # and due again, in the same words

@@ -19,7 +19,8 @@ _STORED_AGAIN_MS: Final = 15_000
 
 
 class OneWriter(Rule):
-    """Once another monitor has written, the one before it never writes again; and time goes on."""
+    """Once another monitor has written, the one before it never writes again, unless a backup of before that is
+    restored; and time goes on."""
 
     clauses = ("M7", "M14", "M5")
 
@@ -28,6 +29,8 @@ class OneWriter(Rule):
         self._last: s.Publication | None = None
 
     def written(self, event: s.Written) -> None:
+        if self._last is not None and self.scene.restored_ms > self._last.ms:
+            self._overtaken.clear()
         if event.life in self._overtaken:
             self.broken(f"{event.life.name} wrote after it was overtaken")
         if event.life.process.dead:

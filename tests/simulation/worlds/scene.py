@@ -114,6 +114,7 @@ class Scene:
         self.processes: list[Process] = []
         self.stepped_back_ms = -1  # when a monitor's clock was last set back
         self.went_back_ms = -1  # when the store was
+        self.restored_ms = -1  # when a backup was restored
         self.let_go_ms = -1  # when it last let go of its writer
         self.waiting: dict[int, Message] = {}  # the messages in the store
         self.publications = 0

@@ -96,7 +96,7 @@ class ModelStore:
         self.past.append(self.now._replace(ms=self._scene.ms))
         self.number += 1
         self._holder, self._is_back = None, True
-        self._scene.let_go_ms = self._scene.ms
+        self._scene.let_go_ms = self._scene.restored_ms = self._scene.ms
 
     def put(self, stored: Content) -> None:
         self.now, self._is_back = stored, False

@@ -145,7 +145,7 @@ def test_it_counts_by_route_and_code_and_refuses_a_caller_that_asks_too_often() 
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
     poller = a_poller(store, clock)
-    responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
+    responder = Responder(poller, poller.site.paths, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
     poller.poll()
     live, history = poller.site.paths
 
@@ -189,7 +189,7 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
         return NO_TIMED_REPLIES._replace(ready={"/": convenience_resource("text/html", b"")})
 
     poller = a_poller(store, clock, others=own, feeds=feeds)
-    responder = Responder(poller, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
+    responder = Responder(poller, poller.site.paths, CALLERS, Limiter(3, 60_000), counts.attach(), clock)
     poller.poll()
 
     def code(method: str, path: str, peer: str = "1.1.1.1") -> int:

@@ -47,7 +47,8 @@ def test_what_is_no_head_is_refused(head: bytes) -> None:
 )
 async def test_heads_are_kept_for_a_second_if_they_say_nothing_of_their_sender(header: str, is_kept: bool) -> None:
     clock = SetClock()
-    responder = Responder(a_poller(FakeReader(), clock), Callers(()), None, Counts(1).attach(), clock)
+    poller = a_poller(FakeReader(), clock)
+    responder = Responder(poller, poller.site.paths, Callers(()), None, Counts(1).attach(), clock)
     async with HttpServer(open_listener("127.0.0.1:0"), responder, Limits(1), Callers(())) as server:
         server.parse(a_request("GET", LIVE, header))
         assert bool(server.heads) is is_kept
