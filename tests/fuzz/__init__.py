@@ -1,4 +1,4 @@
-"""Hostile bytes on every socket and in every file: whatever comes, it is answered, read, or refused in words."""
+"""Hostile bytes from strangers: whatever comes, it is answered, read, or refused in words."""
 
 from contextlib import nullcontext
 from typing import Final
@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from tests.campaign.part import Outcome, Part
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import PARSERS, recorded
-from tests.fuzz.config import CONFIG
 from tests.fuzz.cuts import CUTS
 from tests.fuzz.hunt import Kind, hunt
-from tests.fuzz.logs import LOGS
 from tests.fuzz.readers import NODE, READERS
 from tests.fuzz.web import HTTP
 
@@ -30,8 +28,6 @@ KINDS: Final[dict[str, Kind]] = {
     "http": HTTP,
     "cuts": CUTS,
     "sources": Kind(_ANSWERS, lambda: nullcontext(_judge_answer)),
-    "config": CONFIG,
-    "logs": LOGS,
     "readers": READERS,
 }
 
@@ -46,4 +42,4 @@ def _run(seconds: float) -> Outcome:
     return Outcome(tried, tuple(failures), "" if NODE else "needs Node")
 
 
-PART: Final = Part("hostile bytes on every socket and in every file, from a grammar and by changes", 10, _run)
+PART: Final = Part("hostile bytes to the server, the sources and the readers, from a grammar and by changes", 10, _run)
