@@ -140,16 +140,6 @@ def named(page: Page, words: str) -> Locator:
     return page.get_by_role("link", name=f"{words} {WARNING}", exact=True)
 
 
-def add_badge(page: Page, server: str, chain: int) -> None:
-    """Long after the page was loaded, as a script of the site may do."""
-    page.evaluate(
-        "([src, chain]) => { const script = document.createElement('script');"
-        " script.src = trustedTypes.createPolicy('site', { createScriptURL: (url) => url }).createScriptURL(src);"
-        " script.dataset.chain = chain; document.querySelector('main').append(script); }",
-        [server + EMBED_PATH, chain],
-    )
-
-
 def colour(badge: Locator) -> str:
     return str(badge.evaluate("element => getComputedStyle(element).backgroundColor"))
 
