@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -14,9 +15,9 @@ from threading import Event
 
 import pytest
 
-from lookout.demo.sim.server import CERTIFICATE, load_or_make
 from lookout_reader import Answer, NoAnswer, Row, Update, fetch_with_urllib, find_row, poll, poll_async
 from tests.contract.pollers import NOON, report_text
+from tests.integration.authority import Authority
 from tests.wait import until
 
 
@@ -58,7 +59,11 @@ def a_server(handler: type[Handler] = Handler, folder: Path | None = None) -> It
     """Over TLS if there is a folder for its certificate."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         if folder is not None:
-            server.socket = load_or_make(folder, "127.0.0.1").wrap_socket(server.socket, server_side=True)
+            authority = Authority(folder)
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(authority.vouch("127.0.0.1", days=1))
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+            authority.path.rename(folder / "authority.pem")
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
@@ -193,7 +198,7 @@ def test_no_redirect_leads_to_another_scheme_and_nobody_there_is_asked(
 @pytest.mark.clause("C9")
 def test_a_redirect_from_https_to_http_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with a_server() as plain, a_redirecting_server(f"{plain}/liveness", tmp_path) as base:
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / CERTIFICATE))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
         assert fetch_with_urllib(f"{base}/liveness", {}) == NoAnswer()
         with a_redirecting_server(f"{plain}/liveness") as base:
             assert isinstance(fetch_with_urllib(f"{base}/liveness", {}), Answer)

@@ -15,7 +15,7 @@ from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
 from lookout.core.looks import Rules
-from lookout.demo.sim.server import BARE, UpstreamFront, serving, wall_clock
+from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.world import launch_world
 from lookout.monitor.board import Board
 from lookout.monitor.comparer import rules_of
@@ -39,33 +39,27 @@ POLICY = {
 }
 
 
-def a_config(base: str, via: str = "store", indexer_kind: str = "squid", **policy: float) -> str:
+def a_config(base: str, **policy: float) -> str:
     """The launch configuration, 21 rows, on simulated upstreams."""
     text = '[store]\nurl = "sqlite:lookout.db"\n[log]\nformat = "json"\n'
     text += '[admin]\nmonitor = ""\nserver = ""\n'  # tests at the same time would want the same ports
     for chain_id, block_time_s in CHAINS.items():
         rpc = ", ".join(f'"{base}/rpc/{chain_id}/{letter}"' for letter in "abc")
         text += f'[[chains]]\nid = {chain_id}\nname = "c{chain_id}"\nblock_time_s = {block_time_s}\nrpc = [{rpc}]\n'
-        text += _indexer("indexer", chain_id, base, indexer_kind)
+        text += _indexer("indexer", f"{base}/squid", chain_id)
         if chain_id != 11155111:
-            text += _indexer("hosted-indexer", chain_id, base, "squid")
+            text += _indexer("hosted-indexer", f"{base}/hosted", chain_id)
     chains = list(CHAINS)
     text += f'[ppoi]\nurl = "{base}/ppoi"\nrequired_list = "{REQUIRED_LIST}"\nchains = {chains}\n'
     text += f'[messaging]\nurl = "{base}/waku"\n'
-    text += f'[broadcasters]\nurl = "{base}/waku"\nvia = "{via}"\nchains = {chains}\nseen_s = 150\n'
+    text += f'[broadcasters]\nurl = "{base}/waku"\nchains = {chains}\nseen_s = 150\n'
     text += "[policy]\n" + "".join(f"{key} = {value}\n" for key, value in (POLICY | policy).items())
     return text + "[history]\nwrite_every_s = 0.5\n"
 
 
-def _indexer(service: str, chain_id: int, base: str, kind: str) -> str:
-    urls = {
-        "squid": f"{base}/{'squid' if service == 'indexer' else 'hosted'}/{chain_id}/graphql",
-        "subgraph": f"{base}/subgraph/{chain_id}",
-        "ponder": f"{base}/ponder",
-        "json": f"{base}/json/{chain_id}",
-    }
-    pointer = 'pointer = "/status/lastBlock"\n' if kind == "json" else ""
-    return f'[[{service}]]\nchain = {chain_id}\nkind = "{kind}"\nurl = "{urls[kind]}"\nconfirmations = 5\n{pointer}'
+def _indexer(service: str, base: str, chain_id: int) -> str:
+    url = f"{base}/{chain_id}/graphql"
+    return f'[[{service}]]\nchain = {chain_id}\nkind = "squid"\nurl = "{url}"\nconfirmations = 5\n'
 
 
 RowKey = tuple[str, int | None]  # a row's service and chain
@@ -120,11 +114,9 @@ class World:
 
 
 @asynccontextmanager
-async def a_world(
-    folder: Path, now: Callable[[], int] = wall_clock, front: UpstreamFront = BARE
-) -> AsyncIterator[World]:
+async def a_world(folder: Path, now: Callable[[], int] = wall_clock) -> AsyncIterator[World]:
     async with (
-        serving("127.0.0.1", 0, launch_world(None, now()), now, front) as (host, port),
+        serving("127.0.0.1", 0, launch_world(None, now()), now) as (host, port),
         aiohttp.ClientSession() as http,
     ):
         yield World(folder, f"http://{host}:{port}", http)

@@ -58,8 +58,8 @@ WAYS: Final[dict[str, tuple[str, str, Conversation | str, str]]] = {
     "closing": ("http", "", saying(b""), "closed"),
     "resetting": ("http", "", resetting(b""), "reset"),
     "ssh": ("http", "", saying(b"SSH-2.0-OpenSSH_9.2\r\n"), "bad_http"),
-    "another-chain": ("evm", "chain = 137", "WORLD/provider/1", "wrong_chain: 1 instead of 137"),
-    "unknown-method": ("jsonrpc", 'method = "eth_none"', "WORLD/bundler/1", "jsonrpc_error: -32601"),
+    "another-chain": ("evm", "chain = 137", "WORLD/rpc/1/a", "wrong_chain: 1 instead of 137"),
+    "unknown-method": ("jsonrpc", 'method = "eth_none"', "WORLD/rpc/1/b", "jsonrpc_error: -32601"),
 }
 # What people read of some of them.
 IN_WORDS: Final = {

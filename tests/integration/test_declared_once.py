@@ -55,7 +55,8 @@ class HelloTable(KindTable, frozen=True, kw_only=True):
 
 
 def parse_hello(body: bytes, settings: HelloTable) -> Responding:
-    if open_value(table(decode(body), "no greeting").get("status")) != settings.word:
+    status = table(table(decode(body), "no greeting").get("status"), "no greeting")
+    if str(open_value(status.get("chainId"))) != settings.word:
         raise not_understood("no greeting")
     return Responding()
 
@@ -75,8 +76,8 @@ rpc = ["{base}/rpc/1/a", "{base}/rpc/1/b", "{base}/rpc/1/c"]
 [[faucet]]
 chain = 1
 kind = "hello"
-url = "{base}/relayer"
-word = "ok"
+url = "{base}/json/1"
+word = "1"
 
 [alerts.targets]
 ops = "json://127.0.0.1"
@@ -143,7 +144,7 @@ def row_in(live: bytes) -> dict[str, object]:
             'kind = "squid"',
             'faucet[0].kind: "squid" is not allowed; it has to be one of http, jsonrpc, hello',
         ),
-        ('word = "ok"', 'word = ""\nwrod = "ok"', "faucet[0].wrod: unknown key; did you mean word?"),
+        ('word = "1"', 'word = ""\nwrod = "ok"', "faucet[0].wrod: unknown key; did you mean word?"),
         (
             'services = ["faucet"]',
             'services = ["fawcett"]',

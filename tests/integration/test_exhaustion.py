@@ -1,16 +1,21 @@
 """A monitor as a real process that runs out of descriptors: nobody's outage is made of it (M17)."""
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
 
 from tests.commands import a_command, said
 from tests.integration.admin import admin_address, with_admin
-from tests.integration.exhausted import Closing, limit
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.wait import until_async
+
+
+def limit(pid: int, descriptors: int) -> None:
+    _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors, hard))
 
 
 def statuses(world: World) -> set[str]:
@@ -28,7 +33,7 @@ def events(folder: Path, event: str) -> int:
 
 @pytest.mark.clause("M17", "M14")
 async def test_without_descriptors_rows_age_and_come_back_and_nobody_is_called_unavailable(tmp_path: Path) -> None:
-    async with a_world(tmp_path, front=Closing()) as world:
+    async with a_world(tmp_path) as world:
         config = a_config(world.base, row_lifetime_s=3)
         (tmp_path / "lookout.toml").write_text(with_admin(config))
         with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:

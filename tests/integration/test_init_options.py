@@ -2,7 +2,10 @@
 
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import pytest
@@ -13,6 +16,7 @@ from lookout.config.file import read_config
 from tests.commands import lookout_here
 from tests.integration.sim_client import a_simulation
 
+SOURCES: Final = Path(__file__).parent.parent / "data" / "sources"
 GOLDEN: Final = Path(__file__).parent.parent / "data" / "init" / "options.toml"
 KEY: Final = "0123456789abcdef0123456789abcdef"
 ETHEREUM: Final = tuple(f"--rpc=ethereum=https://{letter}.example" for letter in "abc")
@@ -36,6 +40,32 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with a_simulation(tmp_path_factory.mktemp("sim")) as base:
         yield base
+
+
+class RecordedIndexer(BaseHTTPRequestHandler):
+    """Answers every POST, and GET /ponder/status, with the status that a real indexer gave."""
+
+    def do_POST(self) -> None:
+        answer = {"/subgraph": "subgraph-meta", "/envio": "envio-meta"}.get(self.path)
+        self.send_response(200 if answer else 404)
+        self.end_headers()
+        self.wfile.write((SOURCES / f"{answer}.json").read_bytes() if answer else b"")
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/ponder/status" else 404)
+        self.end_headers()
+        self.wfile.write((SOURCES / "ponder-status.json").read_bytes())
+
+    def log_message(self, *_: object) -> None:
+        """Silence."""
+
+
+@contextmanager
+def recorded_indexers() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), RecordedIndexer) as server:
+        Thread(target=server.serve_forever, args=(0.05,)).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def init(*options: str) -> tuple[int, str, str]:
@@ -157,13 +187,14 @@ def test_a_secret_among_the_options_is_warned_of_and_one_in_a_variable_is_not(
 
 
 def test_kinds_are_recognised_and_what_was_found_is_shown(folder: Path, base: str) -> None:
-    indexers = {"squid/1/graphql": "squid", "subgraph/1": "subgraph", "ponder": "ponder"}
-    indexers |= {"envio/v1/graphql": "envio", "provider/1": "evm"}
     endpoints = [f"--rpc=1={base}/rpc/1/{letter}" for letter in "abc"]
-    for path, kind in indexers.items():
-        done = lookout_here(folder, "init", "--force", *endpoints, f"--indexer=1={base}/{path}")
-        assert done.returncode == 0
-        assert done.stderr.startswith(f"recognised chain 1's indexer: {kind}, position ")
-        assert "head: block " in done.stdout
-        (indexer,) = read_config(folder / "lookout.toml").sources["indexer"]
-        assert indexer.kind == kind  # type: ignore[attr-defined]
+    with recorded_indexers() as recorded:
+        indexers = {f"{base}/squid/1/graphql": "squid", f"{base}/rpc/1/a": "evm"}
+        indexers |= {f"{recorded}/{kind}": kind for kind in ("subgraph", "ponder", "envio")}
+        for url, kind in indexers.items():
+            done = lookout_here(folder, "init", "--force", *endpoints, f"--indexer=1={url}")
+            assert done.returncode == 0
+            assert done.stderr.startswith(f"recognised chain 1's indexer: {kind}, position ")
+            assert "head: block " in done.stdout
+            (indexer,) = read_config(folder / "lookout.toml").sources["indexer"]
+            assert indexer.kind == kind  # type: ignore[attr-defined]

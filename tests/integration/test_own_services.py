@@ -19,13 +19,13 @@ title = "Bundlers"
 [[services.checks]]
 chain = 1
 kind = "jsonrpc"
-url = "{base}/bundler/1"
-method = "eth_supportedEntryPoints"
-pointer = "/0"
+url = "{base}/rpc/1/a"
+method = "eth_chainId"
+expect = "0x1"
 [[services.checks]]
 chain = 137
 kind = "jsonrpc"
-url = "{base}/bundler/137"
+url = "{base}/rpc/137/a"
 method = "eth_chainId"
 expect = "0x89"
 
@@ -33,19 +33,19 @@ expect = "0x89"
 name = "relayer"
 [[services.checks]]
 kind = "http"
-url = "{base}/relayer"
-pointer = "/status"
-expect = "ok"
+url = "{base}/json/1"
+pointer = "/status/chainId"
+expect = "1"
 
 [[services]]
 name = "rpc-provider"
 title = "RPC providers"
 [[services.checks]]
-chain = 1
+chain = 56
 kind = "evm"
-url = "{base}/provider/1"
+url = "{base}/rpc/56/a"
 """
-CHECKS: Final = (("bundler", 1), ("bundler", 137), ("relayer", None), ("rpc-provider", 1))
+CHECKS: Final = (("bundler", 1), ("bundler", 137), ("relayer", None), ("rpc-provider", 56))
 
 
 async def rows_of(service: Running) -> dict[tuple[str, int | None], Any]:
@@ -73,7 +73,7 @@ async def test_they_are_added_by_a_reload_watched_and_taken_out_again(tmp_path: 
         before = list(await rows_of(service))
         service.write(service.whole + OWN.format(base=service.world.base))
         outcome = await service.command()
-        assert "added: bundler 1, bundler 137, relayer, rpc-provider 1" in outcome.output
+        assert "added: bundler 1, bundler 137, relayer, rpc-provider 56" in outcome.output
         assert "restart" not in outcome.output
         for check in CHECKS:
             await until_status(service, check, "current")
@@ -81,8 +81,8 @@ async def test_they_are_added_by_a_reload_watched_and_taken_out_again(tmp_path: 
         assert list(rows) == [*before, *CHECKS]
         assert rows["relayer", None]["reason"] == "responding"
         assert rows["relayer", None]["metrics"] == {}
-        assert rows["rpc-provider", 1]["reason"] == "synced"
-        assert set(rows["rpc-provider", 1]["metrics"]) == {"position", "head"}
+        assert rows["rpc-provider", 56]["reason"] == "synced"
+        assert set(rows["rpc-provider", 56]["metrics"]) == {"position", "head"}
         history = await answer(service.world.http, service.service.base + HISTORY)
         assert [(row["service"], row["chainId"]) for row in history["rows"]] == list(rows)
 
@@ -93,12 +93,12 @@ async def test_they_are_added_by_a_reload_watched_and_taken_out_again(tmp_path: 
         await until_async(are_described, "the description has them")
         assert [each for each in await asyncio.to_thread(found, service.service.base) if each.verdict == "fail"] == []
 
-        await service.world.order("relayer", "paused")
-        await service.world.order("bundler/1", "no-entry-point")
-        await service.world.order("provider/1", "lag", by=400)
+        await service.world.order("json/1", "status")
+        await service.world.order("rpc/1/a", "wrong-chain")
+        await service.world.order("rpc/56/a", "lag", by=8_000)
         assert (await until_status(service, ("relayer", None), "unavailable"))["reason"] == "unreachable"
         await until_status(service, ("bundler", 1), "unavailable")
-        assert (await until_status(service, ("rpc-provider", 1), "degraded"))["reason"] == "behind"
+        assert (await until_status(service, ("rpc-provider", 56), "degraded"))["reason"] == "behind"
         assert (await rows_of(service))["bundler", 137]["status"] == "current"
 
         async def is_summed_up() -> bool:
@@ -112,7 +112,7 @@ async def test_they_are_added_by_a_reload_watched_and_taken_out_again(tmp_path: 
 
         service.write(service.whole)
         outcome = await service.command()
-        assert "removed: bundler 1, bundler 137, relayer, rpc-provider 1" in outcome.output
+        assert "removed: bundler 1, bundler 137, relayer, rpc-provider 56" in outcome.output
 
         async def are_gone() -> bool:
             return list(await rows_of(service)) == before and await shield(service, "") == "no problem seen"

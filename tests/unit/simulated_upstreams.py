@@ -72,10 +72,7 @@ class Place:
             raise self.errors[asked.address]
         if self.world.wire_fault(asked.address, now) is not None:
             raise ProbeFailed("refused")
-        path = variables.get("path", "")
-        reply = upstream.reply(Asked(self.world, asked.address, request.method, path, {}, body, now))
-        assert reply is not None
-        return reply.body
+        return upstream.reply(Asked(self.world, asked.address, {}, body, now)).body
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Writes messages: one template per kind, and the same as data."""
+"""Writes alert messages as text, and as data for webhooks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
@@ -37,11 +37,11 @@ _CLOCK_IS_RIGHT: Final = "The answers of most upstreams agree with it again. Its
 
 _CHECK_NETWORK: Final = "first look at this machine's own network: nothing that is watched answers usefully"
 # Next steps without a known cause.
-_LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/operations.md), or its probes hang"
+_LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks a resource (docs/operations.md), or its probes hang"
 _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _NOT_OBSERVED: Final = "the monitor has observed nothing lately"
 
-# What a wallet's users may notice, in the page's words, and no more than the row shows (C12).
+# What users may notice (C12), by service, then by reason or status; "" is any other.
 _OF_SENDING: Final = {"unavailable": "sending may fail", "": "sending may be slow"}
 _OF_INDEXERS: Final = {
     "incomplete": "syncing may stop, and new proofs may stay pending",
@@ -58,8 +58,8 @@ EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class Message(NamedTuple):
-    """A message as plain text and as data. It is over if all its episodes are, and no check is still bad for another
-    reason."""
+    """A message as plain text and as data. It is over if all its episodes are, none to an equal or worse
+    status."""
 
     title: str
     body: str
@@ -86,7 +86,7 @@ def write_message(
     *,
     nothing_answers: bool = False,
 ) -> Message:
-    """All news for one target in one message, with facts, and whether no upstream answers at all."""
+    """One message with all news for one target. ``nothing_answers``: no upstream does."""
     ordered = sorted(_without_repeats(news), key=lambda item: (*_place(item.check, deployment.services), item.since_at))
     sections: dict[str, list[News]] = {}
     for item in sorted(ordered, key=_rank):
@@ -107,7 +107,7 @@ def write_message(
 def _write(
     kind: str, title: str, body: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False
 ) -> Message:
-    """The sender, where to see more, and what the message does not claim (C12)."""
+    """Add the sender, the links and the disclaimer (C12)."""
     whose = f"Lookout ({deployment.name})" if deployment.name else "Lookout"
     signature = (
         *((f"The status page: {deployment.link}",) if deployment.link else ()),
@@ -137,7 +137,7 @@ def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
 
 
 def _is_bad(news: News) -> bool:
-    """Whether the check is bad now, possibly after the end of this episode."""
+    """Whether the check is bad, or its episode ended no better than it was."""
     if news.kind == "ended":
         if news.was == "unknown":  # the new status has its own episodes, if the rule counts it
             return False
@@ -157,7 +157,7 @@ def _rank(news: News) -> tuple[int, int]:
 
 
 def _choose_heading(news: News) -> str:
-    """What a check does; {be} is for one or several."""
+    """A section's heading; ``{be}`` becomes is or are."""
     bad = "cannot be judged" if news.status == "unknown" else f"{{be}} {news.status}"
     match news.kind:
         case "began":
@@ -183,7 +183,7 @@ def _sum_up(sections: dict[str, list[News]], deployment: Deployment) -> str:
 
 
 def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
-    """The chain that all checks are on, if there is one: it may be the common cause."""
+    """The one chain of all checks, if so: it may be the cause."""
     chain_id, *others = {check.chain_id for check in checks}
     return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
 
@@ -193,7 +193,7 @@ def _be(heading: str, checks: Sequence[Check]) -> str:
 
 
 def _name(check: Check, deployment: Deployment) -> str:
-    if check.chain_id is None or not has_row(check):  # an endpoint's name includes the chain, a source's its id
+    if check.chain_id is None or not has_row(check):  # these names include the chain or its id
         return check.service
     return f"{check.service} on {_name_chain(check.chain_id, deployment)}"
 
@@ -233,7 +233,7 @@ def _write_time(news: News) -> str:
 
 
 def _write_course(news: News, known: AlertFacts) -> str:
-    """The status until the episode's end, and the status now if it is bad."""
+    """The status until the episode's end, and why it is not current now."""
     was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
     lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":
@@ -296,7 +296,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
 
 
 def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = {}) -> str | None:
-    """What users may notice; None if unknown: for unknown rows, and for own services that ``own`` lacks."""
+    """What users may notice; None for unknown rows and services that ``own`` lacks."""
     if status not in TROUBLE_STATUSES:
         return None
     if service in own:

@@ -13,7 +13,7 @@ from lookout.app.process import configure_log, run_until_stopped
 from lookout.base.sockets import ListenError, bind_briefly
 from lookout.base.url import format_host_port, host_and_port
 from lookout.cli.arguments import fail, listen_option
-from lookout.demo.sim.server import CERTIFICATE, KEY, UpstreamFront, load_or_make, serve_forever
+from lookout.demo.sim.server import serve_forever
 from lookout.documents.document import paths
 from lookout.store.protocol import StoreError
 
@@ -68,35 +68,20 @@ def _end(*_: object) -> NoReturn:
 @click.command()
 @listen_option("127.0.0.1:9900", "Where to listen.")
 @click.option("--seed", type=int, help="Let things fail from time to time, always the same for the same number.")
-@click.option(
-    "--tls",
-    "folder",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help=f"Use https with {CERTIFICATE} and {KEY} of this folder; if both are missing, they are created.",
-)
-@click.option("--gzip", "compresses", is_flag=True, help="Compress answers for clients that accept it.")
-def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool) -> None:
+def sim(listen: str, seed: int | None) -> None:
     """Run all upstreams of a small simulated world, in their real protocols, with faults on demand.
 
-    Without --seed nothing fails until you set a fault with POST /control; GET /control lists the faults.
+    Without --seed nothing fails until you set a fault with POST /control; GET /control lists targets and faults.
     """
     host, port = host_and_port(listen)
-    try:
-        front = UpstreamFront(None if folder is None else load_or_make(folder, host), compresses)
-    except OSError as error:
-        fail(f"--tls: {error.filename or folder}: {error.strerror or error}")
 
     def ready(bound_host: str, bound_port: int) -> None:
-        at = listen if port else format_host_port(bound_host, bound_port)
-        base = f"{front.scheme}://{at}"
+        base = f"http://{listen if port else format_host_port(bound_host, bound_port)}"
         click.echo(f"simulated upstreams on {base}/ (faults: {base}/control); Ctrl-C ends them")
-        if folder is not None:
-            click.echo(f"to trust them, set SSL_CERT_FILE={folder / CERTIFICATE} for Lookout, or curl --cacert")
 
     try:
         bind_briefly(listen)
-        run_until_stopped(serve_forever(host, port, seed, front, ready))
+        run_until_stopped(serve_forever(host, port, seed, ready))
     except ListenError as error:
         fail(f"--listen: {error}")
     except OSError as error:  # another process took the address in between

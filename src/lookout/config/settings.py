@@ -45,7 +45,7 @@ from lookout.protocols.source import Endpoint, Source
 from lookout.protocols.squid import SquidTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
-_UNNAMED: Final = "protocol"  # if the operator names none
+_UNNAMED: Final = "protocol"  # the default name
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
 
@@ -94,8 +94,7 @@ class Settings(Table, frozen=True):
         )
 
     def for_server(self) -> ServerSettings:
-        """The settings for a server: without keys of upstreams or targets, and without write access if reading has its
-        own address."""
+        """The settings for a server: no secrets of upstreams or targets, and no write access if ``read_url`` is set."""
         return ServerSettings(
             self.protocol,
             self.server,
@@ -123,7 +122,7 @@ class Settings(Table, frozen=True):
         )
 
     def _titles(self) -> Iterator[tuple[str, str]]:
-        """The name and title of every service. A server knows these even if it does not load the kind."""
+        """The name and title of every service. A server needs no plug-in for these."""
         yield from ((service.name, service.title) for service in SERVICES)
         yield from ((own.name, own.shown_title) for own in self.services)
 
@@ -164,8 +163,7 @@ class Settings(Table, frozen=True):
         }
 
     def counted_lists(self) -> dict[Check, tuple[Check, SquidTable]]:
-        """By check of a ppoi node that is compared with an indexer's list: the indexer's check, and the table for
-        counting its entries (S21)."""
+        """For each ppoi check with ``agrees_with``: the indexer's check and table, whose entries are counted (S21)."""
         sources = self.sources_by_check()
         counted = {}
         for check, node in sources.items():
@@ -199,11 +197,11 @@ class Settings(Table, frozen=True):
         )
 
     def endpoint_checks(self) -> list[Check]:
-        """The checks that stand for the chains' RPC endpoints in episodes."""
+        """Pseudo-checks, by which RPC endpoints have episodes."""
         return [endpoint_check(name, chain.id) for chain in self.chains for name in chain.endpoint_names()]
 
     def source_checks(self) -> list[Check]:
-        """The checks that stand for sources in episodes about the sources themselves."""
+        """Pseudo-checks, by which sources have episodes of their own."""
         return [source_check(source.name, source.checks) for source in sources_of(self).sources]
 
     def warnings(self) -> Iterator[Problem]:
@@ -311,7 +309,7 @@ def read_settings(tables: Mapping[str, Any], reader: TableReader) -> Settings:
             absent.add(name)
     settings = Settings(**read, sources=sources)
     reader.add_problems(settings.check(absent))
-    reader.add_problems(_check_twice(reader.tables))
+    reader.add_problems(_check_duplicates(reader.tables))
     reader.add_problems(_check_endpoints(reader.tables))
     if "chains" not in absent:
         known = {chain.id for chain in settings.chains}
@@ -328,8 +326,8 @@ def _read_rows(service: Service, value: Any, reader: TableReader) -> tuple[Sourc
     return None if table is None else (table,)
 
 
-def _check_twice(tables: Mapping[str, Table]) -> Iterator[Problem]:
-    """``tables`` are those that could be read, by their keys."""
+def _check_duplicates(tables: Mapping[str, Table]) -> Iterator[Problem]:
+    """Duplicates among the tables that could be read, by their keys."""
     identities: dict[str, list[str]] = {}  # by the key of the list
     for key, table in tables.items():
         list_key = key.rpartition("[")[0]
@@ -347,7 +345,7 @@ def _check_twice(tables: Mapping[str, Table]) -> Iterator[Problem]:
 
 
 def _check_endpoints(tables: Mapping[str, Table]) -> Iterator[Problem]:
-    """``tables`` are those that could be read, by their keys."""
+    """Checks of nodes and lists against the endpoints."""
     chains = {table.id: table for table in tables.values() if isinstance(table, ChainTable)}
     for key, table in tables.items():
         if not isinstance(table, KindTable) or table.chain not in chains:

@@ -1,8 +1,8 @@
 """When to send a message: publications in, news out.
 
 An episode is one check that one rule finds bad. It begins with the first publication that shows the check bad, and ends
-with the first that shows it better: an unobserved check has not recovered. Its duration is monitored time only, so that
-neither downtime of the monitor nor a changed clock makes it long enough to report.
+with the first known row that the rule does not count: an unobserved check has not recovered. Its duration is monitored
+time only, so that neither downtime of the monitor nor a changed clock makes it long enough to report.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,8 +26,8 @@ NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
 class EpisodeRule(Struct, frozen=True):
-    """Which checks are reported to which targets, for which statuses and reasons, and after how long; the interval of
-    reminders grows."""
+    """Which checks are reported to which targets, for which statuses and reasons, and after how long; reminders
+    double, up to a day."""
 
     key: str  # identifies its stored episodes
     checks: frozenset[Check]
@@ -36,7 +36,7 @@ class EpisodeRule(Struct, frozen=True):
     remind_ms: int  # 0: never
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
-    alerts_on_no_data: bool = True  # whether a service that answers, and had no data for a chain lately, is bad
+    alerts_on_no_data: bool = True  # also answers without data, of a service that had none lately
 
     def is_bad(self, row: Row) -> bool:
         is_named = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
@@ -60,7 +60,7 @@ def has_row(check: Check) -> bool:
 
 
 class EpisodeRules(Struct, frozen=True):
-    """All rules, how long news are gathered, and how long a published status lasts at most (H8)."""
+    """All rules, the batching time of news, and the longest time that a row counts (H8)."""
 
     rules: tuple[EpisodeRule, ...]
     group_ms: int
@@ -68,7 +68,7 @@ class EpisodeRules(Struct, frozen=True):
 
 
 class Episode(Struct, frozen=True):
-    """One check that one rule found bad when it was seen last. Stored names are older than the attributes' names."""
+    """One check that one rule found bad when it was seen last."""
 
     rule: str
     check: Check
@@ -83,7 +83,7 @@ class Episode(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """A change of one check to report. ``left``: the check or its rule is not configured any more."""
+    """What to report of a check. ``left``: the check or its rule is not configured any more."""
 
     kind: NewsKind
     check: Check
@@ -98,7 +98,7 @@ class News(Struct, frozen=True):
 
 
 class AlertState(Struct, frozen=True):
-    """All that has to survive a restart or a takeover. ``clock_ms`` is the time that was seen to pass."""
+    """All that has to survive a restart or a takeover. ``clock_ms`` is monitored time."""
 
     published_at: Instant | None = None
     clock_ms: Lasted = 0
@@ -126,8 +126,8 @@ def advance(
         for row in published:
             if row.check in rule.checks:
                 episode = before.pop((rule.key, row.check), None)
-                heard = _mute(rule) if row.check in silenced else rule
-                now, new = _follow(_add_time(episode, passed_ms), _expire(row, at), heard, at)
+                effective = _mute(rule) if row.check in silenced else rule
+                now, new = _follow(_add_time(episode, passed_ms), _expire(row, at), effective, at)
                 episodes += [] if now is None else [now]
                 news += [] if new is None else [new]
     news += [_make_news("left", episode, episode.status, episode.reason, at) for episode in before.values()]

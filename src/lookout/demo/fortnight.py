@@ -1,7 +1,7 @@
 """A past for the demo: the events that a monitor would have recorded while things failed from time to time."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final, Literal, NamedTuple
 
@@ -20,12 +20,12 @@ from lookout.core.model import (
     Observation,
     Peers,
 )
-from lookout.demo.sim.chain import ChainLayout
+from lookout.demo.sim.chain import Block, ChainLayout
 from lookout.demo.sim.world import World
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
 FORTNIGHT_MS: Final = 14 * 86_400_000
-STEP_MS: Final = 120_000  # between two probes of a check: less than the lifetime of a row
+STEP_MS: Final = 140_000  # between two probes of a check: less than the lifetime of a row
 _MINUTE_MS: Final = 60_000
 
 IncidentKind = Literal["down", "stuck", "partial", "nothing", "missing-list", "incomplete", "stopped"]
@@ -81,34 +81,28 @@ def draw_incidents(world: World, seed: int, end_at: int) -> list[Incident]:
 
 
 def make_events(
-    world: World, incidents: Iterable[Incident], begin_at: int, end_at: int, step_ms: int = STEP_MS
+    world: World, incidents: Sequence[Incident], begin_at: int, end_at: int, step_ms: int = STEP_MS
 ) -> Iterator[Event]:
     """The monitor's observation log of this period, with the heads of the world and these incidents."""
-    of_check: dict[Check | None, list[Incident]] = defaultdict(list)
-    for planned in incidents:
-        of_check[planned.check].append(planned)
-
-    def find(check: Check | None, at: int) -> Incident | None:
-        possible = of_check.get(check, ())
-        return next((incident for incident in possible if incident.begin_at <= at < incident.end_at), None)
-
-    watched, runs, gaps = list(_watched(world)), False, dict[Check, Gaps]()
+    watched, is_running, gaps = list(_watched(world)), False, dict[Check, Gaps]()
     for at in range(begin_at, end_at, step_ms):
-        if runs == (find(None, at) is not None):
-            runs = not runs
-            yield Started(at) if runs else Stopped(at)
-        if not runs:
+        active = {incident.check: incident for incident in incidents if incident.begin_at <= at < incident.end_at}
+        if is_running == (None in active):
+            is_running = not is_running
+            yield Started(at) if is_running else Stopped(at)
+        if not is_running:
             continue
-        for chain in world.layout:
-            yield HeadRead(at, chain.chain_id, Reading(at, *world.head(chain.chain_id, at)))
+        heads = {chain: world.head(chain.chain_id, at) for chain in world.layout}
+        for chain, head in heads.items():
+            yield HeadRead(at, chain.chain_id, Reading(at, *head))
         for check, chain in watched:
-            incident = find(check, at)
+            incident = active.get(check)
             found_gaps = Gaps(missing=2) if incident and incident.kind == "incomplete" else NO_GAPS
             if gaps.get(check, NO_GAPS) != found_gaps:
                 gaps[check] = found_gaps
                 yield Compared(at, check, found_gaps)
-            yield Observation(check, at, _found(world, check, chain, incident, at))
-    if runs:
+            yield Observation(check, at, _found(world, check, chain, incident, at, heads[chain]))
+    if is_running:
         yield Stopped(end_at)
 
 
@@ -120,9 +114,9 @@ def _watched(world: World) -> Iterator[tuple[Check, ChainLayout]]:
                 yield Check(service, chain.chain_id), chain
 
 
-def _found(world: World, check: Check, chain: ChainLayout, incident: Incident | None, at: int) -> Found:
+def _found(world: World, check: Check, chain: ChainLayout, incident: Incident | None, at: int, head: Block) -> Found:
     kind = None if incident is None else incident.kind
-    reached_at = at if incident is None or kind != "stuck" else incident.begin_at
+    stuck_at = incident.begin_at if incident is not None and kind == "stuck" else None
     match check.service, kind:
         case _, "down":
             return Failed("timeout")
@@ -133,8 +127,10 @@ def _found(world: World, check: Check, chain: ChainLayout, incident: Incident | 
         case "messaging", _:
             return Peers(world.peers(at) or 1)
         case "ppoi", _:
-            return Indexes(world.tree_index(chain.chain_id, reached_at), world.tree_index(chain.chain_id, at))
+            current = world.tree_index(chain.chain_id, at)
+            return Indexes(current if stuck_at is None else world.tree_index(chain.chain_id, stuck_at), current)
         case "broadcasters", _:
             return Members(chain.members // 2 if kind == "partial" else chain.members, chain.members)
         case _:
-            return Blocks(world.head(chain.chain_id, reached_at).height - chain.confirmations)
+            reached = head if stuck_at is None else world.head(chain.chain_id, stuck_at)
+            return Blocks(reached.height - chain.confirmations)

@@ -1,4 +1,4 @@
-"""Follows the store, and keeps ready-made replies of its documents.
+"""Polls the store, and caches ready-made replies of its documents.
 
 Once loaded, a live report is always served, whatever fails (A11), and a history until it has been unreadable for some
 minutes (A12).
@@ -18,8 +18,8 @@ from lookout.store.protocol import Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
 _POLL_EVERY_S: Final = 0.125
-_FIRST_POLL_S: Final = 2.0
-_LAST_POLL_S: Final = 0.25
+_START_WAIT_S: Final = 2.0
+_STOP_WAIT_S: Final = 0.25
 
 log = get_logger()
 
@@ -30,7 +30,7 @@ class Forms(NamedTuple):
 
 
 class _Timed(NamedTuple):
-    """Replies that time makes untrue, what they were made from, and when, by both clocks."""
+    """Replies that go stale, what they were made from, and when, by both clocks."""
 
     replies: TimedReplies
     sources: tuple[Site, Forms | None, Forms | None]
@@ -54,7 +54,7 @@ class Poller:
         site: Site,
         redescribe: Callable[[bytes], Site] | None = None,
     ) -> None:
-        """``redescribe`` gives the site of a stored description of the deployment."""
+        """``redescribe`` builds the site from a stored description of the deployment."""
         self.site = site
         self.generated_at: int | None = None  # when the live report was assembled
         self.resources: Mapping[str, Resource] = {}
@@ -66,16 +66,16 @@ class Poller:
         self._live: Forms | None = None
         self._live_arrived_ms = 0
         self._history: Forms | None = None
-        self._history_good_ms = 0  # it could be read then, as far as is known
+        self._history_good_ms = 0  # it was not known to be unreadable then
         self._has_history_failed = False
         self._read_ms: int | None = None
         self._error: str | None = None  # why the last poll failed
         self._is_waiting = False  # for the first report
-        self._lock = threading.Lock()  # two threads change the replies
+        self._lock = threading.Lock()  # of both documents and the replies, which two threads change
         self._make_timed_replies()
 
     def poll(self) -> bool:
-        """Load changed documents from the store, which may block; returns whether it could be read."""
+        """Load changed documents from the store, which may block; false while it fails."""
         began_ms = self._clock.elapsed_ms()
         if not self._has_history_failed:
             self._history_good_ms = began_ms
@@ -104,7 +104,7 @@ class Poller:
         try:
             has_changed = self._reader.changed()
         except StoreError:
-            return True  # the read says why
+            return True  # reading raises it
         is_failing = self._error is not None
         return has_changed or is_failing or self._read_ms is None or now_ms - self._read_ms >= again_ms
 
@@ -113,7 +113,7 @@ class Poller:
         live_error = self._load("live")  # served at once: a history that hangs does not delay the report
         history_error = self._load("history")
         self._has_history_failed = history_error is not None
-        self._read_about()  # after the API, so that failures here delay no document
+        self._read_about()  # after the documents, so that it delays neither
         return live_error or history_error
 
     def _load(self, name: PlainName) -> str | None:
@@ -123,7 +123,7 @@ class Poller:
         except StoreError as error:
             return str(error)
         if forms is None:
-            return None if served is None else "the store holds no documents any more"
+            return None if served is None else f"the {name} document is gone"
         now_ms = self._clock.elapsed_ms()
         with self._lock:
             before = self._live, self._history
@@ -203,8 +203,8 @@ def _read_forms(reader: Reader, name: PlainName, served: Forms | None) -> Forms 
         packed = reader.read(COMPRESSED[name])
     except StoreError:
         packed = None
-    is_of_it = _is_whole(packed) and packed.generated_at == document.generated_at
-    return Forms(document, packed if is_of_it else None)
+    matches = _is_whole(packed) and packed.generated_at == document.generated_at
+    return Forms(document, packed if matches else None)
 
 
 def _is_whole(stored: object) -> TypeGuard[Document]:
@@ -217,8 +217,8 @@ def _is_whole(stored: object) -> TypeGuard[Document]:
 
 
 class Follower:
-    """Polls the store eight times a second, from ``start`` to ``stop``. A second thread checks the time, since the
-    first may hang with the store; it also marks this process as alive for the others."""
+    """Polls the store eight times a second, from ``start`` to ``stop``. Another thread checks the time, since the
+    first may hang with the store; it also sends this worker's heartbeat."""
 
     def __init__(self, poller: Poller, counts: OwnCounts, clock: Clock) -> None:
         self._poller = poller
@@ -232,16 +232,16 @@ class Follower:
         ]
 
     def start(self) -> None:
-        """Load the documents before the first request, unless the store hangs."""
+        """Start, and wait up to two seconds for the documents."""
         for thread in self._threads:
             thread.start()
-        self._polled.wait(_FIRST_POLL_S)
+        self._polled.wait(_START_WAIT_S)
 
     def stop(self) -> None:
         self._stopped.set()
         for thread in self._threads:
             if thread.is_alive():
-                thread.join(timeout=_LAST_POLL_S)
+                thread.join(timeout=_STOP_WAIT_S)
 
     def _poll(self) -> None:
         try:

@@ -52,7 +52,7 @@ class Size(NamedTuple):
 
 
 SIZES: Final = (Size(_LAUNCH_ROWS, 0.5), Size(2_101, 12))
-_FAULTS: Final = ("refuse", "hang", "garbage", "endless", "status", "drip")
+_FAULTS: Final = ("refuse", "hang", "garbage", "status", "late")
 _TARGETS: Final = ("ppoi", "waku", "squid/1", "hosted/56", "rpc/1/a", "rpc/137/b")
 
 

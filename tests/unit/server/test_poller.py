@@ -166,7 +166,7 @@ def test_a_store_replaced_by_an_empty_one_keeps_the_last_report_and_the_history_
         followed.poll()
         assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
     assert events(log) == [FAILS, TOO_LONG, WORKS]
-    assert log[0]["error"] == "the store holds no documents any more"
+    assert log[0]["error"] == "the live document is gone"
 
 
 @pytest.mark.clause("A11")

@@ -1,7 +1,7 @@
 """Faults: which there are, what they apply to, how they are ordered or drawn from a seed, and which hold when.
 
 An address is where an upstream is reached: ``rpc/1/a``, ``squid/56``, ``ppoi``. The target of a fault is an address,
-the beginning of its path (``rpc/1``, ``rpc``), ``indexer/1`` for all protocols of one indexer, or ``*``.
+the beginning of its path (``rpc/1``, ``rpc``), or ``*``.
 """
 
 import random
@@ -13,27 +13,14 @@ from lookout.demo.sim.chain import Layout
 
 AddressKind = Literal[
     "chain",  # rpc/1
-    "endpoint",  # rpc/1/a, provider/1
-    "graphql-indexer",  # squid/1, hosted/1, subgraph/1
-    "document",  # json/1
-    "node",  # index-node, ponder, envio: one answer about many chains
-    "share",  # index-node/1, ponder/1, envio/1: what the node says of one chain
+    "endpoint",  # rpc/1/a
+    "indexer",  # squid/1, hosted/1, json/1
     "ppoi",  # the node
     "network",  # ppoi/1
     "peers",  # the waku node about itself
-    "messages",  # its store and its relay
+    "messages",  # its store
     "broadcasters",  # of one chain
-    "bundler",
-    "relayer",
 ]
-_INDEXER_KINDS: Final[dict[str, AddressKind]] = {
-    "squid": "graphql-indexer",
-    "subgraph": "graphql-indexer",
-    "json": "document",
-    "index-node": "share",
-    "ponder": "share",
-    "envio": "share",
-}
 
 
 class Parameter(NamedTuple):
@@ -41,8 +28,6 @@ class Parameter(NamedTuple):
 
     name: str
     default: int
-    lowest: int
-    highest: int
     unit: int = 1
 
 
@@ -76,63 +61,45 @@ class OrderError(ValueError):
     """An order that cannot be followed; the text says why."""
 
 
-_FAR: Final = 10**12
-_EVERYBODY: Final = 1_000_000
+_ALL_BROADCASTERS: Final = 1_000_000
 _FOR_EVER_AT: Final = 1 << 62
 _MONTH_MS: Final = 30 * 86_400_000
-_SPEAKERS: Final[tuple[AddressKind, ...]] = (
-    *("endpoint", "graphql-indexer", "document", "node"),
-    *("ppoi", "peers", "messages", "bundler", "relayer"),
-)
-_LISTERS: Final[tuple[AddressKind, ...]] = ("graphql-indexer", "document", "share")
-_FOLLOWERS: Final[tuple[AddressKind, ...]] = ("endpoint", *_LISTERS, "network")
-_MEMBERS: Final = Parameter("first", _EVERYBODY, 1, _EVERYBODY)
+_SPEAKERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "ppoi", "peers", "messages")
+_FOLLOWERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "network")
+_MEMBERS: Final = Parameter("first", _ALL_BROADCASTERS)
 
 # These show in how an answer comes, whatever it would have been.
 _WIRE: Final[dict[str, FaultKind]] = {
     "refuse": FaultKind(_SPEAKERS),
     "hang": FaultKind(_SPEAKERS),
-    "drip": FaultKind(_SPEAKERS),
-    "endless": FaultKind(_SPEAKERS),
-    "interim": FaultKind(_SPEAKERS),
-    "chunks": FaultKind(_SPEAKERS),
-    "numbers": FaultKind(_SPEAKERS),
     "garbage": FaultKind(_SPEAKERS),
-    "html": FaultKind(_SPEAKERS),
-    "status": FaultKind(_SPEAKERS, Parameter("code", 500, 300, 599)),
-    "rate-limit": FaultKind(_SPEAKERS, Parameter("code", 429, 200, 429)),
-    "late": FaultKind(_SPEAKERS, Parameter("ms", 3_000, 1, 600_000)),
-    "slow-pages": FaultKind(("messages",), Parameter("ms", 600, 1, 600_000)),
+    "status": FaultKind(_SPEAKERS, Parameter("code", 500)),
+    "late": FaultKind(_SPEAKERS, Parameter("ms", 3_000)),
 }
 WIRE_FAULTS: Final = frozenset(_WIRE)
 FAULTS: Final[Mapping[str, FaultKind]] = {
     **_WIRE,
-    "wrong-chain": FaultKind(("endpoint", "bundler"), Parameter("chainId", 61, 1, _FAR)),
-    "lag": FaultKind(_FOLLOWERS, Parameter("by", 1_000, 1, _FAR)),
+    "wrong-chain": FaultKind(("endpoint",), Parameter("chainId", 61)),
+    "lag": FaultKind(_FOLLOWERS, Parameter("by", 1_000)),
     "freeze": FaultKind(_FOLLOWERS),
-    "lie": FaultKind(_FOLLOWERS, Parameter("by", 1_000_000, -_FAR, _FAR)),
-    "future": FaultKind(("endpoint",), Parameter("seconds", 3_600, 1, 10**9, unit=1000)),
-    "past": FaultKind(("endpoint",), Parameter("seconds", 86_400, 1, _FAR, unit=1000)),
-    "genesis": FaultKind(("endpoint",), Parameter("timestamp", 0, 0, _FAR, unit=1000)),
-    "rebuild": FaultKind(("graphql-indexer", "share"), Parameter("times", 50, 2, 1_000_000)),
+    "lie": FaultKind(_FOLLOWERS, Parameter("by", 1_000_000)),
+    "future": FaultKind(("endpoint",), Parameter("seconds", 3_600, unit=1000)),
+    "past": FaultKind(("endpoint",), Parameter("seconds", 86_400, unit=1000)),
+    "genesis": FaultKind(("endpoint",), Parameter("timestamp", 0, unit=1000)),
+    "rebuild": FaultKind(("indexer",), Parameter("times", 50)),
     "halt": FaultKind(("chain",)),
-    "reorg": FaultKind(("chain",), Parameter("depth", 3, 1, 10_000)),
+    "reorg": FaultKind(("chain",), Parameter("depth", 3)),
     "missing-list": FaultKind(("ppoi", "network")),
-    "missing-network": FaultKind(("network", "share")),
-    "absent-index": FaultKind(("network",)),
+    "missing-network": FaultKind(("network",)),
     "zero-peers": FaultKind(("peers",)),
     "silent": FaultKind(("broadcasters",), _MEMBERS),
     "unsigned": FaultKind(("broadcasters",), _MEMBERS),
-    "null-status": FaultKind(("graphql-indexer",)),
-    "indexing-errors": FaultKind(("graphql-indexer",)),
-    "no-entry-point": FaultKind(("bundler",)),
-    "paused": FaultKind(("relayer",)),
-    "hole": FaultKind(_LISTERS, Parameter("blocks", 100, 1, _FAR)),
-    "extra": FaultKind(_LISTERS, Parameter("transactions", 1, 1, 1_000)),
-    "lose": FaultKind(("graphql-indexer",), Parameter("entries", 1, 1, 1_000)),
-    "old-tree": FaultKind(("network",), Parameter("by", 10, 1, 1_000)),
-    "drop-logs": FaultKind(("endpoint",), Parameter("oneIn", 2, 1, _FAR)),
-    "narrow": FaultKind(("endpoint",), Parameter("blocks", 100, 1, _FAR)),
+    "hole": FaultKind(("indexer",), Parameter("blocks", 100)),
+    "extra": FaultKind(("indexer",), Parameter("transactions", 1)),
+    "lose": FaultKind(("indexer",), Parameter("entries", 1)),
+    "old-tree": FaultKind(("network",), Parameter("by", 10)),
+    "drop-logs": FaultKind(("endpoint",), Parameter("oneIn", 2)),
+    "narrow": FaultKind(("endpoint",), Parameter("blocks", 100)),
 }
 
 _INDEXER_ODDS: Final = (
@@ -148,9 +115,7 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
     "rpc/{chain}/{letter}": (
         Odds("hang", 4, 10, 3_600),
         Odds("refuse", 3, 10, 7_200),
-        Odds("status", 2, 10, 7_200, 403, 503),
-        Odds("rate-limit", 2, 10, 7_200, 429, 429),
-        Odds("html", 1, 10, 7_200),
+        Odds("status", 5, 10, 7_200, 403, 503),
         Odds("freeze", 4, 60, 14_400),
         Odds("lag", 4, 60, 14_400, 2, 2_000),
         Odds("lie", 2, 30, 7_200, 50, 1_000_000),
@@ -158,7 +123,7 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
         Odds("future", 2, 30, 7_200, 90_000, 86_400_000),
         Odds("wrong-chain", 2, 30, 7_200, 61, 61),
     ),
-    "indexer/{chain}": _INDEXER_ODDS,
+    "squid/{chain}": _INDEXER_ODDS,
     "hosted/{chain}": _INDEXER_ODDS,
     "ppoi": (
         Odds("hang", 2, 20, 3_600),
@@ -182,27 +147,21 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
 
 
 def addresses(layout: Layout) -> dict[str, AddressKind]:
-    found: dict[str, AddressKind] = {"relayer": "relayer"}
+    found: dict[str, AddressKind] = {}
     for chain in layout:
         chain_id = chain.chain_id
         found[f"rpc/{chain_id}"] = "chain"
         found |= {f"rpc/{chain_id}/{letter}": "endpoint" for letter in ascii_lowercase[: chain.endpoints]}
-        found |= {f"{family}/{chain_id}": kind for family, kind in _INDEXER_KINDS.items()}
-        if chain.hosted_indexer:
-            found[f"hosted/{chain_id}"] = "graphql-indexer"
+        families = ("squid", "hosted", "json") if chain.hosted_indexer else ("squid", "json")
+        found |= {f"{family}/{chain_id}": "indexer" for family in families}
         found |= {f"ppoi/{chain_id}": "network", f"broadcasters/{chain_id}": "broadcasters"}
-        found |= {f"bundler/{chain_id}": "bundler", f"provider/{chain_id}": "endpoint"}
-    found |= {"index-node": "node", "ponder": "node", "envio": "node"}
     return found | {"ppoi": "ppoi", "waku/peers": "peers", "waku/messages": "messages"}
 
 
 def covering(address: str) -> list[str]:
     """The targets that cover an address or a target, the narrowest first."""
     parts = address.split("/")
-    targets = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
-    if parts[0] in _INDEXER_KINDS and len(parts) > 1:
-        targets += [f"indexer/{parts[1]}", "indexer"]
-    return [*targets, "*"]
+    return [*("/".join(parts[:length]) for length in range(len(parts), 0, -1)), "*"]
 
 
 class FaultLog:
@@ -213,20 +172,25 @@ class FaultLog:
         self._addresses = known
         self._planned: dict[str, list[Fault]] = {}
         self._ordered: dict[str, list[Fault]] = {}
+        self._of_address: dict[str, list[Fault]] = {}  # until the next order
         for fault in sorted(planned, key=lambda fault: fault.begin_at):
             self._planned.setdefault(fault.target, []).append(fault)
 
     def find(self, address: str, at: int) -> Fault | None:
         return next((fault for fault in self.find_all(address) if fault.begin_at <= at < fault.end_at), None)
 
-    def find_all(self, address: str) -> Iterator[Fault]:
+    def find_all(self, address: str) -> list[Fault]:
         """Every fault that this address ever has: ordered ones first, of the narrowest target, the newest first."""
-        kind = self._addresses[address]
-        for of_target in (self._ordered, self._planned):
-            for target in covering(address):
-                for fault in reversed(of_target.get(target, ())):
-                    if kind in FAULTS[fault.kind].applies_to:
-                        yield fault
+        if address not in self._of_address:
+            kind = self._addresses[address]
+            self._of_address[address] = [
+                fault
+                for of_target in (self._ordered, self._planned)
+                for target in covering(address)
+                for fault in reversed(of_target.get(target, ()))
+                if kind in FAULTS[fault.kind].applies_to
+            ]
+        return self._of_address[address]
 
     def ordered_at(self, at: int) -> list[dict[str, object]]:
         """The orders that would set again what was ordered and holds at this instant."""
@@ -240,6 +204,7 @@ class FaultLog:
     def order(self, document: object, at: int) -> None:
         """Set or clear a fault from this instant on; OrderError if that cannot be done."""
         target, kind, size = _parse_order(document, self._addresses)
+        self._of_address.clear()
         if kind == "reorg":  # happens once, and replaces nothing
             self._ordered.setdefault(target, []).append(Fault(target, kind, at, at + 1, size))
             return
@@ -264,32 +229,25 @@ def _parse_order(document: object, known: Mapping[str, AddressKind]) -> tuple[st
         case _:
             raise OrderError('an order has a target and a fault: {"target": "rpc/1/a", "fault": "hang"}')
     covered = {kind for address, kind in known.items() if target in covering(address)}
-    if not isinstance(target, str) or not covered:
-        targets = sorted({target for address in known for target in covering(address)})
-        raise OrderError(f"target is {target!r}; there are {', '.join(targets)}")
+    if not covered:
+        raise OrderError(f"target is {target!r}; it is one of {', '.join(known)}, the beginning of one, or *")
     if name is None:
-        if given:
-            raise OrderError(f"{', '.join(map(str, given))}: nothing more can be said when clearing")
         return target, None, 0
     possible = [kind for kind, fault in FAULTS.items() if not covered.isdisjoint(fault.applies_to)]
-    if not isinstance(name, str) or name not in possible:
+    if name not in possible:
         raise OrderError(f"fault is {name!r}; {target} can have {', '.join(possible)}, and null clears")
     return target, name, _parse_size(name, given)
 
 
 def _parse_size(name: str, given: dict[object, object]) -> int:
     parameter = FAULTS[name].parameter
-    allowed = "no parameter" if parameter is None else parameter.name
-    unknown = [str(key) for key in given if key != allowed]
-    if unknown:
-        raise OrderError(f"{', '.join(unknown)}: {name} takes {allowed}")
     if parameter is None:
+        if given:
+            raise OrderError(f"{name} takes no parameter")
         return 0
     number = given.get(parameter.name, parameter.default)
-    if isinstance(number, bool) or not isinstance(number, int) or not parameter.lowest <= number <= parameter.highest:
-        raise OrderError(
-            f"{parameter.name} is {number!r}; it is a whole number from {parameter.lowest} to {parameter.highest}"
-        )
+    if given.keys() - {parameter.name} or type(number) is not int:
+        raise OrderError(f"{name} takes the whole number {parameter.name} and no other parameter")
     return number * parameter.unit
 
 
@@ -315,7 +273,7 @@ def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
 
 def _fallible(layout: Layout) -> Iterator[tuple[str, tuple[Odds, ...]]]:
     """The targets that fail by themselves, with the odds of each."""
-    known = {target for address in addresses(layout) for target in covering(address)}
+    known = addresses(layout)
     for pattern, odds in _ODDS.items():
         names = (
             pattern.format(chain=chain.chain_id, letter=letter)

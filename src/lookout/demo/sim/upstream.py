@@ -16,20 +16,18 @@ class UpstreamReply(NamedTuple):
 class Asked(NamedTuple):
     world: World
     address: str
-    method: str
-    path: str  # what follows the upstream's own address, where its route has such a part
     query: Mapping[str, str]
     body: bytes
     at: int
 
 
 class Upstream(NamedTuple):
-    """``route`` is aiohttp's; ``address`` may have the route's variables in it. No reply is silence."""
+    """``route`` is aiohttp's; ``address`` may have the route's variables in it."""
 
     method: str
     route: str
     address: str
-    reply: Callable[[Asked], UpstreamReply | None]
+    reply: Callable[[Asked], UpstreamReply]
 
 
 def json_reply(document: object, http_code: int = 200) -> UpstreamReply:
@@ -38,11 +36,6 @@ def json_reply(document: object, http_code: int = 200) -> UpstreamReply:
 
 def text_reply(text: str, http_code: int) -> UpstreamReply:
     return UpstreamReply(text.encode(), "text/plain", http_code)
-
-
-def html_reply(text: str, http_code: int) -> UpstreamReply:
-    page = f"<!DOCTYPE html>\n<html><head><title>{text}</title></head><body><pre>{text}</pre></body></html>\n"
-    return UpstreamReply(page.encode(), "text/html", http_code)
 
 
 def rpc_error(request: object, code: int, message: str) -> dict[str, object]:

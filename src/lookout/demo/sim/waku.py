@@ -1,4 +1,4 @@
-"""The waku node's REST interface: its peers, its health, the store and the relay's cache of broadcasters' messages."""
+"""The waku node's REST interface: its peers, and the store of broadcasters' messages."""
 
 import base64
 import hashlib
@@ -10,16 +10,13 @@ from typing import Final, NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lookout.demo.sim.ppoi import REQUIRED_LIST
-from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply, text_reply
+from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply
 from lookout.demo.sim.world import Heard, World
 
 PUBSUB_TOPIC: Final = "/waku/2/rs/5/1"
 _KEPT_MS: Final = 3_600_000  # by the store
-_CACHED_MS: Final = 300_000  # by the relay
 _NS_PER_MS: Final = 1_000_000
-_PAGE_SIZE: Final = 20
 _LARGEST_PAGE: Final = 100
-_KNOWN_ONLY: Final = 3  # peers that are known and not connected
 
 _LIFETIME_MS: Final = 300_000  # of an announcement
 _SHORTEST_PAUSE_MS: Final = 18_000  # between two of a broadcaster
@@ -46,113 +43,47 @@ def broadcasters(seed: int, chain_id: int, count: int) -> tuple[Broadcaster, ...
     return tuple(_broadcaster(f"{seed}/{chain_id}/{number}", number) for number in range(count))
 
 
-def _reply_about_itself(asked: Asked) -> UpstreamReply:
-    connected = asked.world.peers(asked.at)
-    match asked.method, asked.path:
-        case "GET", "/admin/v1/peers/connected":
-            return json_reply([_peer(number, "Connected") for number in range(connected)])
-        case "GET", "/admin/v1/peers":
-            known = [_peer(connected + number, "NotConnected") for number in range(_KNOWN_ONLY)]
-            return json_reply([*(_peer(number, "Connected") for number in range(connected)), *known])
-        case "GET", "/health":
-            health = "READY" if connected else "NOT_READY"
-            return json_reply({"nodeHealth": health, "protocolsHealth": [{"Relay": health}, {"Store": "READY"}]})
-        case _:
-            return _unknown_path()
+def _reply_with_peers(asked: Asked) -> UpstreamReply:
+    return json_reply([_peer(number) for number in range(asked.world.peers(asked.at))])
 
 
 def _reply_with_messages(asked: Asked) -> UpstreamReply:
-    match asked.method, asked.path.split("/", 4):
-        case "GET", ["", "store", "v3", "messages"]:
-            return _read_store(asked)
-        case "POST", ["", "relay", "v1", "subscriptions"]:
-            return _subscribe(asked)
-        case "GET", ["", "relay", "v1", "messages", topic]:
-            return _read_relay(asked, topic)
-        case _:
-            return _unknown_path()
-
-
-def _unknown_path() -> UpstreamReply:
-    return text_reply("Bad Request", 400)  # as the real one answers
-
-
-def _read_store(asked: Asked) -> UpstreamReply:
-    """A page of the messages of the last hour. Like the real one, it is in the order of time in either direction."""
+    """A page of the messages of the last hour, of which the newest page is the first. Like the real one, a page is in
+    the order of time."""
     query, at = asked.query, asked.at
-    try:
-        begin_ns = int(query.get("startTime") or 0)
-        end_ns = int(query.get("endTime") or at * _NS_PER_MS)
-        page_size = min(_LARGEST_PAGE, int(query.get("pageSize") or _PAGE_SIZE) or _PAGE_SIZE)
-    except ValueError as problem:
-        return text_reply(f"Problem parsing a number [{problem}]", 400)
-    if page_size < 0:
-        return text_reply("Problem parsing page size", 400)
-    messages: list[Heard] = []
-    if query.get("pubsubTopic", PUBSUB_TOPIC) == PUBSUB_TOPIC:
-        after_at = max(-(-begin_ns // _NS_PER_MS) - 1, at - _KEPT_MS)
-        messages = _messages(asked.world, query.get("contentTopics"), after_at, min(at, end_ns // _NS_PER_MS))
-    ascending = query.get("ascending", "true") == "true"
-    if not ascending:
-        messages.reverse()
-    begin = 0
-    if cursor := query.get("cursor"):
-        hashes = [_message_hash(heard) for heard in messages]
-        if cursor not in hashes:
-            return text_reply("Problem parsing cursor", 400)
-        begin = hashes.index(cursor) + 1
-    page = messages[begin : begin + page_size]
-    with_data = query.get("includeData", "false") == "true"
+    after_at = max(-(-int(query["startTime"]) // _NS_PER_MS) - 1, at - _KEPT_MS)
+    messages = _messages(asked.world, query["contentTopics"].split(","), after_at, at)[::-1]
+    hashes = [_message_hash(heard) for heard in messages]
+    begin = hashes.index(query["cursor"]) + 1 if "cursor" in query else 0
+    end = begin + min(_LARGEST_PAGE, int(query["pageSize"]))
     answer: dict[str, object] = {
         "requestId": _digest(f"request/{at}").hex()[:32],
         "statusCode": 200,
         "statusDesc": "OK",
+        "messages": [_stored(asked.world, heard) for heard in messages[begin:end][::-1]],
     }
-    answer["messages"] = [
-        _stored(asked.world, heard, with_data=with_data) for heard in (page if ascending else page[::-1])
-    ]
-    if begin + page_size < len(messages):
-        answer["paginationCursor"] = _message_hash(page[-1])
+    if end < len(messages):
+        answer["paginationCursor"] = hashes[end - 1]
     return json_reply(answer)
 
 
-def _subscribe(asked: Asked) -> UpstreamReply:
-    try:
-        topics = json.loads(asked.body)
-    except ValueError:
-        topics = None
-    if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
-        return text_reply("Invalid content body, expected an array of topics", 400)
-    for topic in topics:
-        asked.world.relay_read_at.setdefault(topic, asked.at)
-    return text_reply("OK", 200)
-
-
-def _read_relay(asked: Asked, topic: str) -> UpstreamReply:
-    """The messages since the last reading, which empties the cache; the oldest are lost when nobody reads."""
-    read_at = asked.world.relay_read_at
-    if topic not in read_at:
-        return text_reply(f"Not subscribed to topic: {topic}", 404)
-    after_at, read_at[topic] = max(read_at[topic], asked.at - _CACHED_MS), asked.at
-    heard = _messages(asked.world, None, after_at, asked.at) if topic == PUBSUB_TOPIC else []
-    return json_reply([_message(asked.world, one) for one in heard])
-
-
-def _messages(world: World, topics: str | None, after_at: int, until_at: int) -> list[Heard]:
-    wanted = topics.split(",") if topics else None
+def _messages(world: World, topics: list[str], after_at: int, until_at: int) -> list[Heard]:
     return sorted(
         heard
         for chain in world.layout
-        if wanted is None or _content_topic(chain.chain_id) in wanted
+        if _content_topic(chain.chain_id) in topics
         for number, broadcaster in enumerate(broadcasters(world.seed, chain.chain_id, chain.members))
         for sent_at in _sent_between(broadcaster, after_at, until_at)
         if (heard := world.heard(chain.chain_id, number, sent_at)) is not None
     )
 
 
-def _stored(world: World, heard: Heard, *, with_data: bool) -> dict[str, object]:
-    stored: dict[str, object] = {"messageHash": _message_hash(heard)}
-    return stored | {"message": _message(world, heard), "pubsubTopic": PUBSUB_TOPIC} if with_data else stored
+def _stored(world: World, heard: Heard) -> dict[str, object]:
+    return {
+        "messageHash": _message_hash(heard),
+        "message": _message(world, heard),
+        "pubsubTopic": PUBSUB_TOPIC,
+    }
 
 
 def _message(world: World, heard: Heard) -> dict[str, object]:
@@ -176,11 +107,11 @@ def _message_hash(heard: Heard) -> str:
     return "0x" + _digest(f"{heard.chain_id}/{heard.number}/{heard.sent_at}").hex()
 
 
-def _peer(number: int, connected: str) -> dict[str, object]:
+def _peer(number: int) -> dict[str, object]:
     return {
         "multiaddr": f"/ip4/192.0.2.{number + 1}/tcp/30304/p2p/16Uiu2HAm{_digest(f'peer/{number}').hex()[:44]}",
         "protocols": ["/vac/waku/relay/2.0.0", "/vac/waku/store-query/3.0.0"],
-        "connected": connected,
+        "connected": "Connected",
         "agent": "nwaku",
     }
 
@@ -256,5 +187,5 @@ def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()
 
 
-MESSAGES: Final = Upstream("*", "/waku{path:/(?:store|relay)/.*}", "waku/messages", _reply_with_messages)
-PEERS: Final = Upstream("*", "/waku{path:(?:/.*)?}", "waku/peers", _reply_about_itself)
+MESSAGES: Final = Upstream("GET", "/waku/store/v3/messages", "waku/messages", _reply_with_messages)
+PEERS: Final = Upstream("GET", "/waku/admin/v1/peers/connected", "waku/peers", _reply_with_peers)

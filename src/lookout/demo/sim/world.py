@@ -1,7 +1,7 @@
 """The simulated world: what each upstream knows and answers at an instant."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -51,12 +51,11 @@ class Indexed(NamedTuple):
 
 
 class Network(NamedTuple):
-    """What the ppoi node has of one network; without indexes it leaves their fields out."""
+    """What the ppoi node has of one network."""
 
     chain_id: int
     current: int
     validated: int
-    indexed: bool
     listed: bool
 
 
@@ -79,7 +78,6 @@ class World:
         self.planned = tuple(planned)
         self.addresses = addresses(layout)
         self.faults = FaultLog(self.addresses, self.planned)
-        self.relay_read_at: dict[str, int] = {}  # the topics that the waku node's relay is subscribed to
         self._origin_at = origin_at
         self._listed_at = max(origin_at, listed_at)
         self._entries: dict[int, list[ListEntry]] = {}  # of each chain, as far as they were needed
@@ -126,11 +124,6 @@ class World:
         chain, head = self._chains[chain_id], self.head(chain_id, at)
         height = self._follow(address, at, lambda then: self.head(chain_id, then).height - chain.confirmations)
         return Indexed(chain_id, height, max(0, head.block_at - (head.height - height) * chain.block_ms))
-
-    def indexed_by(self, node: str, at: int) -> Iterator[Indexed]:
-        for address in self.addresses:
-            if address.startswith(f"{node}/") and not self.has(address, "missing-network", at):
-                yield self.indexed(address, at)
 
     def listed(self, address: str, first: int, last: int, at: int) -> list[ContractEvent]:
         chain_id, newest, _ = self.indexed(address, at)
@@ -211,7 +204,6 @@ class World:
             chain_id,
             self.tree_index(chain_id, at) - lacking,
             self._follow(address, at, lambda then: self.tree_index(chain_id, then)) - lacking,
-            indexed=not self.has(address, "absent-index", at),
             listed=self.carries_list(at) and not self.has(address, "missing-list", at),
         )
 
@@ -249,7 +241,7 @@ class World:
 
 def launch_world(seed: int | None, at: int) -> World:
     """The five chains of the launch: with a seed, things fail from time to time; without, nothing does."""
-    faults = () if seed is None else draw_faults(LAUNCH, seed, _ORIGIN_AT, at + _YEAR_MS)
+    faults = () if seed is None else draw_faults(LAUNCH, seed, at, at + _YEAR_MS)
     return World(LAUNCH, seed or 0, _ORIGIN_AT, faults, at - _LISTED_MS)
 
 
