@@ -194,7 +194,7 @@ def test_kinds_are_recognised_and_what_was_found_is_shown(folder: Path, base: st
         for url, kind in indexers.items():
             done = lookout_here(folder, "init", "--force", *endpoints, f"--indexer=1={url}")
             assert done.returncode == 0
-            assert done.stderr.startswith(f"recognised chain 1's indexer: {kind}, position ")
+            assert done.stderr.startswith(f"recognised chain 1's indexer: {kind}, ")
             assert "head: block " in done.stdout
             (indexer,) = read_config(folder / "lookout.toml").sources["indexer"]
             assert indexer.kind == kind  # type: ignore[attr-defined]
