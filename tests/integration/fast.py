@@ -31,7 +31,7 @@ from tests.wiring import Wiring
 CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
 REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 POLICY = {
-    "recheck_s": 1,  # often enough for who waits, and seldom enough for a machine that is busy with other tests
+    "recheck_s": 1,  # short for tests that wait, long enough for a machine that runs other tests
     "jitter_s": 0.2,
     "backoff_cap_s": 1.2,
     "probe_timeout_s": 8,
@@ -67,7 +67,7 @@ RowKey = tuple[str, int | None]  # a row's service and chain
 
 @dataclass
 class World:
-    """A simulated world that somebody watches."""
+    """A simulated world, and the store of the monitor that watches it."""
 
     folder: Path
     base: str
@@ -104,7 +104,9 @@ class World:
             await until_async(lambda: self.document() is not None and holds(), what, within_s)
         except AssertionError as error:
             rows = {} if self.document() is None else self.statuses()
-            error.add_note(f"not current: { {row: each for row, each in rows.items() if 'current/' not in each} }")
+            error.add_note(
+                f"not current: { {row: status for row, status in rows.items() if 'current/' not in status} }"
+            )
             raise
 
     async def until_healthy(self) -> None:
@@ -138,7 +140,7 @@ async def watched(
     recorder: Recorder | None = None,
     compare_by: Callable[[CompleteTable], Rules] = rules_of,
 ) -> AsyncIterator[Watched]:
-    """Run the monitor on a world meanwhile."""
+    """Run a monitor on a world during the block."""
     path = world.folder / "lookout.toml"
     path.write_text(config)
     writer = once_free(lambda: open_writer(world.folder / "lookout.db"))

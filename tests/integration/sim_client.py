@@ -112,7 +112,7 @@ async def simulation(world: World | None = None, at: int = NOON) -> AsyncIterato
 
 @contextmanager
 def a_simulation(folder: Path) -> Iterator[str]:
-    """``lookout sim`` meanwhile; gives its address."""
+    """Run ``lookout sim`` during the block; gives its address."""
     with subprocess.Popen(
         [LOOKOUT, "sim", "--listen", "127.0.0.1:0"], cwd=folder, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -49,14 +49,14 @@ def test_what_it_says_is_what_two_separate_replays_give(folder: Path) -> None:
     assert [(row["service"], row["chainId"]) for row in comparison["rows"]] == [
         (row["service"], row["chainId"]) for row in before["rows"]
     ]
-    for told, was, would_be in zip(comparison["rows"], before["rows"], after["rows"], strict=True):
+    for row, was, would_be in zip(comparison["rows"], before["rows"], after["rows"], strict=True):
         differing = [pair for pair in zip(was["buckets"], would_be["buckets"], strict=True) if pair[0] != pair[1]]
-        assert told["changed"] == len(differing)
+        assert row["changed"] == len(differing)
         assert [
-            (stretch["was"], stretch["wouldBe"]) for stretch in told["stretches"] for _ in range(stretch["buckets"])
+            (stretch["was"], stretch["wouldBe"]) for stretch in row["stretches"] for _ in range(stretch["buckets"])
         ] == differing
-        assert {window: figure["was"] for window, figure in told["uptime"].items()} == was["uptime"]
-        assert {window: figure["wouldBe"] for window, figure in told["uptime"].items()} == would_be["uptime"]
+        assert {window: figure["was"] for window, figure in row["uptime"].items()} == was["uptime"]
+        assert {window: figure["wouldBe"] for window, figure in row["uptime"].items()} == would_be["uptime"]
     assert comparison["total"]["changed"] == 19
     assert comparison["total"]["uptime"]["14d"]["wouldBe"] < comparison["total"]["uptime"]["14d"]["was"]
 
@@ -80,3 +80,9 @@ def test_the_alerts_that_would_have_been_sent_are_listed(folder: Path) -> None:
     for sent in messages:
         sign = " " if sent["was"] == sent["wouldBe"] else "+" if sent["wouldBe"] else "-"
         assert (f"{sign} {sent['at']} ops: {sent['title']}\n" in shown) == (sign != " ")
+
+
+def test_buckets_of_different_lengths_are_not_compared(folder: Path) -> None:
+    outcome = run(folder, "--compare", "coarser.toml")
+    assert outcome.exit_code == 2
+    assert outcome.stderr == "lookout: history.bucket_s differs: buckets of different lengths cannot be compared\n"

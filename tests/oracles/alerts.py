@@ -67,13 +67,13 @@ def due_with(
         else (row.status, row.reason)
         for row in published
     }
-    # Those that answered, and never had anything for their chain; not those that nobody asked yet, or too long ago.
+    # Those that answered, and had nothing for their chain for a day; not those that nobody asked yet, or too long ago.
     empty = {
         row.check
         for row in published
         if (row.status, row.reason, row.expires_at) == ("unknown", "no-observation", None)
         and row.observed_at is not None
-        and row.last_success_at is None
+        and (row.last_success_at is None or row.observed_at - row.last_success_at >= _DAY_MS)
     }
     if not before.episodes and not before.waiting and all(status in _GOOD for status, _ in found.values()):
         return Due(clock_ms)

@@ -14,7 +14,7 @@ OUTCOMES = st.sampled_from(["written", "failed", "written, and reported as faile
 
 def apply_pieces(stored: Mapping[str, bytes], pieces: Pieces) -> dict[str, bytes]:
     """What a store holds after these are written."""
-    kept = {} if pieces.replace_all else {name: each for name, each in stored.items() if name not in pieces.delete}
+    kept = {} if pieces.replace_all else {name: piece for name, piece in stored.items() if name not in pieces.delete}
     return {**kept, **pieces.put}
 
 

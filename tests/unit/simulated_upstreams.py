@@ -29,11 +29,13 @@ from tests.wiring import Wiring
 _Parsed = TypeVar("_Parsed")
 BASE = "http://simulated"
 _TAKES_S = 0.2
-_ROUTES = [(re.compile(re.sub(r"\{(\w+)(?::[^}]*)?\}", r"(?P<\1>.*?)", each.route)), each) for each in UPSTREAMS]
+_ROUTES = [
+    (re.compile(re.sub(r"\{(\w+)(?::[^}]*)?\}", r"(?P<\1>.*?)", upstream.route)), upstream) for upstream in UPSTREAMS
+]
 
 
 class AskedFor(NamedTuple):
-    """A request: its second, who was asked, and for what."""
+    """A request: its second, the upstream's address, and the body."""
 
     second: float
     address: str
@@ -49,12 +51,12 @@ class AskedFor(NamedTuple):
 
 
 class Place:
-    """The upstreams of a world, and who asked for what."""
+    """The upstreams of a world, and every request to them."""
 
     def __init__(self, clock: FastClock) -> None:
         self.world = launch_world(None, NOON)
         self.asked: list[AskedFor] = []
-        self.errors: dict[str, Exception] = {}  # what becomes of requests for comparisons, by who is asked
+        self.errors: dict[str, Exception] = {}  # that requests for comparisons get, by the upstream's address
         self._clock = clock
 
     def order(self, target: str, fault: str | None, **parameters: int) -> None:
@@ -62,8 +64,9 @@ class Place:
 
     async def answer(self, request: Request) -> bytes:
         path, body = URL(request.url).path, request.body or b""
-        (found,) = ((match, each) for route, each in _ROUTES if (match := route.fullmatch(path)))
-        variables, upstream = found[0].groupdict(), found[1]
+        ((variables, upstream),) = (
+            (match.groupdict(), upstream) for route, upstream in _ROUTES if (match := route.fullmatch(path))
+        )
         asked = AskedFor(self._clock.elapsed_ms() / 1000, upstream.address.format(**variables), body)
         self.asked.append(asked)
         await asyncio.sleep(_TAKES_S)
@@ -92,7 +95,7 @@ class Stored(KeptInMemory):
 
     def row(self, service: str = "indexer", chain_id: int = 1) -> Any:
         checks = json.loads(self.documents[-1]["live"].body)["checks"]
-        (row,) = (each for each in checks if (each["service"], each["chainId"]) == (service, chain_id))
+        (row,) = (row for row in checks if (row["service"], row["chainId"]) == (service, chain_id))
         return row
 
     def status(self, service: str = "indexer") -> str:
@@ -131,7 +134,7 @@ class Life:
 
     def requests(self) -> list[AskedFor]:
         """To the chain's endpoints, for comparisons."""
-        return [each for each in self.place.asked if each.is_to_endpoint and each.is_for_comparison]
+        return [request for request in self.place.asked if request.is_to_endpoint and request.is_for_comparison]
 
 
 def settings_of(folder: Path, config: str) -> Settings:

@@ -1,7 +1,4 @@
-"""What another configuration would have told of the same days."""
-
-import pytest
-from msgspec.structs import replace
+"""Two histories of the same days compared."""
 
 from lookout.config.tables import HistoryTable
 from lookout.core.history import HistoryRow, HistoryView, Uptime
@@ -9,12 +6,10 @@ from lookout.core.model import Check
 from lookout.core.plan import Span
 from lookout.replay.comparison import (
     ChangedStretch,
-    ComparisonError,
     Figure,
-    check_comparable,
     compare,
 )
-from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
+from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, PPOI
 
 LAUNCH_SPAN: Span = HistoryTable().span()
 NO_UPTIME = Uptime(None, None, None)
@@ -26,14 +21,6 @@ def a_view(rows: dict[Check, str], begins_at: int = NOON, uptime: Uptime = NO_UP
     told = tuple(HistoryRow(check, buckets, uptime) for check, buckets in rows.items())
     to_at = begins_at + (length - 1) * 5 * MINUTE
     return HistoryView(to_at, LAUNCH_SPAN, begins_at, to_at, told)
-
-
-def test_nothing_differs_between_a_history_and_itself() -> None:
-    view = a_view({MESSAGING: "ckdu?.-c", PPOI: "cccccccc"})
-    comparison = compare(view, view)
-    assert [(row.changed, row.stretches) for row in comparison.rows] == [(0, []), (0, [])]
-    assert comparison.total.changed == comparison.total.changed_rows == 0
-    assert (comparison.total.rows, comparison.total.buckets) == (2, 16)
 
 
 def test_buckets_that_differ_in_the_same_way_are_one_stretch() -> None:
@@ -56,12 +43,6 @@ def test_only_buckets_that_both_have_are_compared() -> None:
         assert (comparison.total.buckets, comparison.total.changed) == (4, 2)
 
 
-def test_each_rows_uptimes_are_told_side_by_side() -> None:
-    was, would_be = Uptime(0.5, None, 1.0), Uptime(0.25, None, 0.9999)
-    (row,) = compare(a_view({PPOI: "c"}, uptime=was), a_view({PPOI: "c"}, uptime=would_be)).rows
-    assert row.uptime == {"24h": Figure(0.5, 0.25), "7d": Figure(None, None), "14d": Figure(1.0, 0.9999)}
-
-
 def test_the_total_uptime_is_that_of_all_buckets_together() -> None:
     was = a_view({MESSAGING: "c" * 20, PPOI: "c" * 10 + "?" * 10})
     would_be = a_view({MESSAGING: "c" * 10 + "u" * 10, PPOI: "c" * 10 + "?" * 10})
@@ -73,10 +54,3 @@ def test_rows_of_only_one_configuration_are_left_out_and_named() -> None:
     comparison = compare(a_view({MESSAGING: "c", INDEXER: "c"}), a_view({MESSAGING: "k", PPOI: "c"}))
     assert [row.service for row in comparison.rows] == ["messaging"]
     assert comparison.left_out == ["indexer 1", "ppoi 1"]
-
-
-def test_buckets_of_different_lengths_are_not_compared() -> None:
-    plan = a_plan(MESSAGING)
-    check_comparable(plan, a_plan(PPOI))
-    with pytest.raises(ComparisonError, match="bucket_s"):
-        check_comparable(plan, replace(plan, span=replace(plan.span, bucket_ms=600_000)))

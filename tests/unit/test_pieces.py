@@ -1,4 +1,4 @@
-"""The state in pieces: what is stored little by little is the whole."""
+"""The state in pieces: the changed pieces of every write together are the whole state."""
 
 from collections.abc import Mapping
 

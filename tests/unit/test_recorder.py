@@ -62,7 +62,7 @@ def test_a_record_on_a_full_disk_is_tried_with_every_event_and_reported_once() -
     ]
 
 
-def test_a_record_grows_into_the_file_before_it_and_each_begins_with_a_start(tmp_path: Path) -> None:
+def test_a_full_file_is_renamed_and_both_files_begin_with_a_start(tmp_path: Path) -> None:
     with closing(LogFile(tmp_path / "log.jsonl", 200)) as file:
         for n in range(12):
             file.append(Started(NOON + n) if n % 2 == 0 else Stopped(NOON + n))
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_log_is_left_as_it_is(content: bytes, tmp_path: Path) 
     assert path.read_bytes() == content
 
 
-def test_a_disk_that_hangs_holds_nobody_up_and_what_was_lost_meanwhile_is_a_gap(tmp_path: Path) -> None:
+def test_a_disk_that_hangs_delays_no_caller_and_lost_events_are_a_gap(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     disk = HangingDisk(path)
     recorder = Recorder(disk)
@@ -120,7 +120,7 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
     disk.works.set()
 
 
-def test_a_file_that_is_recorded_to_is_nobody_elses_until_it_is_closed(tmp_path: Path) -> None:
+def test_a_file_is_locked_until_it_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     first, second = LogFile(path, 10_000_000), LogFile(path, 10_000_000)
     first.append(Started(NOON))
@@ -132,7 +132,7 @@ def test_a_file_that_is_recorded_to_is_nobody_elses_until_it_is_closed(tmp_path:
     assert events_in(path) == [Started(NOON), Started(NOON + 2), Stopped(NOON + 2)]
 
 
-def test_a_file_that_was_moved_away_is_not_written_to_any_more_and_a_new_one_begins(tmp_path: Path) -> None:
+def test_after_a_file_was_moved_away_a_new_one_begins(tmp_path: Path) -> None:
     path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
     with closing(LogFile(path, 10_000_000)) as file:
         file.append(Started(NOON))
@@ -143,7 +143,7 @@ def test_a_file_that_was_moved_away_is_not_written_to_any_more_and_a_new_one_beg
     assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 1)]
 
 
-def test_a_file_that_another_process_began_in_the_place_of_a_moved_one_stays_its_own(tmp_path: Path) -> None:
+def test_a_file_that_another_process_began_after_a_move_stays_its_own(tmp_path: Path) -> None:
     path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
     with closing(LogFile(path, 1)) as first, closing(LogFile(path, 10_000_000)) as second:
         first.append(Started(NOON))  # and is full
@@ -156,15 +156,15 @@ def test_a_file_that_another_process_began_in_the_place_of_a_moved_one_stays_its
         assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 4)]
         second.close()
         first.append(Stopped(NOON + 5))
-    assert [events_in(each) for each in (moved, path.with_name("log.jsonl.1"), path)] == [
+    assert [events_in(file) for file in (moved, path.with_name("log.jsonl.1"), path)] == [
         [Started(NOON)],
         [Started(NOON + 1), Stopped(NOON + 4)],
         [Started(NOON + 5), Stopped(NOON + 5)],
     ]
 
 
-def test_two_that_want_one_file_never_write_into_each_others_lines(tmp_path: Path) -> None:
-    """Each lets the file go now and then, and it often grows too large: whose turn it is begins with a start."""
+def test_two_writers_of_one_file_never_mix_their_lines(tmp_path: Path) -> None:
+    """Both writers close the file now and then, and the file is often full: every turn begins with a start."""
     path = tmp_path / "log.jsonl"
 
     def write(mine: range) -> None:
@@ -218,7 +218,7 @@ def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> Non
     assert events_in(tmp_path / "log.jsonl") == [Started(NOON), *again, *again]
 
 
-def test_a_file_left_by_one_reload_may_be_had_again_by_the_next(tmp_path: Path) -> None:
+def test_a_reload_can_return_to_the_file_of_an_earlier_reload(tmp_path: Path) -> None:
     record = a_record(tmp_path, "first")
     change(record, MonitorTable("second"), NOON + 1)
     until(lambda: len(events_in(tmp_path / "first")) == 2, "the first file is written")

@@ -1,4 +1,4 @@
-"""The seal over what is stored: it holds through whatever a monitor does, and breaks with anything else."""
+"""The seal over the stored pieces: it fits after every write of a monitor, and after no other change."""
 
 import re
 

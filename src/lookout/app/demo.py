@@ -51,7 +51,7 @@ def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
 
 
 async def run_demo(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
-    """Run the service on the simulated upstreams until cancelled; ``ready`` is called once it answers."""
+    """Run the service on the simulated upstreams until cancelled. ``ready`` is called when the service answers."""
     settings = demo.settings
     async with serving(*host_and_port(demo.upstreams), demo.world, wall_clock):
         announcing = asyncio.create_task(_announce(settings.server.listen, ready), name="announce")

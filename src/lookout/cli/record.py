@@ -18,10 +18,8 @@ from lookout.core.model import Check
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.comparison import (
     ChangedStretch,
-    ComparisonError,
     Figure,
     HistoryComparison,
-    check_comparable,
     compare,
     compare_messages,
 )
@@ -125,10 +123,10 @@ def replay(  # Click gives each option as a parameter
     other: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a recorded observation LOG through the policy and write the documents it leads to.
+    """Run a recorded observation LOG through the rules and write the resulting documents.
 
-    The thresholds are those of the configuration, so you can try a log with others than it was recorded with; --compare
-    shows what they would have changed. LOG may be - for standard input.
+    The thresholds are taken from the configuration, so you can try other thresholds on a log; --compare shows what
+    they would have changed. LOG may be - for standard input.
     """
     if live is None and history is None and other is None:
         fail("nothing to do: give --live FILE, --history FILE or --compare FILE")
@@ -156,10 +154,8 @@ def replay(  # Click gives each option as a parameter
 def _replays_of(configs: list[Path], *, with_alerts: bool) -> list[Replay]:
     settings = [settings_of(config, read_config) for config in configs]
     plans = [config.plan() for config in settings]
-    try:
-        check_comparable(plans[0], plans[-1])
-    except ComparisonError as error:
-        fail(str(error))
+    if plans[0].span.bucket_ms != plans[-1].span.bucket_ms:
+        fail("history.bucket_s differs: buckets of different lengths cannot be compared")
     policies = [config.alert_policy() if with_alerts and config.alerts.rules else None for config in settings]
     return list(map(Replay, plans, policies))
 

@@ -1,4 +1,4 @@
-"""A past for the demo: the events that a monitor would have recorded while things failed from time to time."""
+"""A past for the demo: the events of a fortnight with incidents, as a monitor would have recorded them."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ IncidentKind = Literal["down", "stuck", "partial", "nothing", "missing-list", "i
 
 
 class Incident(NamedTuple):
-    """One check fails in one way for a while; without a check, the monitor itself is stopped."""
+    """One check fails in one way; without a check, the monitor itself is stopped."""
 
     check: Check | None
     kind: IncidentKind
@@ -83,7 +83,7 @@ def draw_incidents(world: World, seed: int, end_at: int) -> list[Incident]:
 def make_events(
     world: World, incidents: Sequence[Incident], begin_at: int, end_at: int, step_ms: int = STEP_MS
 ) -> Iterator[Event]:
-    """The monitor's observation log of this period, with the heads of the world and these incidents."""
+    """The observation log of a monitor in this period, with the heads of the world and these incidents."""
     watched, is_running, gaps = list(_watched(world)), False, dict[Check, Gaps]()
     for at in range(begin_at, end_at, step_ms):
         active = {incident.check: incident for incident in incidents if incident.begin_at <= at < incident.end_at}

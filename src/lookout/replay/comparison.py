@@ -9,17 +9,12 @@ from msgspec.structs import astuple
 
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS, KNOWN, WINDOW_DAYS, HistoryRow, HistoryView, uptime
-from lookout.core.plan import Plan
 from lookout.replay.replay import SentMessage
 from lookout_reader.history import WINDOWS, Window
 
 
-class ComparisonError(Exception):
-    """The two cannot be compared; the text says why."""
-
-
 class ChangedStretch(Struct, frozen=True, rename="camel"):
-    """Buckets in a row that differ in the same way; the first one that does not begins at ``until``."""
+    """Neighbouring buckets that differ in the same way; ``until`` is the end of the last bucket."""
 
     since: str
     until: str
@@ -76,18 +71,13 @@ class HistoryComparison(Struct, frozen=True, rename="camel"):
     messages: list[ComparedMessage] = []
 
 
-def check_comparable(one: Plan, other: Plan) -> None:
-    if one.span.bucket_ms != other.span.bucket_ms:
-        raise ComparisonError("history.bucket_s differs: buckets of different lengths cannot be compared")
-
-
 def compare_messages(was: Sequence[SentMessage], would_be: Sequence[SentMessage]) -> list[ComparedMessage]:
     """The messages of both, by their time."""
     return [ComparedMessage(*sent, sent in was, sent in would_be) for sent in sorted({*was, *would_be})]
 
 
 def compare(was: HistoryView, would_be: HistoryView, messages: Sequence[ComparedMessage] = ()) -> HistoryComparison:
-    """What another configuration, of comparable buckets, would have made of the same log."""
+    """What another configuration with buckets of the same length would have made of the same log."""
     since_at, last_at = max(was.from_at, would_be.from_at), min(was.to_at, would_be.to_at)
     before = {row.check: row for row in was.rows}
     after = {row.check: row for row in would_be.rows}

@@ -1,8 +1,7 @@
-"""A recorded observation log run through the rules: the same events, the same documents."""
+"""Runs a recorded observation log through the rules: the same events give the same documents."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import IO, Final, NamedTuple
+from typing import IO, NamedTuple
 
 from lookout.alerts.event import AlertPolicy
 from lookout.alerts.messages import write_message
@@ -10,12 +9,9 @@ from lookout.base.instants import format_instant, format_second
 from lookout.core.episodes import AlertState, advance, restart
 from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.ledger import Ledger
-from lookout.core.model import Observation
+from lookout.core.model import Check, Observation
 from lookout.core.plan import Plan
 from lookout.state.log import Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_line
-
-# No line of the format comes near it: a longer one is not a log, and reading on would take memory without end.
-LONGEST_LINE: Final = 1_048_576
 
 
 class LogError(Exception):
@@ -29,76 +25,85 @@ class SentMessage(NamedTuple):
 
 
 class Replay:
-    """A monitor's life as a log tells it: every event is published at its own instant, heartbeats between them."""
+    """A monitor's ledger, rebuilt from its events: every event but a stop makes a publication, and so do the
+    heartbeats between events."""
 
     def __init__(self, plan: Plan, alerts: AlertPolicy | None = None) -> None:
-        """``alerts``: also note the messages that these rules would have sent."""
+        """``alerts``: also collect the messages that these rules would have sent."""
         self.ledger = Ledger(plan)
         self.messages: list[SentMessage] = []
         self._plan = plan
         self._alerts = alerts
         self._alert_state = AlertState()
         self._own_services = {service.name: service for service in plan.own_services}
-        self.running = False
+        self._is_running = False
         self.skipped = 0  # events of checks and chains that the plan does not have
         self.first_skipped = ""
         self._heartbeat_ms = plan.limits.heartbeat_ms
-        self.last_at: int | None = None
+        self._last_at: int | None = None
         self._beat_at = 0
-        # After as much time without an event every row has expired, and all that was before has left the history.
+        # After so long without an event every row has expired, and all earlier buckets have left the history.
         self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
 
     def feed(self, event: Event) -> None:
-        """Apply one event; LineError if it cannot follow the ones before."""
+        """Apply one event. LineError if it cannot follow the earlier events."""
         at = event.at
         if type(event) is Started:
-            # While running this is a crash: nothing was published after the event before it.
-            self.ledger.start(at, self.last_at, event.step_ms)
+            # A start while running means a crash: nothing was published after the last event.
+            self.ledger.start(at, self._last_at, event.step_ms)
             self._alert_state = restart(self._alert_state)
-            self.running = True
-        elif not self.running or self.last_at is None or not self.last_at <= at <= self._beat_at:
+            self._is_running = True
+        elif not self._is_running or self._last_at is None or not self._last_at <= at <= self._beat_at:
             self._pass_time(at)
-        self.last_at = at
+        self._last_at = at
+        if type(event) is Stopped:
+            self._is_running = False
+        elif type(event) is Started or self._apply(event) or at == self._beat_at:
+            self._publish(at)
+
+    def _apply(self, event: Event) -> bool:
+        """Whether the plan has the event's check or chain; if not, the event changes nothing."""
         # Types are compared, since isinstance and match take much longer to tell that a Struct is of another one.
         if type(event) is Observation:
-            if event.check not in self._plan.monitored or not self._fits(event):
-                self._skip(at, *event.check)
-                return
-            self.ledger.judge(event)
+            if event.check in self._plan.monitored and self._fits(event):
+                self.ledger.judge(event)
+                return True
+            self._skip(event.check)
         elif type(event) is HeadRead:
-            if event.chain_id not in self._plan.chains:
-                self._skip(at, "heads", event.chain_id)
-                return
-            self._check_order(event)
-            self.ledger.read_head(event.chain_id, event.reading)
+            if event.chain_id in self._plan.chains:
+                self._check_order(event)
+                self.ledger.read_head(event.chain_id, event.reading)
+                return True
+            self._skip(Check("heads", event.chain_id))
         elif type(event) is Compared:
-            if event.check not in self._plan.monitored:
-                self._skip(at, *event.check)
-                return
-            self.ledger.set_gaps(event.check, event.gaps)
-        elif type(event) is Stopped:
-            self.running = False
-            return
-        self._publish(at)
+            if event.check in self._plan.monitored:
+                self.ledger.set_gaps(event.check, event.gaps)
+                return True
+            self._skip(event.check)
+        return False
+
+    def _skip(self, check: Check) -> None:
+        self.skipped += 1
+        self.first_skipped = self.first_skipped or check.name
 
     def finish(self, until_at: int | None) -> None:
         """Let time pass up to ``until_at``, or to the last event."""
-        end_at = self.last_at if until_at is None else until_at
-        if self.running and end_at is not None:
+        end_at = self._last_at if until_at is None else until_at
+        if self._is_running and end_at is not None:
             self._pass_time(end_at)
             self._publish(end_at)
 
     def _pass_time(self, at: int) -> None:
-        """Publish the heartbeats that fell due before this instant; at the instant itself something else is due."""
-        if not self.running or self.last_at is None:
+        """Publish the heartbeats that were due before this instant. The caller publishes at the instant itself."""
+        if not self._is_running or self._last_at is None:
             raise LineError("only a start can stand here, at the beginning or after a stop")
-        if at < self.last_at:
-            before = format_instant(self.last_at)
+        if at < self._last_at:
+            before = format_instant(self._last_at)
             raise LineError(f"at is {format_instant(at)}, earlier than {before} before it; only a start may go back")
-        expired_at = self.last_at + self._forgets_after_ms
+        expired_at = self._last_at + self._forgets_after_ms
         while self._beat_at < at:
             if expired_at < self._beat_at < at - self._forgets_after_ms:
-                # Of a silence of years only the end can still be seen: pass over the rest, whole heartbeats of it.
+                # Only the end of a silence of years is visible in the history: skip the heartbeats before that end.
                 beats = (at - self._forgets_after_ms - self._beat_at) // self._heartbeat_ms
                 self._beat_at += beats * self._heartbeat_ms
             self._publish(self._beat_at)
@@ -117,30 +122,21 @@ class Replay:
                 self.messages.append(SentMessage(format_second(at), target, title))
 
     def _fits(self, seen: Observation) -> bool:
-        """Whether a service of the operator's own can have found this; its kind may have been another one then."""
+        """Whether a probe of this service can give this answer; the log may be of a time when the kind was another."""
         service = self._own_services.get(seen.check.service)
         return service is None or service.gives(seen.found)
 
     def _check_order(self, head: HeadRead) -> None:
-        """Within one run no head is read before the one before it (M8)."""
+        """LineError if this head was read before the chain's previous head of the same run (M8)."""
         before = self.ledger.heads(head.chain_id).newest_of_run
         if before is not None and head.reading.at < before.at:
             read_at, before_at = format_instant(head.reading.at), format_instant(before.at)
             raise LineError(f"readAt is {read_at}, earlier than {before_at} of the head before it on this chain")
 
-    def _skip(self, at: int, name: str, chain_id: int | None) -> None:
-        if at == self._beat_at:
-            self._publish(at)
-        self.skipped += 1
-        if self.skipped == 1:
-            self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"
-
 
 def read_log(log: IO[bytes], warnings: list[str]) -> Iterator[tuple[int, Event]]:
-    """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
-    for number, line in enumerate(iter(partial(log.readline, LONGEST_LINE + 2), b""), 1):
-        if len(line.rstrip(b"\n")) > LONGEST_LINE:
-            raise LogError(f"line {number}: longer than {LONGEST_LINE} bytes")
+    """The events of a log with their line numbers. A last line that a crash cut off becomes a warning."""
+    for number, line in enumerate(log, 1):
         try:
             event = parse_line(line)
         except LineError as error:
@@ -152,8 +148,7 @@ def read_log(log: IO[bytes], warnings: list[str]) -> Iterator[tuple[int, Event]]
 
 
 def run_log(events: Iterable[tuple[int, Event]], *replays: Replay, until_at: int | None = None) -> None:
-    """Feed a log's events up to ``until_at``, or all of them, to one replay or to several at the same time; LogError
-    if there is nothing to tell."""
+    """Feed a log's events, up to ``until_at`` if given, to one or several replays. LogError if no event is fed."""
     is_empty = True
     for number, event in events:
         if until_at is not None and event.at > until_at:

@@ -1,11 +1,10 @@
 """The observation log's lines: bytes in, events out, and back."""
 
-import json
 from functools import lru_cache
-from typing import Any, Final, Literal, assert_never
+from typing import Annotated, Any, Final, Literal, assert_never
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Meta, Struct
 
 from lookout.base.instants import format_instant, parse_instant
 from lookout.base.text import shorten
@@ -15,6 +14,7 @@ from lookout.core.model import (
     Answer,
     Blocks,
     Check,
+    Count,
     Failed,
     Found,
     Gaps,
@@ -69,32 +69,58 @@ Event = Started | HeadRead | Observation | Compared | Stopped
 Outcome = Literal["answered", "failed", "nothing", "missing-list"]
 
 
-class _Line(Struct, gc=False, rename="camel"):
-    """The fields of all kinds of lines, most of them unchecked: kind and outcome decide which fields a line must have;
-    others are ignored."""
+_ChainId = Annotated[int, Meta(gt=0, le=LARGEST_METRIC)]
+
+
+class _Line(Struct, tag_field="kind", rename="camel", gc=False):
+    """A line of one kind; fields that it does not declare are ignored."""
 
     at: str
-    kind: Any = UNSET
-    chain_id: Any = UNSET
-    height: Any = UNSET
-    block_at: Any = UNSET
-    read_at: Any = UNSET
-    service: Any = UNSET
-    outcome: Any = UNSET
-    position: Any = UNSET
-    head: Any = UNSET
-    responding: Any = UNSET
-    monitored: Any = UNSET
-    peers: Any = UNSET
-    error: Any = UNSET
-    missing: Any = UNSET
-    extra: Any = UNSET
-    breaks: Any = UNSET
-    gap: Any = UNSET
-    step_ms: Any = UNSET
 
 
-_DECODER: Final = msgspec.json.Decoder(_Line)
+class _StartLine(_Line, tag="start"):
+    step_ms: Count = 0
+
+
+class _HeadLine(_Line, tag="head"):
+    chain_id: _ChainId
+    height: Count
+    block_at: str
+    read_at: str | None = None
+
+
+class _ProbeLine(_Line, tag="probe"):
+    """The outcome and the service decide which of the other fields the line must have."""
+
+    service: str
+    chain_id: _ChainId | None
+    outcome: Outcome
+    position: Count | None = None
+    head: Count | None = None
+    responding: Count | None = None
+    monitored: Count | None = None
+    peers: Count | None = None
+    error: str | None = None
+
+
+class _CoverageLine(_Line, tag="coverage"):
+    service: str
+    chain_id: _ChainId | None
+    missing: Count
+    extra: Count
+    breaks: Count = 0
+
+
+class _AgreementLine(_Line, tag="agreement"):
+    chain_id: _ChainId
+    gap: Count
+
+
+class _StopLine(_Line, tag="stop"):
+    pass
+
+
+_DECODER: Final = msgspec.json.Decoder(_StartLine | _HeadLine | _ProbeLine | _CoverageLine | _AgreementLine | _StopLine)
 
 
 def parse_line(line: bytes) -> Event:
@@ -107,27 +133,21 @@ def parse_line(line: bytes) -> Event:
         raise NotJsonError(f"not JSON: {error}") from None
     except RecursionError:
         raise LineError("nested too deeply") from None
-    try:
-        at = parse_instant(fields.at)
-    except ValueError as error:
-        raise LineError(f"at: {error}") from None
-    match fields.kind:
-        case "probe":
-            check, service = _check(fields)
-            return Observation(check, at, _found(service, fields))
-        case "head":
-            return HeadRead(at, _chain_id(fields.chain_id), _reading(at, fields))
-        case "coverage":
-            check, service = _check(fields)
-            return Compared(at, check, _gaps(service, fields))
-        case "agreement":
-            return Compared(at, Check(PPOI, _chain_id(fields.chain_id)), Gaps(gap=_count("gap", fields.gap)))
-        case "start":
-            return Started(at, 0 if fields.step_ms is UNSET else _count("stepMs", fields.step_ms))
-        case "stop":
-            return Stopped(at)
-        case _:
-            raise _wrong("kind", fields.kind, "start, head, probe, coverage, agreement or stop")
+    at = _instant("at", fields.at)
+    # Types are compared, since isinstance and match take much longer to tell that a Struct is of another one.
+    if type(fields) is _ProbeLine:
+        check, service = _check(fields.service, fields.chain_id)
+        return Observation(check, at, _found(service, fields))
+    if type(fields) is _HeadLine:
+        return HeadRead(at, fields.chain_id, _reading(at, fields))
+    if type(fields) is _CoverageLine:
+        check, service = _check(fields.service, fields.chain_id)
+        if service is None or not service.has_list:
+            raise LineError(f"coverage is of indexers alone, not of {fields.service}")
+        return Compared(at, check, Gaps(fields.missing, fields.extra, fields.breaks))
+    if type(fields) is _AgreementLine:
+        return Compared(at, Check(PPOI, fields.chain_id), Gaps(gap=fields.gap))
+    return Started(at, fields.step_ms) if type(fields) is _StartLine else Stopped(at)
 
 
 def format_event(event: Event) -> bytes:
@@ -182,114 +202,62 @@ def outcome_of(found: Found) -> Outcome:
             return "answered"
 
 
-def _found(service: Service | None, fields: _Line) -> Found:
-    outcome = fields.outcome
-    if outcome == "answered":
-        return _answered(_answer_of(fields) if service is None else service.answer, fields)
-    if outcome == "failed":
-        if type(fields.error) is not str:
-            raise _wrong("error", fields.error, "a text")
-        return Failed(fields.error)
-    if outcome == "nothing":
-        return Nothing()
-    if outcome != "missing-list":
-        raise _wrong("outcome", outcome, "answered, nothing, missing-list or failed")
-    if service is not None and not service.has_required_list:
-        others = " and ".join(other.name for other in SERVICES if other.has_required_list)
-        raise LineError(f"outcome missing-list is for {others} alone, not for {service.name}")
-    return MissingList()
+def _found(service: Service | None, fields: _ProbeLine) -> Found:
+    match fields.outcome:
+        case "answered":
+            return _answered(_answer_of(fields) if service is None else service.answer, fields)
+        case "failed":
+            if fields.error is None:
+                raise LineError("error is missing")
+            return Failed(fields.error)
+        case "nothing":
+            return Nothing()
+        case "missing-list" if service is not None and not service.has_required_list:
+            raise LineError(f"outcome missing-list is not one of {service.name}")
+        case "missing-list":
+            return MissingList()
+        case _ as never:
+            assert_never(never)
 
 
-def _gaps(service: Service | None, fields: _Line) -> Gaps:
-    if service is None or not service.has_list:
-        having = " and ".join(other.name for other in SERVICES if other.has_list)
-        raise LineError(f"a line of kind coverage is for {having} alone, not for {fields.service}")
-    breaks = 0 if fields.breaks is UNSET else _count("breaks", fields.breaks)
-    return Gaps(_count("missing", fields.missing), _count("extra", fields.extra), breaks)
+def _answer_of(fields: _ProbeLine) -> type[Answer]:
+    """The type of answer of an operator's own service: the first whose last field the line has."""
+    for answer in (Peers, Members, Indexes, Blocks):
+        if getattr(fields, answer.__struct_fields__[-1]) is not None:
+            return answer
+    return Responding
 
 
-def _answer_of(fields: _Line) -> type[Answer]:
-    """The type of answer, by the fields of a line."""
-    if fields.peers is not UNSET:
-        return Peers
-    if fields.responding is not UNSET or fields.monitored is not UNSET:
-        return Members
-    if fields.head is not UNSET:
-        return Indexes
-    return Responding if fields.position is UNSET else Blocks
+def _answered(answer: type[Answer], fields: _ProbeLine) -> Found:
+    values = [getattr(fields, name) for name in answer.__struct_fields__]
+    if None in values:
+        raise LineError(f"an answer of this service has {' and '.join(answer.__struct_fields__)}")
+    if answer is Members and values[0] > values[1]:
+        raise LineError(f"responding is {values[0]}, above monitored, which is {values[1]}")
+    return answer(*values)
 
 
-def _answered(answer: type[Answer], fields: _Line) -> Found:
-    if answer is Blocks:
-        return Blocks(_count("position", fields.position))
-    if answer is Indexes:
-        return Indexes(_count("position", fields.position), _count("head", fields.head))
-    if answer is Peers:
-        return Peers(_count("peers", fields.peers))
-    if answer is Responding:
-        return Responding()
-    members = Members(_count("responding", fields.responding), _count("monitored", fields.monitored))
-    if members.responding > members.monitored:
-        raise LineError(f"responding is {members.responding}, above monitored, which is {members.monitored}")
-    return members
-
-
-def _check(fields: _Line) -> tuple[Check, Service | None]:
-    try:
-        return _checked(fields.service, fields.chain_id)
-    except TypeError:  # a list or an object has no hash
-        return _check_of(fields.service, fields.chain_id)
-
-
-def _check_of(name: Any, chain_id: Any) -> tuple[Check, Service | None]:
+@lru_cache(maxsize=65_536)  # a log repeats a few checks
+def _check(name: str, chain_id: int | None) -> tuple[Check, Service | None]:
     if name not in SERVICES:
-        if not isinstance(name, str) or OWN_NAME.fullmatch(name) is None:
-            raise _wrong("service", name, f"{', '.join(SERVICES.names)} or a name of {OWN_NAME.pattern}")
-        return Check(name, None if chain_id is None else _chain_id(chain_id)), None
+        if OWN_NAME.fullmatch(name) is None:
+            raise LineError(f"service is {shorten(name, 60)!r}; it has to be a name of {OWN_NAME.pattern}")
+        return Check(name, chain_id), None
     service = SERVICES[name]
-    if not service.is_shared:
-        return Check(name, _chain_id(chain_id)), service
-    if chain_id is not None:
-        raise _wrong("chainId", chain_id, f"null for {name}")
-    return Check(name, None), service
+    if service.is_shared != (chain_id is None):
+        raise LineError(f"chainId has to be {'null' if service.is_shared else 'a number'} for {name}")
+    return Check(name, chain_id), service
 
 
-# A log repeats a few checks; typed, since true would be taken for 1.
-_checked: Final = lru_cache(maxsize=65_536, typed=True)(_check_of)
-
-
-def _chain_id(value: Any) -> int:
-    if type(value) is int and 0 < value <= LARGEST_METRIC:
-        return value
-    raise _wrong("chainId", value, "a positive whole number")
-
-
-def _count(name: str, value: Any) -> int:
-    if type(value) is int and 0 <= value <= LARGEST_METRIC:
-        return value
-    raise _wrong(name, value, f"a whole number from 0 to {LARGEST_METRIC}")
-
-
-def _reading(at: int, fields: _Line) -> Reading:
-    height, block_at = _count("height", fields.height), _instant("blockAt", fields.block_at)
-    read_at = at if fields.read_at is UNSET else _instant("readAt", fields.read_at)
+def _reading(at: int, fields: _HeadLine) -> Reading:
+    read_at = at if fields.read_at is None else _instant("readAt", fields.read_at)
     if read_at > at:
         raise LineError(f"readAt is {fields.read_at}, later than at, which is {fields.at}")
-    return Reading(read_at, height, block_at)
+    return Reading(read_at, fields.height, _instant("blockAt", fields.block_at))
 
 
-def _instant(name: str, value: Any) -> int:
-    if type(value) is not str:
-        raise _wrong(name, value, "an instant like 2026-11-01T00:00:00.000Z")
+def _instant(name: str, text: str) -> int:
     try:
-        return parse_instant(value)
+        return parse_instant(text)
     except ValueError as error:
         raise LineError(f"{name}: {error}") from None
-
-
-def _wrong(name: str, value: Any, allowed: str) -> LineError:
-    if value is UNSET:
-        return LineError(f"{name} is missing; it has to be {allowed}")
-    if isinstance(value, list | dict):
-        return LineError(f"{name} is {'a list' if isinstance(value, list) else 'an object'}; it has to be {allowed}")
-    return LineError(f"{name} is {shorten(json.dumps(value), 60)}; it has to be {allowed}")

@@ -38,7 +38,10 @@ class NoneIsLost(Rule):
 
     def written(self, event: s.Written) -> None:
         life, clock_ms = event.life, event.publication.clock_ms
-        self._made_ms.update(dict.fromkeys(event.came, self._last_clock_ms))
+        waiting = Counter(self.scene.waiting.values())
+        for message in event.came:
+            if waiting[message] == 1:  # the first of two in the same words is given up first
+                self._made_ms[message] = self._last_clock_ms
         self._last_clock_ms = clock_ms
         for message in event.went:
             age_ms = clock_ms - self._made_ms[message]
@@ -78,8 +81,8 @@ class NoneComesTwice(Rule):
             return
         before = self._accepted.get(event.message)
         if before is not None and before.answers:
-            # A reload does not wait for a slow answer of the target.
-            was_cut_off = before.heard_ms is None and self._reloaded_ms.get(event.life, -1) > before.at_ms
+            # A reload does not wait for a target that is slow.
+            was_cut_off = self.scene.ms - self._reloaded_ms.get(event.life, -_SLACK_MS) < _SLACK_MS
             if before.life is event.life and not was_cut_off:
                 self.broken(f"{event.message} was sent again")
             was_overtaken = self.scene.ms - self.scene.let_go_ms <= _HEARTBEAT_MS + _SLACK_MS

@@ -378,8 +378,8 @@ class RightAgainSoon(Rule):
         if check.service == "broadcasters" and life.may_suspect_its_clock:
             self._excused_ms[check] = now_ms + 135_000
         began_ms = max(life.began_ms or 0, self._since_ms.get((life.serial, check), 0))
-        if now_ms - began_ms <= 14_500 or now_ms < self._excused_ms.get(check, 0):
-            return
+        if life.stopping or now_ms - began_ms <= 14_500 or now_ms < self._excused_ms.get(check, 0):
+            return  # a monitor that stops asks nobody, and publishes once more
         judged_ms, failed = self._judged.get((life.serial, check), (-1, False))
         if judged_ms < began_ms:
             self.broken(f"{check} has no new row {now_ms - began_ms} ms after the beginning")

@@ -1,4 +1,4 @@
-"""A chain: what there is on it, its heads over time, and the transactions that indexers list."""
+"""A chain: its heads over time, and the transactions that indexers list."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,8 @@ from Crypto.Hash import keccak
 
 CONTRACT: Final = "0x" + "c0" * 20
 EVENT: Final = "0x" + "e0" * 32
-EVERY: Final = 10  # blocks have a transaction with the event
-_TWICE_EVERY: Final = 30  # blocks have a transaction with the event twice
+EVERY: Final = 10  # one block in so many has a transaction with the event
+_TWICE_EVERY: Final = 30  # one block in so many has a transaction with two events
 
 
 class ChainLayout(NamedTuple):
@@ -58,8 +58,8 @@ class ListEntry(NamedTuple):
 
 
 def head_at(chain: ChainLayout, halts: Iterable[tuple[int, int]], lost: int, origin_at: int, at: int) -> Block:
-    """The head of a chain that stood at its first height at ``origin_at``, did not move during ``halts``, and lost so
-    many blocks to reorganisations."""
+    """The head of a chain that began at ``origin_at``, stood still during ``halts``, and lost ``lost`` blocks to
+    reorganisations."""
     ran_ms, moved_at, halted_until_at = at - origin_at, at, origin_at
     for begin_at, end_at in sorted(halts):
         begin_at, end_at = max(begin_at, halted_until_at), min(end_at, at)

@@ -1,4 +1,4 @@
-"""Faults: which there are, what they apply to, how they are ordered or drawn from a seed, and which hold when.
+"""Faults: the kinds, the addresses they apply to, orders, and faults drawn from a seed.
 
 An address is where an upstream is reached: ``rpc/1/a``, ``squid/56``, ``ppoi``. The target of a fault is an address,
 the beginning of its path (``rpc/1``, ``rpc``), or ``*``.
@@ -32,7 +32,7 @@ class Parameter(NamedTuple):
 
 
 class FaultKind(NamedTuple):
-    """One of the ways to fail; CONTRIBUTING.md says what each does."""
+    """CONTRIBUTING.md describes every kind."""
 
     applies_to: tuple[AddressKind, ...]
     parameter: Parameter | None = None
@@ -58,7 +58,7 @@ class Odds(NamedTuple):
 
 
 class OrderError(ValueError):
-    """An order that cannot be followed; the text says why."""
+    """A wrong order; the text says why."""
 
 
 _ALL_BROADCASTERS: Final = 1_000_000
@@ -68,7 +68,7 @@ _SPEAKERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "ppoi", "pee
 _FOLLOWERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "network")
 _MEMBERS: Final = Parameter("first", _ALL_BROADCASTERS)
 
-# These show in how an answer comes, whatever it would have been.
+# These decide how an answer is sent, not what it says.
 _WIRE: Final[dict[str, FaultKind]] = {
     "refuse": FaultKind(_SPEAKERS),
     "hang": FaultKind(_SPEAKERS),
@@ -109,7 +109,7 @@ _INDEXER_ODDS: Final = (
     Odds("freeze", 3, 120, 14_400),
     Odds("lag", 2, 600, 14_400, 20, 5_000),
 )
-# What is not here never fails by itself.
+# The targets that fail without an order.
 _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
     "rpc/{chain}": (Odds("halt", 0.5, 300, 7_200), Odds("reorg", 4, 0.001, 0.001, 1, 6)),
     "rpc/{chain}/{letter}": (
@@ -165,8 +165,8 @@ def covering(address: str) -> list[str]:
 
 
 class FaultLog:
-    """The faults that were planned, and those that were ordered since, which replace them. Of an instant in the past it
-    says what was so then."""
+    """Planned and ordered faults. An order replaces planned faults from its instant on, and changes no earlier
+    instant."""
 
     def __init__(self, known: Mapping[str, AddressKind], planned: Iterable[Fault] = ()) -> None:
         self._addresses = known
@@ -180,7 +180,8 @@ class FaultLog:
         return next((fault for fault in self.find_all(address) if fault.begin_at <= at < fault.end_at), None)
 
     def find_all(self, address: str) -> list[Fault]:
-        """Every fault that this address ever has: ordered ones first, of the narrowest target, the newest first."""
+        """Every fault of this address, past and future: ordered faults first, then by the narrowest target, the newest
+        first."""
         if address not in self._of_address:
             kind = self._addresses[address]
             self._of_address[address] = [
@@ -193,7 +194,7 @@ class FaultLog:
         return self._of_address[address]
 
     def ordered_at(self, at: int) -> list[dict[str, object]]:
-        """The orders that would set again what was ordered and holds at this instant."""
+        """The orders in force at this instant."""
         return [
             _order(fault)
             for faults in self._ordered.values()
@@ -202,7 +203,7 @@ class FaultLog:
         ]
 
     def order(self, document: object, at: int) -> None:
-        """Set or clear a fault from this instant on; OrderError if that cannot be done."""
+        """Set or clear a fault from this instant on. OrderError if the order is wrong."""
         target, kind, size = _parse_order(document, self._addresses)
         self._of_address.clear()
         if kind == "reorg":  # happens once, and replaces nothing
@@ -272,7 +273,7 @@ def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
 
 
 def _fallible(layout: Layout) -> Iterator[tuple[str, tuple[Odds, ...]]]:
-    """The targets that fail by themselves, with the odds of each."""
+    """The targets that fail without an order, each with its odds."""
     known = addresses(layout)
     for pattern, odds in _ODDS.items():
         names = (

@@ -1,4 +1,4 @@
-"""The indexers: squids, and an indexer that says in a plain JSON document where it is.
+"""The indexers: squids, and an indexer with a plain JSON document of its position.
 
 GraphQL is canned: the variables of a query say what it asks for.
 """
@@ -17,7 +17,7 @@ def _squid_reply(asked: Asked) -> UpstreamReply:
 
 
 def _squid_data(asked: Asked) -> dict[str, object]:
-    """The status; or transactions from one block to another, or from an entry on; or how many there are up to a
+    """The status, the transactions of a range of blocks, the entries from an id on, or the number of entries up to a
     block."""
     world, address = asked.world, asked.address
     match json.loads(asked.body).get("variables"):

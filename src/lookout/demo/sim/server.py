@@ -1,5 +1,5 @@
-"""The simulated upstreams on one port, speaking their own protocols, with a control route for faults; and how a faulty
-one behaves on the wire."""
+"""The simulated upstreams on one port, with a control route for faults, and how a faulty upstream behaves on the
+wire."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from lookout.demo.sim.waku import MESSAGES, PEERS
 from lookout.demo.sim.world import World, launch_world
 
 UPSTREAMS: Final = (ENDPOINT, NODE, MESSAGES, PEERS, SQUID, DOCUMENT)
-_LONGEST_S: Final = 600.0  # that a connection is kept open on purpose
+_HANG_S: Final = 600.0
 _SHUTDOWN_S: Final = 0.1
 _BACKLOG: Final = 1_024
 
@@ -48,7 +48,7 @@ class Simulation:
         return application
 
     async def _date(self, _: web.Request, response: web.StreamResponse) -> None:
-        """By the world's time, as its blocks are dated."""
+        """Use the world's time, as the blocks do."""
         response.headers["Date"] = formatdate(self._now() / 1000, usegmt=True)
 
     async def _overview(self, _: web.Request) -> web.Response:
@@ -60,7 +60,7 @@ class Simulation:
         return _respond(json_reply(overview))
 
     async def _order(self, request: web.Request) -> web.Response:
-        """Apply an order and list what is set now; or refuse it, changing nothing."""
+        """Apply an order and list the orders in force; a wrong order changes nothing."""
         at = self._now()
         try:
             self._world.faults.order(json.loads(await request.read()), at)
@@ -93,7 +93,7 @@ async def _misbehave(request: web.Request, fault: Fault) -> web.Response:
         case "status":
             return _respond(text_reply("out of order", fault.size))
         case "hang":
-            await asyncio.sleep(_LONGEST_S)
+            await asyncio.sleep(_HANG_S)
     return _reset(request)
 
 
@@ -118,11 +118,11 @@ def _describe(kind: FaultKind) -> dict[str, object]:
 
 @asynccontextmanager
 async def serving(host: str, port: int, world: World, now: Callable[[], int]) -> AsyncIterator[tuple[str, int]]:
-    """Serve a world's upstreams meanwhile; the address is the bound one, also when the port was 0."""
+    """Serve a world's upstreams during the block. Gives the bound host and port, also for port 0."""
     runner = web.AppRunner(
         Simulation(world, now).application(),
         access_log=None,
-        handler_cancellation=True,  # so that a connection that its client gave up is not held
+        handler_cancellation=True,  # a hanging request ends when its client leaves
         shutdown_timeout=_SHUTDOWN_S,
     )
     await runner.setup()

@@ -48,8 +48,8 @@ def _reply_with_peers(asked: Asked) -> UpstreamReply:
 
 
 def _reply_with_messages(asked: Asked) -> UpstreamReply:
-    """A page of the messages of the last hour, of which the newest page is the first. Like the real one, a page is in
-    the order of time."""
+    """A page of the messages of the last hour. The first page is the newest; within a page, as in a real node's, the
+    oldest message is first."""
     query, at = asked.query, asked.at
     after_at = max(-(-int(query["startTime"]) // _NS_PER_MS) - 1, at - _KEPT_MS)
     messages = _messages(asked.world, query["contentTopics"].split(","), after_at, at)[::-1]

@@ -20,18 +20,18 @@ from lookout.demo.sim.chain import (
 from lookout.demo.sim.faults import WIRE_FAULTS, Fault, FaultLog, addresses, draw_faults
 
 NOTHING_INDEXED: Final = -1  # the height of an indexer without a first block, as squids say it
-MOST_LOGS: Final = 10_000  # that an endpoint gives at once
-# Fixed, so that heights continue when the simulation is started again.
+MOST_LOGS: Final = 10_000  # in one answer of an endpoint
+# Fixed, so that heights continue when the simulation restarts.
 _ORIGIN_AT: Final = 1_767_225_600_000  # 2026-01-01
 _YEAR_MS: Final = 365 * 86_400_000
-_LISTED_MS: Final = 86_400_000  # how far back the lists of entries go when a world begins
+_LISTED_MS: Final = 86_400_000  # the age of the oldest listed entry when a world begins
 _FIRST_INDEX: Final = 10_000
-_WITHOUT_BLOCKS_MS: Final = 60_000  # an indexer that is rebuilt has nothing for so long
-_REBUILT_MS: Final = 86_400_000  # how much of its chain it indexes again
+_WITHOUT_BLOCKS_MS: Final = 60_000  # how long a rebuilt indexer has no block
+_REBUILT_MS: Final = 86_400_000  # the part of the chain that a rebuilt indexer indexes again
 
 
 class EndpointHead(NamedTuple):
-    """An endpoint's newest block, and the chain it says it is of."""
+    """An endpoint's newest block, with the chain id that the endpoint gives."""
 
     chain_id: int
     height: int
@@ -43,7 +43,6 @@ class Indexed(NamedTuple):
 
     chain_id: int
     height: int
-    block_at: int
 
     @property
     def has_blocks(self) -> bool:
@@ -67,8 +66,7 @@ class Heard(NamedTuple):
 
 
 class World:
-    """A world without planned faults is healthy until a fault is ordered. ``origin_at`` is when its chains stand at
-    their first heights; ``listed_at`` is when the first entry came that indexers list."""
+    """The chains stand at their first heights at ``origin_at``; indexers list the entries since ``listed_at``."""
 
     def __init__(
         self, layout: Layout, seed: int, origin_at: int, planned: Iterable[Fault] = (), listed_at: int = 0
@@ -80,7 +78,7 @@ class World:
         self.faults = FaultLog(self.addresses, self.planned)
         self._origin_at = origin_at
         self._listed_at = max(origin_at, listed_at)
-        self._entries: dict[int, list[ListEntry]] = {}  # of each chain, as far as they were needed
+        self._entries: dict[int, list[ListEntry]] = {}  # of each chain, made when a request needs them
         self._chains = {chain.chain_id: chain for chain in layout}
 
     def has(self, address: str, kind: str, at: int) -> bool:
@@ -121,12 +119,13 @@ class World:
 
     def indexed(self, address: str, at: int) -> Indexed:
         chain_id = int(address.split("/")[1])
-        chain, head = self._chains[chain_id], self.head(chain_id, at)
-        height = self._follow(address, at, lambda then: self.head(chain_id, then).height - chain.confirmations)
-        return Indexed(chain_id, height, max(0, head.block_at - (head.height - height) * chain.block_ms))
+        confirmations = self._chains[chain_id].confirmations
+        return Indexed(
+            chain_id, self._follow(address, at, lambda then: self.head(chain_id, then).height - confirmations)
+        )
 
     def listed(self, address: str, first: int, last: int, at: int) -> list[ContractEvent]:
-        chain_id, newest, _ = self.indexed(address, at)
+        chain_id, newest = self.indexed(address, at)
         events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS))
         match self.faults.find(address, at):
             case Fault(kind="hole", size=blocks, begin_at=begin_at):
@@ -142,33 +141,32 @@ class World:
 
     def entries(self, address: str, at: int) -> list[ListEntry]:
         """All entries of an indexer's list, in the order of their ids."""
-        chain_id, newest, _ = self.indexed(address, at)
+        chain_id, newest = self.indexed(address, at)
         entries, first = self._entries.setdefault(chain_id, []), self._first_entry(chain_id)
-        count = self._count_entries(chain_id, newest) - first
-        while len(entries) < count:
-            number = first + len(entries)
-            entries.append(
-                add_entry(entries[-1] if entries else None, chain_id, number, self._block_of(chain_id, number))
-            )
-        fault = self.faults.find(address, at)
-        if fault is None or fault.kind != "lose":
-            return entries[: max(0, count)]
-        begin = self._count_entries(chain_id, self.indexed(address, fault.begin_at).height) - first
-        lost = range(begin, begin + 2 * fault.size, 2)  # the first of two entries
-        return [entry for number, entry in enumerate(entries[: max(0, count)]) if number not in lost]
+        count = max(0, self._count_entries(chain_id, newest) - first)
+        for number in range(first + len(entries), first + count):
+            before = entries[-1] if entries else None
+            entries.append(add_entry(before, chain_id, number, self._block_of(chain_id, number)))
+        match self.faults.find(address, at):
+            case Fault(kind="lose", size=lost, begin_at=begin_at):
+                begin = self._count_entries(chain_id, self.indexed(address, begin_at).height) - first
+                first_of_two = range(begin, begin + 2 * lost, 2)
+                return [entry for number, entry in enumerate(entries[:count]) if number not in first_of_two]
+            case _:
+                return entries[:count]
 
     def entries_from(self, address: str, entry_id: str, at: int) -> list[ListEntry]:
         entries = self.entries(address, at)
         return entries[bisect_left(entries, entry_id, key=lambda entry: entry.id) :]
 
     def count_listed(self, address: str, last_block: int, at: int) -> int:
-        """How many entries the list has up to this block, with those from before the first that it gives."""
+        """How many entries the list has up to this block, the entries before ``listed_at`` included."""
         entries = self.entries(address, at)
         before = self._first_entry(int(address.split("/")[1]))
         return before + bisect_right(entries, last_block, key=lambda entry: entry.block)
 
     def _count_entries(self, chain_id: int, last_block: int) -> int:
-        """How many entries there ever were up to this block: both of a transaction come with the second."""
+        """How many entries the chain has up to this block. Both entries of a transaction are in one block."""
         chain = self._chains[chain_id]
         last_ms = (last_block - chain.first_height + 1) * chain.block_ms - 1
         return (_FIRST_INDEX + last_ms // _entry_ms(chain_id) + 1) // 2 * 2
@@ -214,7 +212,7 @@ class World:
         return 0 if self.has("waku/peers", "zero-peers", at) else 4 + (at // 60_000 + self.seed) * 7_919 % 11
 
     def heard(self, chain_id: int, number: int, sent_at: int) -> Heard | None:
-        """What became of an announcement that a broadcaster was to send; None if it sent nothing."""
+        """A broadcaster's announcement as the waku network heard it; None if a fault silenced the broadcaster."""
         fault = self.faults.find(f"broadcasters/{chain_id}", sent_at)
         is_at_fault = fault is not None and number < fault.size
         if fault is not None and fault.kind == "silent" and is_at_fault:
@@ -222,7 +220,7 @@ class World:
         return Heard(sent_at, chain_id, number, well_signed=not is_at_fault)
 
     def _follow(self, address: str, at: int, reached: Callable[[int], int]) -> int:
-        """How far something has got that follows a chain or a tree, given how far it should be at any instant."""
+        """The position at this address; ``reached`` gives the right position at an instant."""
         match self.faults.find(address, at):
             case Fault(kind="freeze", begin_at=begin_at):
                 return reached(begin_at)
@@ -240,11 +238,11 @@ class World:
 
 
 def launch_world(seed: int | None, at: int) -> World:
-    """The five chains of the launch: with a seed, things fail from time to time; without, nothing does."""
+    """The five chains of the launch. With a seed, upstreams fail from this instant on."""
     faults = () if seed is None else draw_faults(LAUNCH, seed, at, at + _YEAR_MS)
     return World(LAUNCH, seed or 0, _ORIGIN_AT, faults, at - _LISTED_MS)
 
 
 def _entry_ms(chain_id: int) -> int:
-    """How long after another an entry comes."""
+    """The time between two entries."""
     return 60_000 + chain_id % 97 * 5_000
