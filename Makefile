@@ -8,10 +8,7 @@ ARGS ?=
 COVERED := tests/unit tests/contract/test_replay_vectors.py
 # Tests at the same time; they wait twice as long as they compute, so a machine bears three times as many as it has cores.
 JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((3 * cores)))
-# What failed is tried once more, with nothing beside it: hundreds of processes at a time may be late, also where nothing is
-# wrong. What fails twice fails. A run that ended in another way than with failed tests (1) did not run them all.
-AGAIN := --last-failed --last-failed-no-failures none
-tests_by = $(1)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS) || { test $$? -eq 1 && $(1)/python -m pytest $(AGAIN) $(ARGS); }
+PARALLEL := -n $(JOBS) --dist worksteal
 # Python keeps what it compiled, whatever the machine says: tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 # Where Debian has varnishd, nginx and useradd, which not every user's PATH names.
@@ -33,7 +30,7 @@ run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes o
 	@$(BIN)/lookout demo $(ARGS)
 
 test: .venv/installed-dev .venv/packages $(ESBUILD) ## all tests except those marked long; ARGS= passes options to pytest
-	$(call tests_by,$(BIN))
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: .venv/installed-dev .venv/packages $(ESBUILD) ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
@@ -45,7 +42,7 @@ check: .venv/installed-dev .venv/packages $(ESBUILD) ## format, lint, types, imp
 
 coverage: .venv/installed-dev ## the core's tests reach every statement and branch of it
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist worksteal $(COVERED) || { test $$? -eq 1 && $(BIN)/coverage run -m pytest $(AGAIN) $(COVERED); }
+	$(BIN)/coverage run -m pytest -q $(PARALLEL) $(COVERED)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -76,7 +73,7 @@ mutants: .venv-mutants/installed ## change the rules in every small way and chec
 	.venv-mutants/bin/mutmut results
 
 lowest: .venv-lowest/installed .venv/packages $(ESBUILD) ## all tests with the oldest versions that pyproject.toml accepts of what Lookout needs
-	$(call tests_by,.venv-lowest/bin)
+	.venv-lowest/bin/python -m pytest $(PARALLEL) $(ARGS)
 
 audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known vulnerability; needs the internet
 	@.venv-audit/bin/python -m tools.audit
@@ -114,7 +111,7 @@ clean: ## remove what the targets above made
 	@touch $@
 
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
-.venv/packages: PROGRAMS := chromium=chromium chromium-headless-shell=chromium-headless-shell curl=curl faketime=faketime haproxy=haproxy nginx=nginx-light node=nodejs pgbouncer=pgbouncer promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk
+.venv/packages: PROGRAMS := chromium=chromium chromium-headless-shell=chromium-headless-shell curl=curl faketime=faketime haproxy=haproxy nginx=nginx-light node=nodejs pgbouncer=pgbouncer promtool=prometheus systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk
 # The campaign alone builds and runs the container.
 .venv/container-packages: PROGRAMS := buildah=buildah podman=podman runc=runc mmdebstrap=mmdebstrap
 .venv/packages .venv/container-packages: Makefile | .venv/python

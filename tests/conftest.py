@@ -35,7 +35,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
 # No everyday test needs the public certificate authorities, and every process that opens a client would load them all.
-# OpenSSL still looks into its folder of them. httpx refuses an empty file: use it with trust_env=False.
+# OpenSSL still looks into its folder of them.
 os.environ.setdefault("SSL_CERT_FILE", os.devnull)
 
 

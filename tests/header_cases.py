@@ -17,11 +17,11 @@ GOOD_HOSTS: Final = [
     pytest.param("a" * 300, id="as long as a host may be"),
 ]
 BAD_HOSTS: Final = [
-    pytest.param([], id="none"),
-    pytest.param([""], id="an empty one"),
-    pytest.param(["a", "a"], id="the same twice"),
-    pytest.param(["a", "b"], id="two"),
-    pytest.param(["a", ""], id="one and an empty one"),
+    pytest.param([], id="no host"),
+    pytest.param([""], id="an empty host"),
+    pytest.param(["a", "a"], id="the same host twice"),
+    pytest.param(["a", "b"], id="two hosts"),
+    pytest.param(["a", ""], id="a host and an empty one"),
     pytest.param(["a b"], id="a blank inside"),
     pytest.param(["a, b"], id="a list"),
     pytest.param(["http://a"], id="a URL"),

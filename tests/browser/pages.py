@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
 
-from lookout.base.instants import format_instant, format_second, parse_instant
+from lookout.base.instants import format_instant, format_second
 from lookout.documents.document import Document, DocumentName, Pieces, etag
 from lookout.public.about import PATH
 from lookout.store.sqlite import open_writer
@@ -88,11 +88,6 @@ def of_seven_statuses() -> list[Json]:
 def a_live_report(checks: Iterable[object], *, generated_at: int | None = None) -> bytes:
     at = format_instant(now_ms() if generated_at is None else generated_at)
     return json.dumps({"schemaVersion": 1, "generatedAt": at, "checks": list(checks)}).encode()
-
-
-def filling_bucket_of(history: bytes) -> int:
-    """When it began."""
-    return parse_instant(json.loads(history)["to"][:-1] + ".000Z")
 
 
 def a_history(

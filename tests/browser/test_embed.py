@@ -140,16 +140,6 @@ def named(page: Page, words: str) -> Locator:
     return page.get_by_role("link", name=f"{words} {WARNING}", exact=True)
 
 
-def add_badge(page: Page, server: str, chain: int) -> None:
-    """Long after the page was loaded, as a script of the site may do."""
-    page.evaluate(
-        "([src, chain]) => { const script = document.createElement('script');"
-        " script.src = trustedTypes.createPolicy('site', { createScriptURL: (url) => url }).createScriptURL(src);"
-        " script.dataset.chain = chain; document.querySelector('main').append(script); }",
-        [server + EMBED_PATH, chain],
-    )
-
-
 def colour(badge: Locator) -> str:
     return str(badge.evaluate("element => getComputedStyle(element).backgroundColor"))
 
@@ -200,49 +190,27 @@ def test_no_style_of_the_site_reaches_it_and_no_style_of_its_own_needs_permissio
     assert found == ["rgb(255, 255, 255)", "13px", "none", GREEN, "ltr"]
 
 
+# What the scripts count is stated by the vectors of both readers; here, that the badge says it.
 CASES: Final = {
     "the worst row of the chain counts": (1, {("indexer", 1): "degraded"}, "Ethereum: limited"),
     "a shared row counts on every chain": (137, {("messaging", None): "unavailable"}, "Polygon: not answering"),
-    "another chain's row does not": (137, {("indexer", 1): "unavailable"}, "Polygon: no problem seen"),
-    "one unknown row is enough for no green": (56, {("ppoi", 56): "unknown"}, "BNB Smart Chain: unknown"),
     "a missing row is unknown": (1, {("ppoi", 1): None}, "Ethereum: unknown"),
-    "a chain that nobody knows is unknown": (424242, {}, "Chain 424242: unknown"),
     "what is no number of a chain is unknown": ("x$&", {}, "Chain x$&: unknown"),
     "what nobody watches does not count": (
         1,
         {("hosted-indexer", 1): "unmonitored"},
         "Ethereum: No problem seen; 4 of 5 are watched",
     ),
-    "a shared row alone makes no chain green": (
-        1,
-        {(service, 1): "unmonitored" for service in ("ppoi", "broadcasters", "indexer", "hosted-indexer")},
-        "Ethereum: not watched",
-    ),
     "a shared row alone makes nothing green": (
         None,
         {(row["service"], row["chainId"]): "unmonitored" for row in all_current() if row["chainId"] is not None},
         "protocol: not watched",
     ),
-    "one row is watched of all": (
+    "without a chain, test networks do not count": (
         None,
-        {
-            (row["service"], row["chainId"]): "unmonitored"
-            for row in all_current()
-            if (row["service"], row["chainId"]) != ("indexer", 1)
-        },
-        "protocol: No problem seen; 1 of 17 is watched",
+        {("ppoi", 11155111): "unavailable"},
+        "protocol: no problem seen",
     ),
-    "a test network alone makes nothing green": (
-        None,
-        {
-            (row["service"], row["chainId"]): "unmonitored"
-            for row in all_current()
-            if row["chainId"] not in (None, 11155111)
-        },
-        "protocol: not watched",
-    ),
-    "without a chain all count": (None, {("ppoi", 137): "catching-up"}, "protocol: behind"),
-    "without a chain, test networks do not": (None, {("ppoi", 11155111): "unavailable"}, "protocol: no problem seen"),
 }
 
 
@@ -318,7 +286,7 @@ def test_after_the_machine_has_slept_it_is_not_green_for_long(page: Page, foreig
     page.route(f"**{LIVE}", lambda route: route.abort())
     page.evaluate("const now = Date.now; Date.now = () => now() + 8 * 3600e3")  # no timer ran meanwhile
     page.clock.run_for(2 * SECOND)
-    expect(badges(page)).to_have_attribute("data-status", "stale", timeout=1000)
+    expect(badges(page)).to_have_attribute("data-status", "stale")
 
 
 @pytest.mark.clause("C2")

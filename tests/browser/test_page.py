@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Route, expect
+from playwright.sync_api import Browser, Error, Page, Route, expect
 
 from lookout.base.instants import format_second, parse_instant
 from lookout.public.about import PATH
@@ -36,6 +36,24 @@ from tests.integration.served import a_server
 from tests.wait import until
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
+
+
+def until_ready_made_of(page: Page, rows: int) -> None:
+    """The page is made a moment after its report is served."""
+
+    def has_rows() -> bool:
+        page.reload()
+        return page.locator("table tbody tr").count() == rows
+
+    until(has_rows, f"the page has {rows} rows")
+
+
+def run_until_loaded_anew(page: Page, seconds: int) -> None:
+    """Let so much time pass, in which the page loads itself again."""
+    with page.expect_navigation():
+        for _ in range(seconds):
+            with suppress(Error):  # a page that fails, or is gone, ends the run
+                page.clock.run_for(SECOND)
 
 
 def test_nothing_that_is_read_out_changes_with_every_second(tmp_path: Path, open_page: Open) -> None:
@@ -74,12 +92,7 @@ def test_without_javascript_the_rows_state_their_instant_and_nothing_is_green(si
     live = a_live_report(checks)
     site.has(live, a_history(checks))
     page = open_page(java_script_enabled=False)
-
-    def has_this_report() -> bool:
-        page.reload()  # the page is made a moment after the report is served
-        return page.locator("table tbody tr").count() == 7
-
-    until(has_this_report, "the page of this report")
+    until_ready_made_of(page, 7)
     expect(page.locator("time")).to_be_visible()
     expect(page.locator("table")).to_contain_text("behind")
     assert page.locator("noscript meta[http-equiv=refresh]").count() == 1
@@ -95,10 +108,9 @@ def test_where_a_script_is_missing_the_rows_are_there_and_the_page_loads_itself_
     site.has(a_live_report(all_current()), a_history(all_current()))
     missing: dict[str, Callable[[Route], None]] = {f"/assets/*/{asset}": lambda route: route.fulfill(status=404)}
     page = open_page(clock_ahead_ms=0, routes=missing)
-    expect(page.locator("table tbody tr")).to_have_count(21)
+    until_ready_made_of(page, 21)
     expect(page.locator(".ready-made > p").nth(1)).to_contain_text("if the time above stays the same, reload it")
-    with page.expect_navigation():
-        page.clock.run_for(31 * SECOND)
+    run_until_loaded_anew(page, 31)
 
 
 def test_a_page_that_has_failed_loads_itself_again(site: Site, browser: Browser) -> None:
@@ -111,10 +123,7 @@ def test_a_page_that_has_failed_loads_itself_again(site: Site, browser: Browser)
     page.goto(site.server.base)
     expect(page.locator("h1")).to_have_text("This page has failed, and shows nothing rather than something old")
     page.unroute_all()
-    with page.expect_navigation():
-        for _ in range(31):
-            with suppress(Error):  # it fails again with every second, which ends the run
-                page.clock.run_for(SECOND)
+    run_until_loaded_anew(page, 31)
     expect(page.locator("h1")).to_contain_text("No problem seen with sending")
     page.context.close()
 
@@ -126,8 +135,7 @@ def test_a_chain_that_the_monitor_renames_has_its_new_name_in_an_open_page(site:
     page = open_page(clock_ahead_ms=0)
     expect(page.locator(".networks h3").first).to_have_text("Ethereum")
     site.has(live, history, a_description(CHAINS | {1: "Renamed"}).encode())
-    with page.expect_navigation():
-        page.clock.run_for(61 * SECOND)
+    run_until_loaded_anew(page, 61)
     expect(page.locator(".networks h3").first).to_have_text("Renamed")
 
 

@@ -14,18 +14,14 @@ from tests import fuzz
 from tests.campaign import suite
 from tests.campaign.part import Outcome, Part, show_progress
 from tests.simulation import lists_by_the_thousand, worlds
-from tests.system import soak, waits
-from tests.system.crashes import points
+from tests.system import soak
 
 PARTS: dict[str, Part] = {
     "tests": suite.PART,
     "worlds": worlds.PART,
     "lists": lists_by_the_thousand.PART,
     "hostile": fuzz.PART,
-    "crashes": points.PART,
-    "year": soak.YEAR,
-    "life": soak.LIFE,
-    "waits": waits.PART,
+    "life": soak.PART,
 }
 
 

@@ -63,7 +63,7 @@ def test_the_roll_up_tells_each_service_and_the_whole() -> None:
 
 
 @pytest.mark.clause("C13")
-def test_the_history_is_told_with_its_coverage() -> None:
+def test_the_history_is_shown_with_its_coverage() -> None:
     row = {"service": "ppoi", "chainId": 1, "buckets": "-" * 12 + "c" * 12 + "u", "uptime": {"7d": 0.9231}}
     borders = {"from": "2026-11-15T10:00:00Z", "to": "2026-11-15T12:00:00Z"}
     body = json.dumps({"schemaVersion": 1, "bucketSeconds": 300, **borders, "rows": [row]}).encode()

@@ -59,7 +59,7 @@ def test_if_none_match_and_a_descriptive_user_agent_are_sent() -> None:
 
 
 @pytest.mark.clause("C4", "C9")
-def test_a_304_renews_no_row_and_its_expiry_is_told_when_it_comes() -> None:
+def test_a_304_renews_no_row_and_its_expiry_is_reported_when_it_comes() -> None:
     updates, _ = polled(lambda *asked: fresh(*asked) if asked[1] == 1 else Answer(304), 160, history=None)
     told = [(update.now - NOON, ppoi(update)) for update in updates]
     # At 150 s before it asks, and after that.
@@ -147,7 +147,7 @@ def test_a_clock_that_jumps_is_noticed_within_a_second() -> None:
 
 
 @pytest.mark.clause("C3")
-def test_what_expired_in_an_hour_of_sleep_is_told_before_anything_is_asked() -> None:
+def test_what_expired_in_an_hour_of_sleep_is_reported_before_anything_is_asked() -> None:
     clock = Clock()
     network = Network(clock, fresh)
     updates = polling(network)
@@ -180,7 +180,7 @@ def test_a_clock_that_is_an_hour_slow_makes_no_old_report_current_when_it_gets_t
 
 
 @pytest.mark.clause("C3")
-def test_how_long_ago_the_report_first_arrived_is_told() -> None:
+def test_how_long_ago_the_report_first_arrived_is_reported() -> None:
     def served(url: str, times: int, clock: Clock) -> Answer:
         return Answer(304) if times == 2 else fresh(url, times, clock)
 
@@ -190,7 +190,7 @@ def test_how_long_ago_the_report_first_arrived_is_told() -> None:
 
 
 @pytest.mark.clause("C3", "C9")
-def test_a_row_that_expires_while_a_request_hangs_is_told_and_stop_is_heeded() -> None:
+def test_a_row_that_expires_while_a_request_hangs_is_reported_and_stop_is_obeyed() -> None:
     clock, stop, released, answered = Clock(), Event(), Event(), Event()
 
     def fetch(_url: str, _headers: Mapping[str, str]) -> Answer:

@@ -396,26 +396,26 @@ def _answer(given: dict[str, Any], documents: dict[str, Any]) -> Answer | NoAnsw
 
 
 @pytest.mark.clause("C12")
-def test_people_are_told_the_same_words_by_every_reader() -> None:
+def test_every_reader_shows_people_the_same_words() -> None:
     words = vectors("words")
     assert {status: status_text(status) for status in words["statuses"]} == words["statuses"]
     assert {reason: reason_text(reason) for reason in words["reasons"]} == words["reasons"]
-    told = [{"id": n.id, "services": n.services and list(n.services), "text": n.text} for n in NOTES]
-    assert told == words["notes"]
+    shown = [{"id": n.id, "services": n.services and list(n.services), "text": n.text} for n in NOTES]
+    assert shown == words["notes"]
 
 
 @pytest.mark.clause("C12")
-def test_what_is_to_be_told_stands_beside_the_rows_that_it_is_about() -> None:
-    told = {service: [note.id for note in notes_for(service)] for service in ("ppoi", "hosted-indexer", "relays")}
+def test_warnings_stand_beside_the_rows_that_they_are_about() -> None:
+    shown = {service: [note.id for note in notes_for(service)] for service in ("ppoi", "hosted-indexer", "relays")}
     general = ["one-view", "not-a-signal", "history"]
-    assert told["ppoi"] == [*general, "proofs", "others"]
-    assert told["hosted-indexer"] == [*general, "wallet-sync", "others"]
-    assert told["relays"] == general
+    assert shown["ppoi"] == [*general, "proofs", "others"]
+    assert shown["hosted-indexer"] == [*general, "wallet-sync", "others"]
+    assert shown["relays"] == general
 
 
 @pytest.mark.clause("C12")
-def test_everything_that_the_contract_wants_told_is_told() -> None:
-    told = " ".join(note.text for note in NOTES)
+def test_every_warning_of_the_contract_is_shown() -> None:
+    shown = " ".join(note.text for note in NOTES)
     wanted = [
         "partial reading",
         "do not prove that a message is delivered",
@@ -427,7 +427,7 @@ def test_everything_that_the_contract_wants_told_is_told() -> None:
         "run by other people",
         "does not tell what is up now",
     ]
-    assert [words for words in wanted if words not in told] == []
+    assert [words for words in wanted if words not in shown] == []
 
 
 @pytest.mark.clause("C5")

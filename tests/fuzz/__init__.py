@@ -1,4 +1,4 @@
-"""Hostile bytes on every socket and in every file: whatever comes, it is answered, read, or refused in words."""
+"""Hostile bytes from strangers: whatever comes, it is answered, read, or refused in words."""
 
 from contextlib import nullcontext
 from typing import Final
@@ -8,14 +8,10 @@ from hypothesis import strategies as st
 from tests.campaign.part import Outcome, Part
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import PARSERS, recorded
-from tests.fuzz.config import CONFIG
 from tests.fuzz.cuts import CUTS
-from tests.fuzz.edge import EDGE
 from tests.fuzz.hunt import Kind, hunt
-from tests.fuzz.logs import LOGS
 from tests.fuzz.readers import NODE, READERS
 from tests.fuzz.web import HTTP
-from tests.integration.edged import VARNISHD, VSTHROTTLE
 
 _ANSWERS: Final = st.sampled_from(list(PARSERS)).flatmap(
     lambda parser: st.tuples(st.just(parser), hostile_answers(recorded(PARSERS[parser][1])))
@@ -31,24 +27,19 @@ def _judge_answer(case: tuple[str, bytes]) -> str:
 KINDS: Final[dict[str, Kind]] = {
     "http": HTTP,
     "cuts": CUTS,
-    "edge": EDGE,
     "sources": Kind(_ANSWERS, lambda: nullcontext(_judge_answer)),
-    "config": CONFIG,
-    "logs": LOGS,
     "readers": READERS,
 }
 
 
 def _run(seconds: float) -> Outcome:
     """Shares its time out over the kinds."""
-    names = [name for name in KINDS if name != "edge" or (VARNISHD and VSTHROTTLE)]
     tried: dict[str, int] = {}
     failures: list[str] = []
-    for name in names:
-        tried[f"{name} cases"], found = hunt(name, KINDS[name], seconds / len(names))
+    for name in KINDS:
+        tried[f"{name} cases"], found = hunt(name, KINDS[name], seconds / len(KINDS))
         failures += found
-    missing = [what for what, is_there in (("Varnish", "edge" in names), ("Node", bool(NODE))) if not is_there]
-    return Outcome(tried, tuple(failures), f"needs {' and '.join(missing)}" if missing else "")
+    return Outcome(tried, tuple(failures), "" if NODE else "needs Node")
 
 
-PART: Final = Part("hostile bytes on every socket and in every file, from a grammar and by changes", 10, _run)
+PART: Final = Part("hostile bytes to the server, the sources and the readers, from a grammar and by changes", 10, _run)

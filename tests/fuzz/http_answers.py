@@ -150,25 +150,6 @@ def answers_in(came: bytes, methods: Sequence[bytes]) -> list[Answered]:
     return found
 
 
-def answers_to_anything(came: bytes) -> list[Answered]:
-    """The same where it is not known which requests were HEAD: those whose answers have another one for a body, or
-    none."""
-    methods: list[bytes] = []
-    rest = came
-    while rest and not _BARE_REFUSAL.fullmatch(rest):
-        try:
-            answer, after = _first_answer(rest, b"GET")
-        except NotHttpError:
-            answer, after = _first_answer(rest, b"HEAD")
-            methods.append(b"HEAD")
-        else:
-            is_head = answer.body.startswith(b"HTTP/1.1 ")
-            after = _first_answer(rest, b"HEAD")[1] if is_head else after
-            methods.append(b"HEAD" if is_head else b"GET")
-        rest = after
-    return answers_in(came, methods)
-
-
 def _first_answer(came: bytes, method: bytes) -> tuple[Answered, bytes]:
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_ANY_SIZE)
     asking = b"HEAD" if method == b"HEAD" else b"GET"  # CONNECT would make all that follows a tunnel

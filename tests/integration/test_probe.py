@@ -142,7 +142,7 @@ def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Pa
         heads = {chain.name: chain for chain in probed.chains}
         found = {endpoint.name: endpoint.found for chain in probed.chains for endpoint in chain.endpoints}
         assert not heads["c1"].has_head
-        assert heads["c1"].found == "no head: one answer, and no other that confirms it"
+        assert heads["c1"].found == "no head: no two answers that agree"
         assert found["rpc 1 of c1"].startswith("no complete answer in time (waiting for: ")
         assert found["rpc 2 of c1"] == "a node of another chain (61 instead of 1)"
         assert found["rpc 3 of c1"].startswith("not_confirmed: block ")
@@ -190,7 +190,7 @@ def test_what_this_machine_lacks_is_called_its_own_and_no_failure_of_an_endpoint
                 probed = await probe_once(settings, SystemClock())
         lack, words = "own_fault: no file descriptor left", "a fault of this machine's own: no file descriptor left"
         assert {each.found for chain in probed.chains for each in chain.endpoints} == {words}
-        assert {chain.found for chain in probed.chains} == {"no head: this machine could not ask every endpoint"}
+        assert {chain.found for chain in probed.chains} == {"no head: no two answers that agree"}
         assert {(each.found, each.cause) for each in probed.rows if each.took_ms is not None} == {(words, lack)}
         assert {each.row.reason for each in probed.rows} == {"no-observation", "not-configured"}
 

@@ -208,7 +208,7 @@ GOOD_URL = f"https://{CANARY}:{CANARY}@host/{CANARY}?key={CANARY}"
         pytest.param('protocol = "${LOOKOUT_TEST_UNUSED}/"', id="a variable where a word is wanted"),
     ],
 )
-def test_what_is_wrong_with_a_configuration_is_told_without_a_secret(text: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_configuration_is_reported_without_a_secret(text: str, tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text(text)
     outcome = command(tmp_path, "check-config")
     assert outcome.exit_code == 2

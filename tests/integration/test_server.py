@@ -256,14 +256,16 @@ def request_of(version: str, *hosts: bytes) -> bytes:
     ("raw", "http_code"),
     [
         pytest.param(request_of("1.1", b"liveness.example:8080"), 200, id="a name and a port"),
-        pytest.param(request_of("1.1"), 400, id="none"),
-        pytest.param(request_of("1.1", b"a", b"b"), 400, id="two"),
-        pytest.param(request_of("1.1", b"\xe9"), 400, id="what is not ASCII"),
-        pytest.param(request_of("1.1", b"a", b"a").replace(b"GET ", b"GET http://a"), 400, id="two, in a proxy's form"),
-        pytest.param(request_of("1.1").replace(b"GET ", b"GET http://a"), 400, id="none, in a proxy's form"),
-        pytest.param(request_of("1.0"), 200, id="none, of an old client"),
-        pytest.param(request_of("1.0", b"a", b"b"), 400, id="two, of an old client"),
-        pytest.param(request_of("1.0", b"\xe9"), 400, id="what is not ASCII, of an old client"),
+        pytest.param(request_of("1.1"), 400, id="no host"),
+        pytest.param(request_of("1.1", b"a", b"b"), 400, id="two hosts"),
+        pytest.param(request_of("1.1", b"\xe9"), 400, id="a host that is not ASCII"),
+        pytest.param(
+            request_of("1.1", b"a", b"a").replace(b"GET ", b"GET http://a"), 400, id="two hosts, in a proxy's form"
+        ),
+        pytest.param(request_of("1.1").replace(b"GET ", b"GET http://a"), 400, id="no host, in a proxy's form"),
+        pytest.param(request_of("1.0"), 200, id="no host, of an old client"),
+        pytest.param(request_of("1.0", b"a", b"b"), 400, id="two hosts, of an old client"),
+        pytest.param(request_of("1.0", b"\xe9"), 400, id="a host that is not ASCII, of an old client"),
     ],
 )
 def test_a_request_names_one_host(server: RawServer, raw: bytes, http_code: int) -> None:

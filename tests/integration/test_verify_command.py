@@ -109,7 +109,7 @@ def test_no_control_character_of_a_server_reaches_the_terminal() -> None:
     assert "31mred" in result.stdout
 
 
-def test_https_is_asked_only_if_somebody_vouches_for_it(tmp_path: Path) -> None:
+def test_https_is_asked_only_with_a_trusted_certificate(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(authority.vouch("127.0.0.1", days=1))

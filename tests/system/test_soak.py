@@ -1,9 +1,8 @@
-"""What the campaign calls growth, and a short year."""
+"""What the campaign calls growth."""
 
 import pytest
 
 from tests.system.soak.growth import find_growth
-from tests.system.soak.year import Size, run
 
 
 @pytest.mark.parametrize(
@@ -17,10 +16,3 @@ from tests.system.soak.year import Size, run
 )
 def test_growth_is_what_the_last_third_has_more_than_the_second(samples: list[float], found: list[str]) -> None:
     assert find_growth([{"MB": sample} for sample in samples]) == found
-
-
-@pytest.mark.long
-def test_a_small_year_of_seven_weeks_fills_up_and_then_grows_no_more() -> None:
-    outcome = run(Size(1, 1_200), 49)
-    assert outcome.failures == ()
-    assert outcome.tried == {"days of 5 rows": 49}

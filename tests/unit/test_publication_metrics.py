@@ -41,7 +41,6 @@ from tests.builders import (
 from tests.unit.running_monitor import Asked
 from tests.unit.server.fakes import SetClock
 
-NO_CHAINS: Final[dict[int, ChainProgress]] = {}
 FIGURES: Final = ("position", "head", "lag_blocks", "lag_indexes", "lag_seconds")
 
 

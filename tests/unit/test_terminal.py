@@ -185,7 +185,7 @@ def test_a_row_that_cannot_be_read_hides_no_other() -> None:
         ({}, "synced"),
     ],
 )
-def test_metrics_are_told_in_words(metrics: dict[str, int], words: str) -> None:
+def test_metrics_are_shown_in_words(metrics: dict[str, int], words: str) -> None:
     assert words in plain(an_update(a_live(a_row(metrics=metrics))))
 
 

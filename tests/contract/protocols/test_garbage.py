@@ -15,8 +15,6 @@ from tests.contract.protocols.announcers import VECTORS, read_announcement
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import KIND_TABLES, PARSERS, recorded
 
-# Those that pass the conformance kit every day.
-EVERYDAY = {"squid", "JSON-RPC", "node"}
 every_parser = pytest.mark.parametrize("parser", PARSERS)
 
 

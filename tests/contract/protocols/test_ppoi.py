@@ -53,7 +53,7 @@ STATUSES = {
 
 @pytest.mark.clause("M9", "S12", "S13")
 @pytest.mark.parametrize(("body", "expected"), STATUSES.values(), ids=STATUSES)
-def test_a_status_is_told_as_the_rules_need_it(body: bytes, expected: Found) -> None:
+def test_a_status_is_read_as_the_rules_need_it(body: bytes, expected: Found) -> None:
     assert found_on_ethereum(body) == expected
 
 

@@ -40,7 +40,7 @@ def test_a_relay_is_subscribed_to_once_and_then_read() -> None:
 
 
 @pytest.mark.clause("M9", "M7")
-def test_what_a_relay_told_once_is_remembered() -> None:
+def test_what_a_relay_said_once_is_remembered() -> None:
     relay = Relay(subscribed=True)
     relay.cache = [a_message(1), a_message(2, chain_id=137), {"message": a_message(3)}]
     instants = (NOON, NOON + 30 * SECOND, NOON + 3 * MINUTE)

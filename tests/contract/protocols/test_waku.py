@@ -13,7 +13,7 @@ from tests.contract.protocols.upstreams import Answer, Reply, answering
 
 
 @pytest.mark.clause("M9", "S11")
-def test_the_length_of_the_connected_peers_is_told() -> None:
+def test_the_number_of_connected_peers_is_reported() -> None:
     assert parse_connected(recorded("waku-peers-connected.json")) == Peers(2)
     assert parse_connected(b"[]") == Peers(0)
 

@@ -26,7 +26,7 @@ from tests.postgres import Postgres, from_debian
 from tests.stores import once_free
 from tests.wait import until
 
-TAKEN_OVER_S = 10
+TAKEN_OVER_S = 30  # 10 are promised, of a machine that is not busy
 FORMER_LOCK = 0x4C6F6F6B6F7574  # of 1.0.0
 LARGE = Document(bytes(3_000_000), '"large"', 1)
 WRITING = """

@@ -13,7 +13,7 @@ import pytest
 
 from lookout.documents.document import Pieces
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite import SqliteReader, open_writer, write_file
+from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer, write_file
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 from tests.wait import until
 
@@ -132,6 +132,20 @@ def test_closing_waits_for_a_write_and_keeps_others_out_meanwhile(path: Path) ->
     other = open_writer(path)
     assert other.load() == {"a": b"1"}
     other.close()
+
+
+def test_a_connection_that_failed_is_not_used_again(writer: Writer, reader: Reader) -> None:
+    """The connection may keep a lock for ever, if the system did not let go of it."""
+    writer.write({"live": LIVE}, NOTHING)
+    assert reader.changed()  # a server keeps the files in place
+    assert isinstance(writer, SqliteWriter)
+    assert writer._connection is not None
+    writer._connection.close()
+    with pytest.raises(StoreError, match="closed database"):
+        writer.write({"live": HISTORY}, NOTHING)
+    writer.write({"live": HISTORY}, NOTHING)
+    assert reader.changed()
+    assert reader.read("live") == HISTORY
 
 
 def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:

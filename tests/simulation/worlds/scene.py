@@ -18,10 +18,8 @@ from lookout.demo.sim.faults import Fault as UpstreamFault
 from lookout.demo.sim.world import World as Sim
 from lookout.documents.document import Document, DocumentName
 from lookout_reader.poller import Update
-from tests.oracles.alerts import NOTHING_DUE, Due, due_with
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process, VirtualLoop
-from tests.simulation.worlds.message_lines import due_messages
 from tests.simulation.worlds.script import ORIGIN_AT, Fault, Script
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ class Seen(NamedTuple):
 class Publication:
     """What one monitor's ledger published, after what was published before it in the same line of memory."""
 
-    __slots__ = ("at", "before", "due", "life", "memory", "messages", "ms", "rows", "sightings", "state")
+    __slots__ = ("at", "before", "clock_ms", "life", "memory", "ms", "rows", "sightings", "state")
 
     def __init__(self, before: "Publication | None", life: "Life", ms: int, at: int, rows: tuple[Row, ...]) -> None:
         self.before = before
@@ -58,9 +56,10 @@ class Publication:
         self.memory: Mapping[object, Any] = {}  # what rules remember of this line, up to here
         self.sightings = b""
         self.state: State | None = None
-        due_before, before_at = (NOTHING_DUE, None) if before is None else (before.due, before.at)
-        self.due: Due = due_with(due_before, None if life.is_new else before_at, at, rows, life.alert_policy.rules)
-        self.messages = tuple(due_messages(self.due.news, tuple(life.alert_policy.targets)))
+        # The time that was seen to pass, by which messages are given up.
+        self.clock_ms: int = 0 if before is None else before.clock_ms
+        if before is not None and not life.is_new:
+            self.clock_ms += sorted((0, at - before.at, life.alert_policy.rules.hold_ms))[1]
 
 
 class Message(Struct, frozen=True):
@@ -155,12 +154,6 @@ class Scene:
             return None
         now_ms = self.loop.now_ms()
         return next((each for each in faults if each.at_ms <= now_ms < each.at_ms + each.lasts_ms), None)
-
-    def last_active_ms(self, kind: str, of: str = "") -> int:
-        """When a fault of this kind was last under way; 0 if none was yet."""
-        now_ms = self.loop.now_ms()
-        faults = self._faults.get((kind, of), ())
-        return max((min(now_ms, each.at_ms + each.lasts_ms) for each in faults if each.at_ms <= now_ms), default=0)
 
     def lies(self, chain_id: int) -> list[UpstreamFault]:
         """What is ever wrong with heights that a chain's endpoints answer, as far as it could mislead the monitor."""

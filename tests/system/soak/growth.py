@@ -9,14 +9,12 @@ Sample = Mapping[str, float]
 # How much more the median of the last third of the samples may be than the second's: a share of it, and so much on top.
 ALLOWED: Final = {
     "MB": (0.05, 4.0),
-    "objects": (0.02, 2_000),
     # One for each probe under way, of which there are more while the machine is busy. If one in a thousand probes left
     # one behind, there would be hundreds more in each third.
     "files": (0.15, 10),
     "threads": (0.0, 0),
     "tasks": (0.15, 10),
     "kB stored": (0.05, 256),  # in pages
-    "pieces": (0.06, 0),  # a day more or less
 }
 
 
