@@ -9,7 +9,7 @@ from collections import Counter
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from lookout.core.coverage import Coverage, confirmed_of, follow_position, gaps_of, resume
+from lookout.core.coverage import Coverage, follow_position, gaps_of, resume, split_confirmed
 from lookout.core.looks import (
     Ask,
     AskList,
@@ -20,8 +20,7 @@ from lookout.core.looks import (
     Log,
     Refused,
     Rules,
-    choose_task,
-    run_task,
+    choose_look,
 )
 
 _SECOND: Final = 1_000
@@ -160,18 +159,17 @@ def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
         final = world.head() - _FINAL_BLOCKS
         heights = dict.fromkeys(_ENDPOINTS, world.head())
         facts = Facts(world.now, final, position, heights)
-        task = choose_task(coverage, rules, facts)
-        if task is None:
+        look = choose_look(coverage, rules, facts)
+        if look is None:
             world.now += 5 * _SECOND
             continue
-        look = run_task(task, coverage, rules, facts)
         try:
             ask = next(look)
             while True:
                 ask = look.send(world.answer(ask))
         except StopIteration as done:
             coverage = done.value
-        found = confirmed_of(coverage) if second_look else list(coverage.findings.values())
+        found = [found for side in split_confirmed(coverage) for found in side] if second_look else list(coverage.findings.values())
         for finding in found:
             lost = world.lacking.get(finding.hash)
             was_lacking = (

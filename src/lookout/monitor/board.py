@@ -16,9 +16,10 @@ from lookout.core.coverage import (
     Trouble,
     Waiting,
     checked_blocks,
-    confirmed_of,
     gaps_of,
     oldest_unchecked_at,
+    split_confirmed,
+    suspected_of,
 )
 from lookout.core.heads import Reading
 from lookout.core.links import Entry as ListEntry
@@ -329,9 +330,7 @@ def _describe_block(endpoint: Entry) -> str:
 
 def _describe_coverage(note: CoverageNote) -> Entry:
     coverage, gaps = note.coverage, gaps_of(note.coverage)
-    confirmed = confirmed_of(coverage)
-    missing = [finding for finding in confirmed if finding.logged > finding.listed]
-    extra = [finding for finding in confirmed if finding.listed > finding.logged]
+    missing, extra = split_confirmed(coverage)
     oldest_at = oldest_unchecked_at(coverage, note.first_block)
     described = CoverageEntry(
         *note.check,
@@ -346,7 +345,7 @@ def _describe_coverage(note: CoverageNote) -> Entry:
         missing_more=len(missing[MOST_LISTED:]),
         extra_transactions=tuple(map(_describe_finding, extra[:MOST_LISTED])),
         extra_more=len(extra[MOST_LISTED:]),
-        suspected=len(coverage.findings) - len(confirmed),
+        suspected=len(suspected_of(coverage)),
         not_compared=tuple(map(_describe_waiting, coverage.waiting[:MOST_LISTED])),
         not_compared_more=len(coverage.waiting[MOST_LISTED:]),
         endpoints=tuple(_describe_side(name, last) for name, last in note.outcomes.items() if name is not None),

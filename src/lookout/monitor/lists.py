@@ -47,8 +47,6 @@ class Lists:
         self._nodes = dict(nodes)
         self._counted: dict[Check, int] = {}  # entries, of nodes that have not answered since
         self._said: dict[Check, int] = {}  # positions, of indexers whose last probe said one
-        self._lowest: dict[Check, int] = {}  # of the positions said since the look under way began
-        self._looking: set[Check] = set()
         self._encoded: Encoded = {}
 
     def follow(self, subjects: Subjects, now: int) -> None:
@@ -58,11 +56,9 @@ class Lists:
         self._nodes = _keep(self._nodes, subjects.nodes, NodeGap)
 
     def restart(self, now: int) -> None:
-        """The monitor starts, or its clock was set: what was said before is old, and so is what a look under way will
-        find."""
+        """The monitor starts, or its clock was set: what was said before is old."""
         self._said.clear()
         self._counted.clear()
-        self._looking.clear()
         self._coverages = {check: coverages.resume(known, now) for check, known in self._coverages.items()}
         self._links = {check: links.resume(known, now) for check, known in self._links.items()}
 
@@ -76,7 +72,6 @@ class Lists:
             return
         self._said[check] = found.position
         if check in self._coverages:
-            self._lowest[check] = min(found.position, self._lowest.get(check, found.position))
             self._coverages[check] = follow_position(self._coverages[check], found.position)
 
     def position(self, check: Check) -> int | None:
@@ -86,16 +81,10 @@ class Lists:
     def coverage(self, check: Check) -> Coverage:
         return self._coverages[check]
 
-    def begin_look(self, check: Check) -> None:
-        self._looking.add(check)
-        self._lowest.pop(check, None)
-
     def end_look(self, check: Check, coverage: Coverage) -> None:
-        """Keep what a look found, as far as it holds at the positions that were said meanwhile."""
-        if check not in self._looking:
-            return
-        lowest = self._lowest.get(check)
-        self._coverages[check] = coverage if lowest is None else follow_position(coverage, lowest)
+        """Keep what a look found, as far as it holds at the position that was said meanwhile."""
+        said = self._said.get(check)
+        self._coverages[check] = coverage if said is None else follow_position(coverage, said)
 
     def links(self, check: Check) -> Links:
         return self._links[check]

@@ -54,15 +54,14 @@ class CheckedChainId:
             self._right_at = None
             raise
 
-    async def check(self, session: "Session", now: Now) -> bool:
+    async def check(self, session: "Session", now: Now) -> None:
         if self._right_at is not None and 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
-            return False
+            return
         self._right_at = None
         found = parse_chain_id(await session.fetch(self._request))
         if found != self._expected:
             raise WrongChainFailed(found, self._expected)
         self._right_at = now()
-        return True
 
 
 class EvmEndpoint:
@@ -78,21 +77,14 @@ class EvmEndpoint:
     async def _read_block(self, session: "Session", now: Now) -> Reading:
         return parse_block(await session.fetch(self._ask_block), now())
 
-    async def check_chain(self, session: "Session", now: Now, /) -> bool:
-        """Whether the node had to be asked for its chain id, which logs need."""
-        async with at_most(session.timeout_s):
-            return await self._chain_id.check(session, now)
-
     async def read_logs(
         self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
     ) -> frozenset[Log]:
-        return parse_logs(await self._fetch(call_logs(of, first, last), session, now), of, first, last)
-
-    async def _fetch(self, body: bytes, session: "Session", now: Now) -> bytes:
         """Many nodes refuse logs and still answer for heads: a failure here does not reset the chain id."""
         async with at_most(session.timeout_s):
             await self._chain_id.check(session, now)
-            return await session.fetch(replace(self._ask_block, body=body))
+            body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))
+        return parse_logs(body, of, first, last)
 
 
 class EvmSource:
