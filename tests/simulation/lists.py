@@ -5,7 +5,9 @@ time, and not for long after it is repaired.
 """
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -46,11 +48,13 @@ class Outcome(NamedTuple):
 
 
 class _World:
-    def __init__(self, seed: int, rules: Rules) -> None:
+    def __init__(self, seed: int, rules: Rules, hours: int) -> None:
         self.chance = Random(seed)
         self.rules = rules
         self.now = _ORIGIN
         self.fork: dict[int, int] = {}  # how often blocks were replaced
+        self.chain: dict[int, list[str]] = {}  # the transactions of every block that has some, by their events
+        self.filled: list[int] = []
         self.lacking: dict[str, tuple[int, int, int | None]] = {}  # block, since, until
         self.mode = self.chance.choice(("plain", "replicas", "rounds", "plain", "rebuilt"))
         self.rebuilt_at: int | None = None
@@ -59,16 +63,24 @@ class _World:
         self.narrow = self.chance.choice((10**9, 700, 90))
         self.turn = 0
         self.density = self.chance.choice((3, 17, 60))
+        self.make_blocks(range(_FIRST, _FIRST + 2_000 + (hours * _HOUR + _HOUR) // _BLOCK_MS))
 
     def head(self) -> int:
         return _FIRST + 2_000 + (self.now - _ORIGIN) // _BLOCK_MS
 
-    def logs_in(self, block: int) -> list[str]:
+    def make_blocks(self, blocks: Iterable[int]) -> None:
         """A transaction in some blocks, with one or two events; another one after a reorganisation."""
-        digest = hashlib.sha256(b"%d %d" % (block, self.fork.get(block, 0))).digest()
-        if block < _FIRST or digest[0] % self.density:
-            return []
-        return ["0x" + digest.hex()] * (1 + digest[1] % 2)
+        for block in blocks:
+            digest = hashlib.sha256(b"%d %d" % (block, self.fork.get(block, 0))).digest()
+            self.chain.pop(block, None)
+            if digest[0] % self.density == 0:
+                self.chain[block] = ["0x" + digest.hex()] * (1 + digest[1] % 2)
+        self.filled = sorted(self.chain)
+
+    def logs_in(self, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
+        """The blocks of this range with transactions."""
+        for block in self.filled[bisect_left(self.filled, first) : bisect_right(self.filled, last)]:
+            yield block, self.chain[block]
 
     def positions(self) -> list[int]:
         """Of the replicas that answer in turn."""
@@ -81,10 +93,9 @@ class _World:
         if self.mode == "rounds" and first == last:
             first, last = first + 1, last + 1  # dates its entries by another block
         entries: list[str] = []
-        for block in range(max(first, _FIRST), min(last, position) + 1):
-            for key, times in Counter(self.logs_in(block)).items():
-                lost = self.lacking.get(key)
-                entries += [key] * (times - (1 if lost is not None and self.is_lacking(lost) else 0))
+        for _, keys in self.logs_in(first, min(last, position)):
+            lost = self.lacking.get(keys[0])
+            entries += keys[lost is not None and self.is_lacking(lost) :]
         return Listed(Counter(entries), len(entries))
 
     def is_lacking(self, lost: tuple[int, int, int | None]) -> bool:
@@ -110,17 +121,18 @@ class _World:
                 drops = self.dropping is not None and self.dropping[0] == endpoint and self.dropping[1] > self.now
                 return frozenset(
                     Log(block, f"0x{block:064x}", key, number)
-                    for block in range(max(first, _FIRST), last + 1)
+                    for block, keys in self.logs_in(first, last)
                     if not (drops and block % 2)
-                    for number, key in enumerate(self.logs_in(block))
+                    for number, key in enumerate(keys)
                 )
 
     def happen(self) -> None:
         """What may happen in any minute."""
         chance, head = self.chance, self.head()
         if chance.random() < 0.1:  # a reorganisation of blocks that are not final
-            for block in range(head - chance.randrange(1, _FINAL_BLOCKS - _CONFIRMATIONS), head + 1):
-                self.fork[block] = self.fork.get(block, 0) + 1
+            replaced = range(head - chance.randrange(1, _FINAL_BLOCKS - _CONFIRMATIONS), head + 1)
+            self.fork.update({block: self.fork.get(block, 0) + 1 for block in replaced})
+            self.make_blocks(replaced)
         if chance.random() < 0.05:
             self.dropping = (chance.choice(_ENDPOINTS), self.now + 20 * _MINUTE)
         if chance.random() < 0.05:
@@ -131,12 +143,13 @@ class _World:
             self.lose(head - chance.randrange(-20, 200))
 
     def lose(self, near: int) -> None:
-        block = next((block for block in range(near, near + 500) if self.logs_in(block)), None)
-        if block is not None and self.mode != "rounds":
-            key = self.logs_in(block)[0]
-            if self.rules.each or len(self.logs_in(block)) == 1:
+        if self.mode == "rounds":
+            return
+        for block, keys in self.logs_in(near, near + 500):
+            if self.rules.each or len(keys) == 1:
                 lasts_ms = self.chance.choice((3, 40, 90)) * _MINUTE
-                self.lacking.setdefault(key, (block, self.now, self.now + lasts_ms))
+                self.lacking.setdefault(keys[0], (block, self.now, self.now + lasts_ms))
+                return
 
 
 def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
@@ -144,7 +157,7 @@ def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
     be found out."""
     each = seed % 2 == 0
     rules = Rules(first_block=_FIRST, limit=1_000, endpoints=2, each=each)
-    world, reported = _World(seed, rules), set[str]()
+    world, reported = _World(seed, rules, hours), set[str]()
     coverage = Coverage(subject="", began_at=world.now)
     end, minute_at, position = _ORIGIN + hours * _HOUR, _ORIGIN, 0
     while world.now < end:
@@ -169,7 +182,11 @@ def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
                 ask = look.send(world.answer(ask))
         except StopIteration as done:
             coverage = done.value
-        found = [found for side in split_confirmed(coverage) for found in side] if second_look else list(coverage.findings.values())
+        found = (
+            [found for side in split_confirmed(coverage) for found in side]
+            if second_look
+            else list(coverage.findings.values())
+        )
         for finding in found:
             lost = world.lacking.get(finding.hash)
             was_lacking = (

@@ -153,9 +153,7 @@ def test_what_the_list_has_too_much_is_located_and_reported() -> None:
     world.listed[503] = [tx(7)]
     world.run(5)
     assert world.gaps == Gaps(extra=1)
-    assert [(finding.hash, finding.first, finding.last) for finding in confirmed(world)] == [
-        (tx(7), 503, 503)
-    ]
+    assert [(finding.hash, finding.first, finding.last) for finding in confirmed(world)] == [(tx(7), 503, 503)]
 
 
 @pytest.mark.clause("S18")
@@ -450,7 +448,7 @@ def test_a_list_that_cannot_be_read_ends_no_finding() -> None:
 @pytest.mark.clause("S17")
 def test_an_unusable_list_that_is_empty_for_a_moment_is_tried_again() -> None:
     world = World().run(5)
-    world.coverage = replace(world.coverage, unusable="it rounds", trial_failures=3)
+    world.coverage = replace(world.coverage, unusable="it rounds", has_passed=False)
     world.listed, kept = {}, world.listed
     world.now += 2 * HOUR
     assert world.look()

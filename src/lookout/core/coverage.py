@@ -17,7 +17,7 @@ _AFTER_REFUSAL_MS: Final = 10 * 60_000
 
 Counts = Mapping[str, int]
 """How often transactions count on one side, by their hashes: once, or with ``each`` once for every entry or log."""
-Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "untried"]
+Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "untried"]
 """Why blocks could not be compared."""
 TROUBLE_WORDS: Final[dict[Trouble, str]] = {
     "list_failed": "the indexer gave no usable list",
@@ -25,7 +25,6 @@ TROUBLE_WORDS: Final[dict[Trouble, str]] = {
     "logs_failed": "too few endpoints gave the chain's logs",
     "logs_disagree": "the endpoints give different logs",
     "too_many": "too many differences to follow: the list, the contracts or the events may be of something else",
-    "position": "the indexer was not that far when it was asked again",
     "untried": "the list was not tried against itself yet",
 }
 
@@ -90,7 +89,6 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The list gave for single blocks what it gives for a range."""
     trial_at: int = 0
     """When it was last tried with a result."""
-    trial_failures: int = 0
     unusable: str = ""
     """Why nothing is held against this list; "" if it may be."""
 
@@ -132,18 +130,9 @@ def _name_some(findings: list[Finding]) -> str:
 
 
 def resume(coverage: Coverage, now: int) -> Coverage:
-    """After a start or a set clock: what was suspected waits again, and nothing has happened in the future."""
-    return replace(
-        coverage,
-        began_at=min(now, coverage.began_at),
-        stretches=tuple(replace(stretch, compared_at=min(now, stretch.compared_at)) for stretch in coverage.stretches),
-        findings={key: replace(finding, looked_at=now) for key, finding in coverage.findings.items()},
-        waiting=(),
-        paused_until_at=0,
-        newest_at=0,
-        refused_at=0,
-        trial_at=min(now, coverage.trial_at),
-    )
+    """After a start or a set clock: what was suspected waits again."""
+    findings = {key: replace(finding, looked_at=now) for key, finding in coverage.findings.items()}
+    return replace(coverage, findings=findings, waiting=(), paused_until_at=0, newest_at=0, refused_at=0)
 
 
 def follow_position(coverage: Coverage, position: int) -> Coverage:

@@ -34,29 +34,28 @@ _MOST_FINDINGS: Final = 1_000
 _ROUNDS: Final = 6
 """How often position and list are asked in turn before a finding is confirmed: a balancer may have a replica that is
 behind, and each question may reach another one."""
-_TRIAL_FAILURES: Final = 3
 _FEW: Final = 100
 """Every list can give so many blocks: a refusal counts as a failure."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
+_NEWEST_EVERY_MS: Final = 90_000
+_AGAIN_MS: Final = _MINUTE_MS
+"""How long after its first sight a difference is looked at again."""
+_FOLLOW_MS: Final = 2 * _MINUTE_MS
+"""How often the list is asked for what is confirmed."""
+_RETRY_MS: Final = 10 * _MINUTE_MS
+_REPEAT_MS: Final = 20 * _HOUR_MS
+"""How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """How a list is compared. ``lookout coverage`` waits less long."""
+    """How a list is compared."""
 
     first_block: int
     limit: int
     endpoints: int
     each: bool = False
-    newest_every_ms: int = 90_000
-    again_ms: int = _MINUTE_MS
-    """How long after its first sight a difference is looked at again."""
-    follow_ms: int = 2 * _MINUTE_MS
-    """How often the list is asked for what is confirmed."""
-    retry_ms: int = 10 * _MINUTE_MS
-    repeat_ms: int = 20 * _HOUR_MS
-    """How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
 
 class Facts(NamedTuple):
@@ -122,24 +121,28 @@ def choose_look(coverage: Coverage, rules: Rules, facts: Facts) -> Look | None:
     if facts.final is None or facts.position is None or facts.now < coverage.paused_until_at:
         return None
     now, end = facts.now, min(facts.final, facts.position)
-    know = coverage, rules, facts
-    if sample := _find_trial(coverage, rules, now, end):
-        return _try(sample, *know)
+    known = coverage, rules, facts
+    if sample := _find_sample(coverage, now, end):
+        return _try(sample, *known)
     if newest := _find_newest(coverage, rules, now, end):
-        return _compare(newest, *know)
-    if stretch := _find_stretch(coverage, rules, now, end):
-        return _repeat(stretch, *know)
-    if finding := _find_finding(coverage, rules, now, end):
-        return _follow(finding, *know)
-    older = _find_older(coverage, rules, now, end)
-    return _compare(older, *know) if older else None
+        return _compare(newest, *known)
+    if stretch := _find_stretch(coverage, now, end):
+        return _repeat(stretch, *known)
+    if finding := _find_finding(coverage, now, end):
+        return _follow(finding, *known)
+    if older := _find_older(coverage, rules, now, end):
+        return _compare(older, *known)
+    return None
 
 
-def _find_trial(coverage: Coverage, rules: Rules, now: int, end: int) -> Blocks | None:
-    wait_ms = _DAY_MS if coverage.has_passed and not coverage.trial_failures else rules.again_ms
-    if coverage.unusable:
-        wait_ms = rules.retry_ms
-    is_due = now - coverage.trial_at >= wait_ms
+def _is_due(at: int, wait_ms: int, now: int) -> bool:
+    """Also if the clock was set back meanwhile."""
+    return not at <= now < at + wait_ms
+
+
+def _find_sample(coverage: Coverage, now: int, end: int) -> Blocks | None:
+    wait_ms = _RETRY_MS if coverage.unusable else _DAY_MS if coverage.has_passed else _AGAIN_MS
+    is_due = _is_due(coverage.trial_at, wait_ms, now)
     return coverage.sample if coverage.sample is not None and coverage.sample[1] <= end and is_due else None
 
 
@@ -147,22 +150,21 @@ def _find_newest(coverage: Coverage, rules: Rules, now: int, end: int) -> Blocks
     taken = [stretch.last for stretch in coverage.stretches[-1:]]
     taken += [blocks.last for blocks in coverage.waiting if now < blocks.until_at]
     first = max(rules.first_block, end - coverage.piece + 1, *(last + 1 for last in taken))
-    is_due = now - coverage.newest_at >= rules.newest_every_ms
-    return (first, end) if first <= end and is_due else None
+    return (first, end) if first <= end and _is_due(coverage.newest_at, _NEWEST_EVERY_MS, now) else None
 
 
-def _find_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Stretch | None:
+def _find_stretch(coverage: Coverage, now: int, end: int) -> Stretch | None:
     """Where there are few stretches, the list is asked for them more often: each at most once an hour."""
-    repeat_ms = min(rules.repeat_ms, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
+    repeat_ms = min(_REPEAT_MS, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
     waits = {blocks.first for blocks in coverage.waiting if now < blocks.until_at}
-    due = (stretch for stretch in coverage.stretches if now - stretch.compared_at >= repeat_ms)
+    due = (stretch for stretch in coverage.stretches if _is_due(stretch.compared_at, repeat_ms, now))
     return next((stretch for stretch in due if stretch.last <= end and stretch.first not in waits), None)
 
 
-def _find_finding(coverage: Coverage, rules: Rules, now: int, end: int) -> Finding | None:
+def _find_finding(coverage: Coverage, now: int, end: int) -> Finding | None:
     def is_due(finding: Finding) -> bool:
-        wait_ms = rules.follow_ms if finding.is_confirmed else rules.again_ms
-        return finding.last <= end and now - finding.looked_at >= wait_ms
+        wait_ms = _FOLLOW_MS if finding.is_confirmed else _AGAIN_MS
+        return finding.last <= end and _is_due(finding.looked_at, wait_ms, now)
 
     due = filter(is_due, coverage.findings.values())
     return min(due, key=lambda finding: finding.looked_at, default=None)
@@ -200,14 +202,10 @@ def _compare(blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> 
     if sides.shared() and coverage.sample is None:
         coverage = replace(coverage, sample=blocks)
     differing = sorted(key for key in {*listed, *logged} if listed.get(key, 0) != logged.get(key, 0))
-    if differing:
-        if not coverage.has_passed:
-            return _put_off(blocks, coverage, rules, now, "untried")
-        if len({*coverage.findings, *differing}) > _MOST_FINDINGS:
-            return _put_off(blocks, coverage, rules, now, "too_many")
-        position = yield AskPosition()
-        if position is None or position < last:
-            return _put_off(blocks, coverage, rules, now, "position")
+    if differing and not coverage.has_passed:
+        return _put_off(blocks, coverage, now, "untried")
+    if len({*coverage.findings, *differing}) > _MOST_FINDINGS:
+        return _put_off(blocks, coverage, now, "too_many")
     found = {key: _make_finding(key, coverage.findings.get(key), blocks, sides, now) for key in differing}
     others = {key: known for key, known in coverage.findings.items() if known.last < first or last < known.first}
     stretch = Stretch(first, last, sides.length, digest_of(logged), now)
@@ -231,7 +229,7 @@ def _repeat(stretch: Stretch, coverage: Coverage, rules: Rules, facts: Facts) ->
         if isinstance(answer, Refused):
             if answer.asks_for_less and now - stretch.compared_at >= _DAY_MS:
                 return forget(coverage, *blocks)
-            return _put_off(blocks, coverage, rules, now, "list_failed")
+            return _put_off(blocks, coverage, now, "list_failed")
         if answer.length < rules.limit and is_as_expected(coverage, stretch, _count(answer.entries, rules)):
             return add_stretch(coverage, replace(stretch, compared_at=now, count=answer.length), rules.limit)
     return forget(coverage, *blocks)
@@ -249,11 +247,6 @@ def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) ->
             return coverage
         first, last = (first, middle) if finding.hash in answer.entries else (middle + 1, last)
     finding = replace(finding, first=first, last=first)
-    if not finding.is_confirmed:
-        logs = yield from _read_logs((first, first), rules, facts)
-        if not isinstance(logs, frozenset):
-            return coverage
-        finding = replace(finding, logged=_count_logs(logs, rules).get(finding.hash, 0))
     for number in range(1 if finding.is_confirmed else _ROUNDS):
         position = yield AskPosition()
         if position is None or position < first:
@@ -265,6 +258,13 @@ def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) ->
             finding = replace(finding, listed=_count(answer.entries, rules).get(finding.hash, 0))
             if finding.listed == finding.logged:
                 return drop_finding(coverage, finding.hash)
+    if not finding.is_confirmed:
+        logs = yield from _read_logs((first, first), rules, facts)
+        if not isinstance(logs, frozenset):
+            return coverage
+        finding = replace(finding, logged=_count_logs(logs, rules).get(finding.hash, 0))
+        if finding.listed == finding.logged:
+            return drop_finding(coverage, finding.hash)
     return keep_finding(coverage, replace(finding, is_confirmed=True))
 
 
@@ -281,13 +281,10 @@ def _try(sample: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         alone = _count(answer.entries, rules)
         expected = {key: times for key, times in sides.listed.items() if sides.blocks.get(key) == block}
         if not expected.items() <= alone.items() <= sides.listed.items():
-            coverage = replace(coverage, trial_failures=coverage.trial_failures + 1)
-            if coverage.trial_failures < _TRIAL_FAILURES:
-                return coverage
             why = f"for block {block} alone it gives something else than for blocks around it"
             return replace(coverage, has_passed=False, unusable=why, findings={})
     # Blocks that waited for the trial are compared now.
-    return replace(coverage, has_passed=True, trial_failures=0, unusable="", waiting=())
+    return replace(coverage, has_passed=True, unusable="", waiting=())
 
 
 def _read_both(
@@ -300,12 +297,12 @@ def _read_both(
     if (is_cut and asked > 1) or (isinstance(answer, Refused) and answer.asks_for_less and asked > _FEW):
         return shrink_piece(coverage, asked, now), None
     if is_cut or isinstance(answer, Refused):
-        return _put_off(blocks, coverage, rules, now, "list_cut" if is_cut else "list_failed"), None
+        return _put_off(blocks, coverage, now, "list_cut" if is_cut else "list_failed"), None
     logs = yield from _read_logs(blocks, rules, facts)
     if logs is None and asked > 1:
         return shrink_piece(coverage, asked, now), None
     if not isinstance(logs, frozenset):
-        return _put_off(blocks, coverage, rules, now, logs or "logs_failed"), None
+        return _put_off(blocks, coverage, now, logs or "logs_failed"), None
     of_blocks = {log.transaction: log.block for log in logs}
     sides = _Sides(_count(answer.entries, rules), answer.length, _count_logs(logs, rules), of_blocks)
     return grow_piece(coverage, asked, now), sides
@@ -327,13 +324,13 @@ def _read_logs(blocks: Blocks, rules: Rules, facts: Facts) -> Generator[Ask, Any
     return "logs_disagree" if len(givers) > 1 else "logs_failed"
 
 
-def _put_off(blocks: Blocks, coverage: Coverage, rules: Rules, now: int, why: Trouble) -> Coverage:
+def _put_off(blocks: Blocks, coverage: Coverage, now: int, why: Trouble) -> Coverage:
     """Nothing is asked for a minute, and nothing about these blocks for longer."""
     first, last = blocks
     others = (other for other in coverage.waiting if other.last < first or last < other.first)
     kept = (other for other in others if now < other.until_at)
-    waiting = (*kept, Waiting(first, last, now + rules.retry_ms, why))
-    return replace(coverage, waiting=waiting, paused_until_at=now + rules.again_ms)
+    waiting = (*kept, Waiting(first, last, now + _RETRY_MS, why))
+    return replace(coverage, waiting=waiting, paused_until_at=now + _AGAIN_MS)
 
 
 def _count(entries: Counts, rules: Rules) -> Counts:

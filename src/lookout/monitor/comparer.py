@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,14 +15,13 @@ from lookout.config.settings import Built
 from lookout.core.coverage import Coverage
 from lookout.core.looks import Ask, AskList, AskLogs, AskPosition, Facts, Look, Refused, Rules, choose_look
 from lookout.core.model import Blocks, Check, Found
-from lookout.core.plan import Plan
 from lookout.monitor.board import CoverageNote, SideOutcome
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
-from lookout.protocols.lists import CompleteTable, TransactionList, list_request, parse_list
+from lookout.protocols.lists import TransactionList, list_request, parse_list
 from lookout.protocols.source import Source, observe
 
 _BETWEEN_LOOKS_MS: Final = 1_000
@@ -37,7 +37,10 @@ class Comparison:
     list: TransactionList
     source: Source
     endpoints: Mapping[str, EvmEndpoint]
-    confirmations: int
+
+    def rules(self) -> Rules:
+        table = self.list.table
+        return Rules(first_block=table.first_block, limit=table.limit, endpoints=table.endpoints, each=table.each)
 
     def subject(self) -> str:
         """A fingerprint: what is known of a list holds for no other. The address may hold a key, and is not stored."""
@@ -48,43 +51,47 @@ class Comparison:
         return hashlib.sha256(compared).hexdigest()
 
 
-def rules_of(table: CompleteTable) -> Rules:
-    return Rules(first_block=table.first_block, limit=table.limit, endpoints=table.endpoints, each=table.each)
-
-
-def build_comparisons(lists: Mapping[Check, TransactionList], plan: Plan, built: Built) -> list[Comparison]:
+def build_comparisons(lists: Mapping[Check, TransactionList], built: Built) -> list[Comparison]:
     """Of every check that has the table."""
     sources = {source.checks[0]: source for source in built.sources}
-    nodes = [endpoint for endpoint in built.endpoints if isinstance(endpoint, EvmEndpoint)]
-    return [
-        Comparison(
-            check,
-            of,
-            sources[check],
-            {node.name: node for node in nodes if node.chain_id == check.chain_id},
-            plan.confirmations[check],
-        )
-        for check, of in lists.items()
-    ]
+    nodes: dict[int, dict[str, EvmEndpoint]] = defaultdict(dict)
+    for node in built.endpoints:
+        if isinstance(node, EvmEndpoint):
+            nodes[node.chain_id][node.name] = node
+    return [Comparison(check, of, sources[check], nodes[check.chain_id or 0]) for check, of in lists.items()]
+
+
+class Budget:
+    """Requests for one chain's endpoints, with at least so much time between two of them."""
+
+    def __init__(self, clock: Clock, every_ms: float) -> None:
+        self._clock = clock
+        self._every_ms = every_ms
+        self._free_ms = 0.0
+
+    async def wait_for_turn(self) -> None:
+        now_ms = self._clock.elapsed_ms()
+        turn_ms = max(now_ms, self._free_ms)
+        self._free_ms = turn_ms + self._every_ms
+        await asyncio.sleep((turn_ms - now_ms) / 1000)
 
 
 class Asker:
-    """Asks both sides of a comparison, the chain's endpoints with at least ``every_ms`` between two requests."""
+    """Asks both sides of a comparison, and notes how each answers."""
 
     def __init__(
         self,
         comparison: Comparison,
+        budget: Budget,
         clock: Clock,
-        every_ms: float,
         note: Callable[[str | None, str | None], None],
         hear: Callable[[Found], None] = lambda _: None,
     ) -> None:
         """``note`` is called with an endpoint's name, or None for the list, and with the cause if it failed; ``hear``
         with what the indexer says of its position."""
         self._comparison = comparison
+        self._budget = budget
         self._clock = clock
-        self._every_ms = every_ms
-        self._free_ms = 0.0
         self._note = note
         self._hear = hear
 
@@ -116,8 +123,7 @@ class Asker:
         of = self._comparison.list
         if isinstance(ask, AskList):
             return parse_list(await session.fetch(list_request(of, *ask)), of)
-        await asyncio.sleep(max(0, self._free_ms - self._clock.elapsed_ms()) / 1000)
-        self._free_ms = self._clock.elapsed_ms() + self._every_ms
+        await self._budget.wait_for_turn()
         node = self._comparison.endpoints[ask.endpoint]
         return await node.read_logs(of.table.event_filter(), ask.first, ask.last, session, self._clock.now)
 
@@ -126,17 +132,16 @@ class Comparer:
     """Of one check; what is known of the list is the journal's."""
 
     def __init__(
-        self, comparison: Comparison, rules: Rules, journal: Journal, clock: Clock, instruments: Instruments
+        self, comparison: Comparison, budget: Budget, journal: Journal, clock: Clock, instruments: Instruments
     ) -> None:
         self.check = comparison.check
         self.subject = comparison.subject()
-        self._rules = rules
+        self._rules = comparison.rules()
         self._journal = journal
         self._clock = clock
         self._instruments = instruments
         self._outcomes: dict[str | None, SideOutcome] = {}
-        every_ms = _MINUTE_MS / comparison.list.table.requests_per_minute
-        self._asker = Asker(comparison, clock, every_ms, self._note, partial(journal.hear_position, self.check))
+        self._asker = Asker(comparison, budget, clock, self._note, partial(journal.hear_position, self.check))
 
     async def look(self, session: Session, heights: Mapping[str, int]) -> int:
         """Look at what is due; how long to wait until the next time, in milliseconds."""
@@ -163,15 +168,17 @@ class Comparer:
 
 def build_comparers(
     lists: Mapping[Check, TransactionList],
-    plan: Plan,
     built: Built,
     journal: Journal,
     clock: Clock,
     instruments: Instruments,
-    rules_of: Callable[[CompleteTable], Rules] = rules_of,
 ) -> tuple[Comparer, ...]:
-    """One for each check that has the table."""
+    """One for each check that has the table. The lists of a chain share its smallest budget."""
+    every_ms: dict[int | None, float] = defaultdict(float)
+    for check, of in lists.items():
+        every_ms[check.chain_id] = max(every_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
+    budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in every_ms.items()}
     return tuple(
-        Comparer(comparison, rules_of(comparison.list.table), journal, clock, instruments)
-        for comparison in build_comparisons(lists, plan, built)
+        Comparer(comparison, budgets[comparison.check.chain_id], journal, clock, instruments)
+        for comparison in build_comparisons(lists, built)
     )

@@ -20,10 +20,10 @@ from lookout.core.coverage import (
     suspected_of,
 )
 from lookout.core.heads import Heads, find_final_block
-from lookout.core.looks import Facts, choose_look
+from lookout.core.looks import Facts, Rules, choose_look
 from lookout.core.model import Blocks, Check, Failed
 from lookout.core.plan import Plan
-from lookout.monitor.comparer import Asker, Comparison, build_comparisons, rules_of
+from lookout.monitor.comparer import Asker, Budget, Comparison, build_comparisons
 from lookout.monitor.heads import read_heads_once
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import observe
@@ -32,7 +32,6 @@ _BETWEEN_REQUESTS_MS: Final = 200
 _ROUNDS_IN_VAIN: Final = 5
 _AFTER_ROUND_IN_VAIN_S: Final = 3
 _AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
-_DAY_MS: Final = 86_400_000
 
 ReportProgress = Callable[[Check, int, int], None]
 """Called with how many blocks of a check's list were compared, and how many there are."""
@@ -80,8 +79,8 @@ async def check_ranges(
 ) -> list[CheckedRange]:
     """All of them at the same time."""
     plan = settings.plan()
-    comparisons = build_comparisons(settings.transaction_lists(), plan, sources_of(settings))
     async with open_session(settings.policy.probe_timeout_s) as session:
+        comparisons = build_comparisons(settings.transaction_lists(), sources_of(settings))
         checks = (_RangeCheck(comparison, session, clock, report) for comparison in comparisons)
         return await asyncio.gather(*(check.run(plan, ends) for check in checks))
 
@@ -96,78 +95,69 @@ class _RangeCheck:
         self._clock = clock
         self._report = report
         self._causes: dict[str, str] = {}
-        self._asker = Asker(comparison, clock, _BETWEEN_REQUESTS_MS, self._note)
+        self._asker = Asker(comparison, Budget(clock, _BETWEEN_REQUESTS_MS), clock, self._note)
 
     async def run(self, plan: Plan, ends: Ends) -> CheckedRange:
-        check, table = self._comparison.check, self._comparison.list.table
-        coverage = Coverage(subject="", began_at=self._clock.now())
-        if ends.last is not None and ends.last < table.first_block:
-            below = NotCompared(ends.first or 0, ends.last, f"first_block is {table.first_block}")
-            return CheckedRange(check, below.first, below.last, coverage, (below,))
-        first = max(table.first_block, ends.first or 0)
+        check, rules = self._comparison.check, self._comparison.rules()
+        first, end, clock = max(rules.first_block, ends.first or 0), ends.last, self._clock
+        coverage, position = Coverage(subject="", began_at=clock.now()), None
+        if end is not None and end < first:
+            below = NotCompared(end, end, f"first_block is {rules.first_block}")
+            return CheckedRange(check, end, end, coverage, (below,))
         heads = Heads(plan.chains[check.chain_id or 0])
         nodes, max_age_ms = tuple(self._comparison.endpoints.values()), plan.limits.head_max_age_ms
-        read = await read_heads_once(nodes, heads, max_age_ms, self._session, self._clock)
+        read = await read_heads_once(nodes, heads, max_age_ms, self._session, clock)
         if read.head is None:
-            no_head = NotCompared(first, ends.last or first, "the chain's RPC endpoints agree on no head")
-            return CheckedRange(check, first, no_head.last, coverage, (no_head,))
-        final = find_final_block(read.head.height, heads.pace(), self._comparison.confirmations)
-        last = final if ends.last is None else min(final, ends.last)
-        coverage, position = await self._compare(coverage, first, last, read.heights)
-        end = ends.last
-        if end is None:
-            end = max(first, final if position is None else min(final, position))
-        not_compared = tuple(_not_compared(coverage, first, end, final, position))
-        checked = CheckedRange(check, first, end, coverage, not_compared)
-        causes = (f"{who}: {describe_cause(cause)}" for who, cause in self._causes.items())
-        return checked if checked.is_whole else replace(checked, causes=tuple(causes))
+            where = "the chain's RPC endpoints agree on no head"
+            final = first - 1
+        else:
+            final = find_final_block(read.head.height, heads.pace(), plan.confirmations[check])
+            where = f"the last final block is {final}"
+            last = final if end is None else min(final, end)
+            coverage, position = await self._compare(replace(rules, first_block=first), coverage, last, read.heights)
+            if position is None:
+                where = "the indexer does not say how far it is"
+            elif position < final:
+                final, where = position, f"the indexer is at block {position}"
+        end = max(first, final) if end is None else end
+        not_compared = tuple(_not_compared(coverage, first, end, final, where))
+        return CheckedRange(check, first, end, coverage, not_compared, tuple(self._causes.values()))
 
     async def _compare(
-        self, coverage: Coverage, first: int, last: int, heights: dict[str, int]
+        self, rules: Rules, coverage: Coverage, last: int, heights: dict[str, int]
     ) -> tuple[Coverage, int | None]:
-        """All that is due, round by round; with the indexer's position."""
-        check, position = self._comparison.check, None
-        rules = rules_of(self._comparison.list.table)
-        rules = replace(rules, first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
-        ahead_ms, in_vain = 0, 0
+        """Round by round all that is due; with the indexer's position."""
+        comparison, session, clock = self._comparison, self._session, self._clock
+        check, first = comparison.check, rules.first_block
+        ahead_ms = in_vain = 0
         while True:
-            found = (await observe(self._comparison.source, self._session, self._clock.now))[check]
-            position = found.position if isinstance(found, Blocks) else None
+            found = (await observe(comparison.source, session, clock.now))[check]
             if isinstance(found, Failed):
-                self._causes["the indexer"] = found.error
-            before = coverage
-            while True:
+                self._note("the indexer", found.error)
+            position, before = found.position if isinstance(found, Blocks) else None, coverage
+            while look := choose_look(coverage, rules, Facts(clock.now() + ahead_ms, last, position, heights)):
+                coverage = await self._asker.drive(look, session)
                 self._report(check, checked_blocks(coverage), last - first + 1)
-                facts = Facts(self._clock.now() + ahead_ms, last, position, heights)
-                look = choose_look(coverage, rules, facts)
-                if look is None:
-                    break
-                coverage = await self._asker.drive(look, self._session)
-            is_done = position is not None and not any(find_unchecked(coverage, first, min(last, position)))
-            if coverage.unusable or (is_done and not suspected_of(coverage)):
+            is_read = position is not None and not any(find_unchecked(coverage, first, min(last, position)))
+            has_ended = coverage.unusable or (is_read and not suspected_of(coverage))
+            in_vain = 0 if _progress(coverage) > _progress(before) else in_vain + 1
+            if has_ended or in_vain == _ROUNDS_IN_VAIN:
                 return coverage, position
-            has_advanced = checked_blocks(coverage) > checked_blocks(before) or split_confirmed(
-                coverage
-            ) != split_confirmed(before)
-            in_vain = 0 if has_advanced else in_vain + 1
-            if in_vain == _ROUNDS_IN_VAIN:
-                return coverage, position
-            if in_vain:
-                await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S)
+            await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S if in_vain else 0)
             ahead_ms += _AHEAD_MS
 
-    def _note(self, endpoint: str | None, cause: str | None) -> None:
+    def _note(self, who: str | None, cause: str | None) -> None:
         if cause is not None:
-            self._causes[endpoint or "the list"] = cause
+            self._causes[who or ""] = f"{who or 'the list'}: {describe_cause(cause)}"
 
 
-def _not_compared(coverage: Coverage, first: int, end: int, final: int, position: int | None) -> Iterator[NotCompared]:
-    reached = first - 1 if position is None else min(final, position)
+def _progress(coverage: Coverage) -> int:
+    return checked_blocks(coverage) + sum(map(len, split_confirmed(coverage)))
+
+
+def _not_compared(coverage: Coverage, first: int, end: int, reached: int, where: str) -> Iterator[NotCompared]:
     for one, other in find_unchecked(coverage, first, min(end, reached)):
         waiting = (blocks for blocks in coverage.waiting if blocks.first <= other and one <= blocks.last)
-        yield NotCompared(one, other, next((TROUBLE_WORDS[blocks.why] for blocks in waiting), "not reached"))
+        yield NotCompared(one, other, next((TROUBLE_WORDS[blocks.why] for blocks in waiting), where))
     if end > reached:
-        why = f"the last final block is {final}" if reached == final else f"the indexer is at block {position}"
-        if position is None:
-            why = "the indexer does not say how far it is"
-        yield NotCompared(max(first, reached + 1), end, why)
+        yield NotCompared(max(first, reached + 1), end, where)
