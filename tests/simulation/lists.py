@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from lookout.core.coverage import Coverage, follow_position, gaps_of, resume, split_confirmed
+from lookout.core.coverage import Coverage, Finding
 from lookout.core.looks import (
     Ask,
     AskList,
@@ -20,10 +20,13 @@ from lookout.core.looks import (
     Facts,
     Listed,
     Log,
+    Look,
     Refused,
     Rules,
     choose_look,
 )
+from lookout.core.model import NO_GAPS, Blocks, Check
+from lookout.monitor.lists import Lists, Subjects
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -32,6 +35,7 @@ _ORIGIN: Final = 1_793_880_000_000
 _BLOCK_MS: Final = 2 * _SECOND
 _CONFIRMATIONS: Final = 5
 _FINAL_BLOCKS: Final = _MINUTE // _BLOCK_MS
+_CHECK: Final = Check("indexer", 1)
 _ENDPOINTS: Final = ("a", "b", "c")
 _FIRST: Final = 1_000
 _REPORT_MS: Final = 10 * _MINUTE
@@ -101,6 +105,13 @@ class _World:
     def is_lacking(self, lost: tuple[int, int, int | None]) -> bool:
         return lost[1] <= self.now and (lost[2] is None or self.now < lost[2])
 
+    def was_lacking(self, finding: Finding) -> bool:
+        """Whether the list lacks it, or lacked it until a moment ago."""
+        lost = self.lacking.get(finding.hash)
+        if lost is None or finding.listed > finding.logged:
+            return False
+        return lost[1] <= self.now and (lost[2] is None or self.now < lost[2] + _END_MS + 5 * _MINUTE)
+
     def answer(self, ask: Ask) -> Any:
         self.now += _ASK_MS[type(ask)]
         self.turn += self.chance.choice((1, 1, 2))
@@ -155,53 +166,46 @@ class _World:
 def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
-    each = seed % 2 == 0
-    rules = Rules(first_block=_FIRST, limit=1_000, endpoints=2, each=each)
-    world, reported = _World(seed, rules, hours), set[str]()
-    coverage = Coverage(subject="", began_at=world.now)
-    end, minute_at, position = _ORIGIN + hours * _HOUR, _ORIGIN, 0
+    rules = Rules(first_block=_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0)
+    world, reported, lists = _World(seed, rules, hours), set[str](), Lists()
+    lists.follow(Subjects({_CHECK: ""}), world.now)
+    end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN
     while world.now < end:
         if world.now >= minute_at:
             minute_at += _MINUTE // 2
             if minute_at % _MINUTE == 0:
                 world.happen()
-            position = world.chance.choice(world.positions())  # what a probe finds
-            coverage = follow_position(coverage, position)
             if world.chance.random() < 0.01:
-                coverage = resume(coverage, world.now)
-        final = world.head() - _FINAL_BLOCKS
+                lists.restart(world.now)
+            lists.hear(_CHECK, Blocks(world.chance.choice(world.positions())), world.now)  # what a probe finds
         heights = dict.fromkeys(_ENDPOINTS, world.head())
-        facts = Facts(world.now, final, position, heights)
-        look = choose_look(coverage, rules, facts)
+        facts = Facts(world.now, world.head() - _FINAL_BLOCKS, lists.position(_CHECK, world.now), heights)
+        look = choose_look(lists.coverage(_CHECK), rules, facts)
         if look is None:
             world.now += 5 * _SECOND
             continue
-        try:
-            ask = next(look)
-            while True:
-                ask = look.send(world.answer(ask))
-        except StopIteration as done:
-            coverage = done.value
-        found = (
-            [found for side in split_confirmed(coverage) for found in side]
-            if second_look
-            else list(coverage.findings.values())
-        )
-        for finding in found:
-            lost = world.lacking.get(finding.hash)
-            was_lacking = (
-                lost is not None
-                and lost[1] <= world.now
-                and (lost[2] is None or world.now < lost[2] + _END_MS + 5 * _MINUTE)
-            )
-            if finding.listed > finding.logged or not was_lacking:
+        lists.end_look(_CHECK, _drive(look, world, lists))
+        coverage = lists.coverage(_CHECK)
+        for finding in coverage.findings.values():
+            if (finding.is_confirmed or not second_look) and not world.was_lacking(finding):
                 return Outcome(f"seed {seed}: {finding} was reported, and the list has it", len(reported), 0)
-            if finding.is_confirmed:
-                reported.add(finding.hash)
-        if coverage.unusable and gaps_of(coverage) != gaps_of(Coverage(subject="", began_at=0)):
+            reported |= {finding.hash} if finding.is_confirmed else set()
+        if coverage.unusable and lists.gaps(_CHECK) != NO_GAPS:
             return Outcome(f"seed {seed}: an unusable list was accused", len(reported), 0)
     late = _find_late(world, reported)
     return Outcome(late and f"seed {seed}: {late}", len(reported), hours)
+
+
+def _drive(look: Look, world: _World, lists: Lists) -> Coverage:
+    try:
+        ask = next(look)
+        while True:
+            answer = world.answer(ask)
+            if isinstance(ask, AskPosition):
+                lists.hear(_CHECK, Blocks(answer), world.now)
+            ask = look.send(answer)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
 
 
 def _find_late(world: _World, reported: set[str]) -> str:

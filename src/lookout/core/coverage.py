@@ -17,7 +17,7 @@ _AFTER_REFUSAL_MS: Final = 10 * 60_000
 
 Counts = Mapping[str, int]
 """How often transactions count on one side, by their hashes: once, or with ``each`` once for every entry or log."""
-Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "untried"]
+Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "untried"]
 """Why blocks could not be compared."""
 TROUBLE_WORDS: Final[dict[Trouble, str]] = {
     "list_failed": "the indexer gave no usable list",
@@ -25,6 +25,7 @@ TROUBLE_WORDS: Final[dict[Trouble, str]] = {
     "logs_failed": "too few endpoints gave the chain's logs",
     "logs_disagree": "the endpoints give different logs",
     "too_many": "too many differences to follow: the list, the contracts or the events may be of something else",
+    "position": "the indexer was not that far when it was asked again",
     "untried": "the list was not tried against itself yet",
 }
 

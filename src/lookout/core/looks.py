@@ -22,6 +22,7 @@ from lookout.core.coverage import (
     digest_of,
     drop_finding,
     find_unchecked,
+    follow_position,
     forget,
     grow_piece,
     is_as_expected,
@@ -31,7 +32,7 @@ from lookout.core.coverage import (
 
 _MOST_FINDINGS: Final = 1_000
 """More differences than these are not followed one by one: the list is another one altogether."""
-_ROUNDS: Final = 6
+_ROUNDS: Final = 8
 """How often position and list are asked in turn before a finding is confirmed: a balancer may have a replica that is
 behind, and each question may reach another one."""
 _FEW: Final = 100
@@ -206,6 +207,10 @@ def _compare(blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> 
         return _put_off(blocks, coverage, now, "untried")
     if len({*coverage.findings, *differing}) > _MOST_FINDINGS:
         return _put_off(blocks, coverage, now, "too_many")
+    if differing:
+        position = yield AskPosition()
+        if position is None or position < last:
+            return _put_off(blocks, coverage, now, "position")
     found = {key: _make_finding(key, coverage.findings.get(key), blocks, sides, now) for key in differing}
     others = {key: known for key, known in coverage.findings.items() if known.last < first or last < known.first}
     stretch = Stretch(first, last, sides.length, digest_of(logged), now)
@@ -250,7 +255,7 @@ def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) ->
     for number in range(1 if finding.is_confirmed else _ROUNDS):
         position = yield AskPosition()
         if position is None or position < first:
-            return coverage
+            return coverage if position is None else follow_position(coverage, position)
         for _ in range(1 + number % 2):  # so that replicas that take turns do not always get the same question
             answer = yield AskList(first, first)
             if isinstance(answer, Refused) or answer.length >= rules.limit:

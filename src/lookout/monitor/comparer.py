@@ -146,7 +146,8 @@ class Comparer:
     async def look(self, session: Session, heights: Mapping[str, int]) -> int:
         """Look at what is due; how long to wait until the next time, in milliseconds."""
         check, journal, began_ms = self.check, self._journal, self._clock.elapsed_ms()
-        facts = Facts(journal.now(), journal.final_block(check), journal.lists.position(check), heights)
+        now = journal.now()
+        facts = Facts(now, journal.final_block(check), journal.lists.position(check, now), heights)
         look = choose_look(journal.lists.coverage(check), self._rules, facts)
         if look is not None:
             journal.end_look(check, await self._asker.drive(look, session))
