@@ -49,6 +49,8 @@ class Outcome(NamedTuple):
     reported: int
     """How many lasting omissions were reported."""
     hours: float
+    metrics: frozenset[str] = frozenset()
+    """Of the rows, by which something was reported."""
 
 
 class _World:
@@ -163,7 +165,7 @@ class _World:
                 return
 
 
-def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
+def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
     rules = Rules(first_block=_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0)
@@ -182,7 +184,7 @@ def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
         facts = Facts(world.now, world.head() - _FINAL_BLOCKS, lists.position(_CHECK, world.now), heights)
         look = choose_look(lists.coverage(_CHECK), rules, facts)
         if look is None:
-            world.now += 5 * _SECOND
+            world.now += 15 * _SECOND
             continue
         lists.end_look(_CHECK, _drive(look, world, lists))
         coverage = lists.coverage(_CHECK)

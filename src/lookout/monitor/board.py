@@ -12,7 +12,6 @@ from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
     Coverage,
-    Finding,
     Trouble,
     Waiting,
     checked_blocks,
@@ -284,7 +283,10 @@ class Board:
         self._entries[endpoint] = entry
 
     def note_coverage(self, note: CoverageNote) -> None:
-        self._entries[EntryKey("coverage", note.check.name)] = _describe_coverage(note)
+        last = SideOutcome(note.at, cause=note.outcomes[None].cause if None in note.outcomes else None)
+        self._entries[EntryKey("coverage", note.check.name)] = replace(
+            _describe_reading(note.check, "coverage", note.took_ms, last), coverage=_describe_coverage(note)
+        )
 
     def note_links(self, note: LinksNote) -> None:
         self._entries[EntryKey("links", note.check.name)] = replace(
@@ -328,33 +330,32 @@ def _describe_block(endpoint: Entry) -> str:
     return f"block {endpoint.height}{where}"
 
 
-def _describe_coverage(note: CoverageNote) -> Entry:
-    coverage, gaps = note.coverage, gaps_of(note.coverage)
-    missing, extra = split_confirmed(coverage)
-    oldest_at = oldest_unchecked_at(coverage, note.first_block)
-    described = CoverageEntry(
+def _describe_coverage(note: CoverageNote) -> CoverageEntry:
+    coverage, gaps, (missing, extra) = note.coverage, gaps_of(note.coverage), split_confirmed(note.coverage)
+    return CoverageEntry(
         *note.check,
         first_block=note.first_block,
         last_block=coverage.stretches[-1].last if coverage.stretches else None,
         checked_blocks=checked_blocks(coverage),
-        oldest_unchecked_at=format_instant(oldest_at),
+        oldest_unchecked_at=format_instant(oldest_unchecked_at(coverage, note.first_block)),
         unusable=coverage.unusable or UNSET,
         missing=gaps.missing,
         extra=gaps.extra,
-        missing_transactions=tuple(map(_describe_finding, missing[:MOST_LISTED])),
+        missing_transactions=tuple(TransactionEntry(found.hash, found.first) for found in missing[:MOST_LISTED]),
         missing_more=len(missing[MOST_LISTED:]),
-        extra_transactions=tuple(map(_describe_finding, extra[:MOST_LISTED])),
+        extra_transactions=tuple(TransactionEntry(found.hash, found.first) for found in extra[:MOST_LISTED]),
         extra_more=len(extra[MOST_LISTED:]),
         suspected=len(suspected_of(coverage)),
         not_compared=tuple(map(_describe_waiting, coverage.waiting[:MOST_LISTED])),
         not_compared_more=len(coverage.waiting[MOST_LISTED:]),
-        endpoints=tuple(_describe_side(name, last) for name, last in note.outcomes.items() if name is not None),
+        endpoints=tuple(
+            SideEntry(
+                name, format_instant(last.at), "answered" if last.cause is None else "failed", last.cause or UNSET
+            )
+            for name, last in note.outcomes.items()
+            if name is not None
+        ),
     )
-    answer = note.outcomes.get(None)
-    cause = UNSET if answer is None or answer.cause is None else answer.cause
-    outcome: EntryOutcome = "answered" if cause is UNSET else "failed"
-    at = format_instant(note.at)
-    return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
 
 
 def _describe_reading(check: Check, kind: EntryKind, took_ms: int, last: SideOutcome) -> Entry:
@@ -379,10 +380,6 @@ def _describe_links(check: Check, links: Links) -> LinksEntry:
 
 def _describe_listed(entry: ListEntry) -> ListedEntry:
     return ListedEntry(entry.id, entry.block, entry.hash, entry.transaction or UNSET)
-
-
-def _describe_finding(finding: Finding) -> TransactionEntry:
-    return TransactionEntry(finding.hash, finding.first)
 
 
 def _describe_waiting(blocks: Waiting) -> NotComparedEntry:
