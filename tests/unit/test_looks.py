@@ -465,3 +465,16 @@ def test_many_findings_leave_time_for_blocks_that_were_compared_a_day_ago() -> N
     world.asked.clear()
     world.run(24 * 60)
     assert any(isinstance(ask, AskList) and ask.last - ask.first > 100 for ask in world.asked)
+
+
+@pytest.mark.clause("S18")
+def test_a_second_look_at_too_few_endpoints_confirms_nothing_and_what_the_chain_lacks_then_is_dropped() -> None:
+    world = without(World(), 500)
+    while not world.coverage.findings:
+        world.run(1)
+    world.fails = {"a", "b"}
+    assert world.run(5).gaps == Gaps()
+    assert [*world.coverage.findings] == [tx(500)]
+    world.fails = set()
+    del world.chain[500]
+    assert world.run(3).coverage.findings == {}

@@ -4,17 +4,23 @@ import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from lookout.core.coverage import checked_blocks, split_confirmed
-from lookout.monitor.range_check import CheckedRange, Ends, NotCompared, check_ranges
+from lookout.monitor.range_check import CheckedRange, NotCompared, check_ranges
 from lookout.protocols.client.failure import ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.running_monitor import FastClock, FastLoop
 from tests.unit.simulated_upstreams import BASE, Place, SimulatedSession, settings_of
 from tests.unit.test_comparer import FIRST
+
+
+class Ends(NamedTuple):
+    first: int | None = None
+    last: int | None = None
+
 
 WHOLE = Ends()
 FINAL = FIRST + 2_993  # the head is five blocks above the indexer, and 12 confirmations above it
@@ -44,7 +50,7 @@ class Run:
                 asyncio.get_running_loop().call_later(*later)
             for fault, parameters in orders.items():
                 self.place.order("squid/1", fault, **parameters)
-            return await check_ranges(self._settings, self.clock, ends, self._report, lambda _: nullcontext(session))
+            return await check_ranges(self._settings, self.clock, *ends, self._report, lambda _: nullcontext(session))
 
         with asyncio.Runner(loop_factory=FastLoop) as runner:
             (checked,) = runner.run(run())

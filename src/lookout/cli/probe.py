@@ -19,7 +19,7 @@ from lookout.core.causes import choose_next_step, code_of, describe_cause
 from lookout.core.coverage import Finding, split_confirmed, suspected_of
 from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
-from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
+from lookout.monitor.range_check import CheckedRange, check_ranges
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3
@@ -151,7 +151,7 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
             progress[check] = f"{_name(check, names)}: {checked} of {blocks} blocks"
             status.update(Text(", ".join(progress.values())))
 
-        ranges = run(check_ranges(settings, SystemClock(), Ends(first, last), report))
+        ranges = run(check_ranges(settings, SystemClock(), first, last, report))
     for checked in ranges:
         _show_range(checked, names)
     if any(checked.differs for checked in ranges):

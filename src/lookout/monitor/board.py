@@ -62,17 +62,6 @@ class SideOutcome(NamedTuple):
     cause: str | None
 
 
-class CoverageNote(NamedTuple):
-    """A list's comparison with the chain. ``outcomes`` are by endpoint name; None is the list itself."""
-
-    check: Check
-    at: int
-    took_ms: int
-    coverage: Coverage
-    first_block: int
-    outcomes: Mapping[str | None, SideOutcome]
-
-
 class LinksNote(NamedTuple):
     """The check of a list's running hash."""
 
@@ -282,11 +271,9 @@ class Board:
             )
         self._entries[endpoint] = entry
 
-    def note_coverage(self, note: CoverageNote) -> None:
-        last = SideOutcome(note.at, cause=note.outcomes[None].cause if None in note.outcomes else None)
-        self._entries[EntryKey("coverage", note.check.name)] = replace(
-            _describe_reading(note.check, "coverage", note.took_ms, last), coverage=_describe_coverage(note)
-        )
+    def note_coverage(self, check: Check, took_ms: int, outcome: SideOutcome, coverage: CoverageEntry) -> None:
+        entry = _describe_reading(check, "coverage", took_ms, outcome)
+        self._entries[EntryKey("coverage", check.name)] = replace(entry, coverage=coverage)
 
     def note_links(self, note: LinksNote) -> None:
         self._entries[EntryKey("links", note.check.name)] = replace(
@@ -330,14 +317,17 @@ def _describe_block(endpoint: Entry) -> str:
     return f"block {endpoint.height}{where}"
 
 
-def _describe_coverage(note: CoverageNote) -> CoverageEntry:
-    coverage, gaps, (missing, extra) = note.coverage, gaps_of(note.coverage), split_confirmed(note.coverage)
+def describe_coverage(
+    check: Check, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
+) -> CoverageEntry:
+    """``outcomes`` are of endpoints, by name."""
+    gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
     return CoverageEntry(
-        *note.check,
-        first_block=note.first_block,
+        *check,
+        first_block=first_block,
         last_block=coverage.stretches[-1].last if coverage.stretches else None,
         checked_blocks=checked_blocks(coverage),
-        oldest_unchecked_at=format_instant(oldest_unchecked_at(coverage, note.first_block)),
+        oldest_unchecked_at=format_instant(oldest_unchecked_at(coverage, first_block)),
         unusable=coverage.unusable or UNSET,
         missing=gaps.missing,
         extra=gaps.extra,
@@ -348,13 +338,7 @@ def _describe_coverage(note: CoverageNote) -> CoverageEntry:
         suspected=len(suspected_of(coverage)),
         not_compared=tuple(map(_describe_waiting, coverage.waiting[:MOST_LISTED])),
         not_compared_more=len(coverage.waiting[MOST_LISTED:]),
-        endpoints=tuple(
-            SideEntry(
-                name, format_instant(last.at), "answered" if last.cause is None else "failed", last.cause or UNSET
-            )
-            for name, last in note.outcomes.items()
-            if name is not None
-        ),
+        endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items()),
     )
 
 

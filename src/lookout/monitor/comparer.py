@@ -15,7 +15,7 @@ from lookout.config.settings import Built
 from lookout.core.coverage import Coverage
 from lookout.core.looks import Ask, AskList, AskLogs, AskPosition, Facts, Look, Refused, Rules, choose_look
 from lookout.core.model import Blocks, Check, Found
-from lookout.monitor.board import CoverageNote, SideOutcome
+from lookout.monitor.board import SideOutcome, describe_coverage
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
@@ -140,7 +140,8 @@ class Comparer:
         self._journal = journal
         self._clock = clock
         self._instruments = instruments
-        self._outcomes: dict[str | None, SideOutcome] = {}
+        self._outcomes: dict[str, SideOutcome] = {}
+        self._list_cause: str | None = None
         self._asker = Asker(comparison, budget, clock, self._note, partial(journal.hear_position, self.check))
 
     async def look(self, session: Session, heights: Mapping[str, int]) -> int:
@@ -156,15 +157,18 @@ class Comparer:
 
     def note_progress(self, took_ms: int = 0) -> None:
         """For the operator: what is known now."""
-        coverage, now = self._journal.lists.coverage(self.check), self._clock.now()
-        note = CoverageNote(self.check, now, took_ms, coverage, self._rules.first_block, self._outcomes.copy())
-        self._instruments.board.note_coverage(note)
+        coverage, first_block = self._journal.lists.coverage(self.check), self._rules.first_block
+        described = describe_coverage(self.check, coverage, first_block, self._outcomes)
+        outcome = SideOutcome(self._clock.now(), self._list_cause)
+        self._instruments.board.note_coverage(self.check, took_ms, outcome, described)
 
     def _note(self, endpoint: str | None, cause: str | None) -> None:
+        if endpoint is None:
+            self._list_cause = cause
+            return
         self._outcomes[endpoint] = SideOutcome(self._clock.now(), cause)
-        if endpoint is not None:
-            chain, outcome = str(self.check.chain_id), "answered" if cause is None else "failed"
-            self._instruments.count("lookout_coverage_requests_total", chain, endpoint, outcome)
+        chain, outcome = str(self.check.chain_id), "answered" if cause is None else "failed"
+        self._instruments.count("lookout_coverage_requests_total", chain, endpoint, outcome)
 
 
 def build_comparers(

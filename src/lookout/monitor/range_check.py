@@ -37,13 +37,6 @@ ReportProgress = Callable[[Check, int, int], None]
 """Called with how many blocks of a check's list were compared, and how many there are."""
 
 
-class Ends(NamedTuple):
-    """The wanted range: by default from the configured first block to the last final one that the indexer has."""
-
-    first: int | None = None
-    last: int | None = None
-
-
 class NotCompared(NamedTuple):
     first: int
     last: int
@@ -73,16 +66,18 @@ class CheckedRange(Struct, frozen=True):
 async def check_ranges(
     settings: Settings,
     clock: Clock,
-    ends: Ends,
+    first: int | None,
+    last: int | None,
     report: ReportProgress,
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
 ) -> list[CheckedRange]:
-    """All of them at the same time."""
+    """All of them at the same time, by default from the configured first block to the last final one that the indexer
+    has."""
     plan = settings.plan()
     async with open_session(settings.policy.probe_timeout_s) as session:
         comparisons = build_comparisons(settings.transaction_lists(), sources_of(settings))
         checks = (_RangeCheck(comparison, session, clock, report) for comparison in comparisons)
-        return await asyncio.gather(*(check.run(plan, ends) for check in checks))
+        return await asyncio.gather(*(check.run(plan, first, last) for check in checks))
 
 
 class _RangeCheck:
@@ -97,9 +92,9 @@ class _RangeCheck:
         self._causes: dict[str, str] = {}
         self._asker = Asker(comparison, Budget(clock, _BETWEEN_REQUESTS_MS), clock, self._note)
 
-    async def run(self, plan: Plan, ends: Ends) -> CheckedRange:
+    async def run(self, plan: Plan, first: int | None, end: int | None) -> CheckedRange:
         check, rules = self._comparison.check, self._comparison.rules()
-        first, end, clock = max(rules.first_block, ends.first or 0), ends.last, self._clock
+        first, clock = max(rules.first_block, first or 0), self._clock
         coverage, position = Coverage(subject="", began_at=clock.now()), None
         if end is not None and end < first:
             below = NotCompared(end, end, f"first_block is {rules.first_block}")
