@@ -172,7 +172,7 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
         click.echo(f"  not compared: blocks {part.first} to {part.last}: {part.why}")
     if checked.coverage.unusable:
         click.echo(f"  the list cannot be used: {checked.coverage.unusable}")
-    for cause in checked.causes:
+    for cause in () if checked.is_whole else checked.causes:
         click.echo(f"  {cause}")
 
 
