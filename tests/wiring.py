@@ -15,9 +15,8 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
 from lookout.config.settings import Built, Settings, seen_by, sources_of
 from lookout.core.ledger import Ledger
-from lookout.core.looks import Rules
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.comparer import build_comparers, rules_of
+from lookout.monitor.comparer import build_comparers
 from lookout.monitor.journal import Journal, Timeline
 from lookout.monitor.list_readers import build_list_readers
 from lookout.monitor.lists import Lists
@@ -29,7 +28,6 @@ from lookout.monitor.recorder import Record, Recorder
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.lists import CompleteTable
 from lookout.state.codec import decode_coverages, decode_links, decode_node_gaps, decode_sightings
 from lookout.store.protocol import Writer
 
@@ -50,7 +48,6 @@ class Wiring:
     session: Session | None = None
     open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread
     open_sender: Callable[[str], Sender] = open_sender
-    rules_of: Callable[[CompleteTable], Rules] = rules_of
     ledger: Callable[..., Ledger] = Ledger
 
     def build(self, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None = None) -> Monitor:
@@ -71,7 +68,7 @@ class Wiring:
             *(journal, notices, seen, self.writer, self.store, clock, instruments),
         )
         lists = settings.transaction_lists()
-        comparers = build_comparers(lists, plan, built, journal, clock, instruments, self.rules_of)
+        comparers = build_comparers(lists, built, journal, clock, instruments)
         readers = build_list_readers(settings, plan, journal, clock, instruments)
         watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers, self.chance or Random(1))
         opened: Any = open_session if self.session is None else lambda _: nullcontext(self.session)

@@ -14,15 +14,12 @@ from prometheus_client import CollectorRegistry
 from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
-from lookout.core.looks import Rules
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.world import launch_world
 from lookout.monitor.board import Board
-from lookout.monitor.comparer import rules_of
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
-from lookout.protocols.lists import CompleteTable
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.stores import once_free
 from tests.wait import until_async
@@ -138,7 +135,6 @@ async def watched(
     config: str,
     clock: Clock | None = None,
     recorder: Recorder | None = None,
-    compare_by: Callable[[CompleteTable], Rules] = rules_of,
 ) -> AsyncIterator[Watched]:
     """Run a monitor on a world during the block."""
     path = world.folder / "lookout.toml"
@@ -146,7 +142,7 @@ async def watched(
     writer = once_free(lambda: open_writer(world.folder / "lookout.db"))
     clock = clock or SystemClock()
     instruments = Instruments(registry := CollectorRegistry(), clock)
-    wiring = Wiring(writer, clock, instruments, rules_of=compare_by)
+    wiring = Wiring(writer, clock, instruments)
     monitor = wiring.build(read_config(path), writer.load(), recorder)
     running = asyncio.create_task(monitor.run())
     try:

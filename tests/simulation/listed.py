@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 from Crypto.Hash import keccak
 from yarl import URL
 
-from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from tests.builders import NOON
 from tests.simulation.lists import Outcome
@@ -39,6 +38,8 @@ _FIRST: Final = 400_000
 _BLOCK_MS: Final = 250
 _MINUTES: Final = 90
 _ENDS: Final = 12  # minutes in which a report ends, also beside a balancer
+_BLOCKS_BEFORE: Final = 40_000  # with entries, when a world begins
+_REBUILDS_BY: Final = 20  # times as fast as the chain
 _ENTRIES_BEFORE: Final = 61_000  # that the list does not give here
 
 
@@ -62,6 +63,7 @@ class Listed:
         self.rows: list[Row] = []
         self.lost: set[str] = set()
         self.lag = 0  # blocks, of the indexer
+        self.rebuilt_at: int | None = None
         self.replica_lag: int | None = None  # of the other one behind the balancer
         self.short_fields = False
         self.drops_logs = False  # one of the endpoints
@@ -100,8 +102,9 @@ class Listed:
             return _reply({"jsonrpc": "2.0", "id": asked["id"], "result": self._node()})
         behind = self.lag + (self.chance.choice((0, self.replica_lag)) if self.replica_lag is not None else 0)
         height = self.head() - 10 - behind
-        if height < self.first_height - 100_000:
-            raise ProbeFailed("refused")
+        if self.rebuilt_at is not None:
+            indexed = (self.clock.now() - self.rebuilt_at) * _REBUILDS_BY // self.block_ms
+            height = min(height, self.first_height - _BLOCKS_BEFORE + indexed)
         return _reply({"data": self._list(asked["query"], asked.get("variables") or {}, height)})
 
     def _call(self, path: str, asked: Mapping[str, Any]) -> Any:
@@ -195,8 +198,8 @@ def live_monitor(folder: Path, seed: int) -> Outcome:
     or a node keep an old tree; what is published has to be so."""
     chance, world = Random(seed), Listed(_FIRST, _BLOCK_MS, seed)
     for number in range(chance.randrange(5, 80)):
-        world.add(_FIRST - 40_000 + 400 * number, chance.choice((1, 1, 2, 3)))
-    store, problems, told = Stored(), list[str](), 0
+        world.add(_FIRST - _BLOCKS_BEFORE + 400 * number, chance.choice((1, 1, 2, 3)))
+    store, problems, told, metrics = Stored(), list[str](), 0, set[str]()
     world.replica_lag = chance.choice((None, None, 30, 4_000))
     world.short_fields = chance.random() < 0.2
     last_lost = last_split = -_MINUTES  # minutes; it ends within five, or with both replicas
@@ -215,6 +218,7 @@ def live_monitor(folder: Path, seed: int) -> Outcome:
                     key: row["metrics"][key] for key in ("missing", "extra", "breaks", "gap") if key in row["metrics"]
                 }
                 told += bool(found)
+                metrics.update(found)
                 is_so = minute - last_lost <= _ENDS if service == "indexer" else minute - last_split <= _ENDS
                 if "extra" in found or (found and not is_so):
                     problems.append(f"seed {seed}: minute {minute}: {service} {found}")
@@ -227,12 +231,14 @@ def live_monitor(folder: Path, seed: int) -> Outcome:
             world.node_late = 0
             world.lag = chance.choice((0, 0, 0, 200, 20_000))
             world.drops_logs = chance.random() < 0.3
+        if chance.random() < 0.01:
+            world.rebuilt_at = world.clock.now()
         if chance.random() < 0.05:  # a reorganisation
             depth = chance.randrange(1, 100)
             while world.rows[-1].block > world.head() - depth:
                 world.rows.pop()
         if chance.random() < 0.015:
-            world.lost = {chance.choice(world.rows).id}
+            world.lost = {chance.choice(world.rows[-8:]).id}
         elif world.lost and chance.random() < 0.03:
             world.lost = set()
         if minute == split_at:
@@ -240,5 +246,5 @@ def live_monitor(folder: Path, seed: int) -> Outcome:
         elif world.node_lacks and chance.random() < 0.004:
             world.node_lacks = 0
 
-    live(folder, a_listed_config(_BLOCK_MS, _FIRST - 5_000), story, store, make_place=world.follow)
-    return Outcome(problems[0] if problems else "", told, _MINUTES / 60)
+    live(folder, a_listed_config(_BLOCK_MS, _FIRST - _BLOCKS_BEFORE), story, store, make_place=world.follow)
+    return Outcome(problems[0] if problems else "", told, _MINUTES / 60, frozenset(metrics))

@@ -5,11 +5,13 @@ time, and not for long after it is repaired.
 """
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from lookout.core.coverage import Coverage, confirmed_of, follow_position, gaps_of, resume
+from lookout.core.coverage import Coverage, Finding
 from lookout.core.looks import (
     Ask,
     AskList,
@@ -18,11 +20,13 @@ from lookout.core.looks import (
     Facts,
     Listed,
     Log,
+    Look,
     Refused,
     Rules,
-    choose_task,
-    run_task,
+    choose_look,
 )
+from lookout.core.model import NO_GAPS, Blocks, Check
+from lookout.monitor.lists import Lists, Subjects
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -31,6 +35,7 @@ _ORIGIN: Final = 1_793_880_000_000
 _BLOCK_MS: Final = 2 * _SECOND
 _CONFIRMATIONS: Final = 5
 _FINAL_BLOCKS: Final = _MINUTE // _BLOCK_MS
+_CHECK: Final = Check("indexer", 1)
 _ENDPOINTS: Final = ("a", "b", "c")
 _FIRST: Final = 1_000
 _REPORT_MS: Final = 10 * _MINUTE
@@ -44,14 +49,18 @@ class Outcome(NamedTuple):
     reported: int
     """How many lasting omissions were reported."""
     hours: float
+    metrics: frozenset[str] = frozenset()
+    """Of the rows, by which something was reported."""
 
 
 class _World:
-    def __init__(self, seed: int, rules: Rules) -> None:
+    def __init__(self, seed: int, rules: Rules, hours: int) -> None:
         self.chance = Random(seed)
         self.rules = rules
         self.now = _ORIGIN
         self.fork: dict[int, int] = {}  # how often blocks were replaced
+        self.chain: dict[int, list[str]] = {}  # the transactions of every block that has some, by their events
+        self.filled: list[int] = []
         self.lacking: dict[str, tuple[int, int, int | None]] = {}  # block, since, until
         self.mode = self.chance.choice(("plain", "replicas", "rounds", "plain", "rebuilt"))
         self.rebuilt_at: int | None = None
@@ -60,16 +69,24 @@ class _World:
         self.narrow = self.chance.choice((10**9, 700, 90))
         self.turn = 0
         self.density = self.chance.choice((3, 17, 60))
+        self.make_blocks(range(_FIRST, _FIRST + 2_000 + (hours * _HOUR + _HOUR) // _BLOCK_MS))
 
     def head(self) -> int:
         return _FIRST + 2_000 + (self.now - _ORIGIN) // _BLOCK_MS
 
-    def logs_in(self, block: int) -> list[str]:
+    def make_blocks(self, blocks: Iterable[int]) -> None:
         """A transaction in some blocks, with one or two events; another one after a reorganisation."""
-        digest = hashlib.sha256(b"%d %d" % (block, self.fork.get(block, 0))).digest()
-        if block < _FIRST or digest[0] % self.density:
-            return []
-        return ["0x" + digest.hex()] * (1 + digest[1] % 2)
+        for block in blocks:
+            digest = hashlib.sha256(b"%d %d" % (block, self.fork.get(block, 0))).digest()
+            self.chain.pop(block, None)
+            if digest[0] % self.density == 0:
+                self.chain[block] = ["0x" + digest.hex()] * (1 + digest[1] % 2)
+        self.filled = sorted(self.chain)
+
+    def logs_in(self, first: int, last: int) -> Iterator[tuple[int, list[str]]]:
+        """The blocks of this range with transactions."""
+        for block in self.filled[bisect_left(self.filled, first) : bisect_right(self.filled, last)]:
+            yield block, self.chain[block]
 
     def positions(self) -> list[int]:
         """Of the replicas that answer in turn."""
@@ -82,14 +99,20 @@ class _World:
         if self.mode == "rounds" and first == last:
             first, last = first + 1, last + 1  # dates its entries by another block
         entries: list[str] = []
-        for block in range(max(first, _FIRST), min(last, position) + 1):
-            for key, times in Counter(self.logs_in(block)).items():
-                lost = self.lacking.get(key)
-                entries += [key] * (times - (1 if lost is not None and self.is_lacking(lost) else 0))
+        for _, keys in self.logs_in(first, min(last, position)):
+            lost = self.lacking.get(keys[0])
+            entries += keys[lost is not None and self.is_lacking(lost) :]
         return Listed(Counter(entries), len(entries))
 
     def is_lacking(self, lost: tuple[int, int, int | None]) -> bool:
         return lost[1] <= self.now and (lost[2] is None or self.now < lost[2])
+
+    def was_lacking(self, finding: Finding) -> bool:
+        """Whether the list lacks it, or lacked it until a moment ago."""
+        lost = self.lacking.get(finding.hash)
+        if lost is None or finding.listed > finding.logged:
+            return False
+        return lost[1] <= self.now and (lost[2] is None or self.now < lost[2] + _END_MS + 5 * _MINUTE)
 
     def answer(self, ask: Ask) -> Any:
         self.now += _ASK_MS[type(ask)]
@@ -111,17 +134,18 @@ class _World:
                 drops = self.dropping is not None and self.dropping[0] == endpoint and self.dropping[1] > self.now
                 return frozenset(
                     Log(block, f"0x{block:064x}", key, number)
-                    for block in range(max(first, _FIRST), last + 1)
+                    for block, keys in self.logs_in(first, last)
                     if not (drops and block % 2)
-                    for number, key in enumerate(self.logs_in(block))
+                    for number, key in enumerate(keys)
                 )
 
     def happen(self) -> None:
         """What may happen in any minute."""
         chance, head = self.chance, self.head()
         if chance.random() < 0.1:  # a reorganisation of blocks that are not final
-            for block in range(head - chance.randrange(1, _FINAL_BLOCKS - _CONFIRMATIONS), head + 1):
-                self.fork[block] = self.fork.get(block, 0) + 1
+            replaced = range(head - chance.randrange(1, _FINAL_BLOCKS - _CONFIRMATIONS), head + 1)
+            self.fork.update({block: self.fork.get(block, 0) + 1 for block in replaced})
+            self.make_blocks(replaced)
         if chance.random() < 0.05:
             self.dropping = (chance.choice(_ENDPOINTS), self.now + 20 * _MINUTE)
         if chance.random() < 0.05:
@@ -132,61 +156,58 @@ class _World:
             self.lose(head - chance.randrange(-20, 200))
 
     def lose(self, near: int) -> None:
-        block = next((block for block in range(near, near + 500) if self.logs_in(block)), None)
-        if block is not None and self.mode != "rounds":
-            key = self.logs_in(block)[0]
-            if self.rules.each or len(self.logs_in(block)) == 1:
+        if self.mode == "rounds":
+            return
+        for block, keys in self.logs_in(near, near + 500):
+            if self.rules.each or len(keys) == 1:
                 lasts_ms = self.chance.choice((3, 40, 90)) * _MINUTE
-                self.lacking.setdefault(key, (block, self.now, self.now + lasts_ms))
+                self.lacking.setdefault(keys[0], (block, self.now, self.now + lasts_ms))
+                return
 
 
-def live(seed: int, *, hours: int = 3, second_look: bool = True) -> Outcome:
+def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
-    each = seed % 2 == 0
-    rules = Rules(first_block=_FIRST, limit=1_000, endpoints=2, each=each)
-    world, reported = _World(seed, rules), set[str]()
-    coverage = Coverage(subject="", began_at=world.now)
-    end, minute_at, position = _ORIGIN + hours * _HOUR, _ORIGIN, 0
+    rules = Rules(first_block=_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0)
+    world, reported, lists = _World(seed, rules, hours), set[str](), Lists()
+    lists.follow(Subjects({_CHECK: ""}), world.now)
+    end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN
     while world.now < end:
         if world.now >= minute_at:
             minute_at += _MINUTE // 2
             if minute_at % _MINUTE == 0:
                 world.happen()
-            position = world.chance.choice(world.positions())  # what a probe finds
-            coverage = follow_position(coverage, position)
             if world.chance.random() < 0.01:
-                coverage = resume(coverage, world.now)
-        final = world.head() - _FINAL_BLOCKS
+                lists.restart(world.now)
+            lists.hear(_CHECK, Blocks(world.chance.choice(world.positions())), world.now)  # what a probe finds
         heights = dict.fromkeys(_ENDPOINTS, world.head())
-        facts = Facts(world.now, final, position, heights)
-        task = choose_task(coverage, rules, facts)
-        if task is None:
-            world.now += 5 * _SECOND
+        facts = Facts(world.now, world.head() - _FINAL_BLOCKS, lists.position(_CHECK, world.now), heights)
+        look = choose_look(lists.coverage(_CHECK), rules, facts)
+        if look is None:
+            world.now += 15 * _SECOND
             continue
-        look = run_task(task, coverage, rules, facts)
-        try:
-            ask = next(look)
-            while True:
-                ask = look.send(world.answer(ask))
-        except StopIteration as done:
-            coverage = done.value
-        found = confirmed_of(coverage) if second_look else list(coverage.findings.values())
-        for finding in found:
-            lost = world.lacking.get(finding.hash)
-            was_lacking = (
-                lost is not None
-                and lost[1] <= world.now
-                and (lost[2] is None or world.now < lost[2] + _END_MS + 5 * _MINUTE)
-            )
-            if finding.listed > finding.logged or not was_lacking:
+        lists.end_look(_CHECK, _drive(look, world, lists))
+        coverage = lists.coverage(_CHECK)
+        for finding in coverage.findings.values():
+            if (finding.is_confirmed or not second_look) and not world.was_lacking(finding):
                 return Outcome(f"seed {seed}: {finding} was reported, and the list has it", len(reported), 0)
-            if finding.is_confirmed:
-                reported.add(finding.hash)
-        if coverage.unusable and gaps_of(coverage) != gaps_of(Coverage(subject="", began_at=0)):
+            reported |= {finding.hash} if finding.is_confirmed else set()
+        if coverage.unusable and lists.gaps(_CHECK) != NO_GAPS:
             return Outcome(f"seed {seed}: an unusable list was accused", len(reported), 0)
     late = _find_late(world, reported)
     return Outcome(late and f"seed {seed}: {late}", len(reported), hours)
+
+
+def _drive(look: Look, world: _World, lists: Lists) -> Coverage:
+    try:
+        ask = next(look)
+        while True:
+            answer = world.answer(ask)
+            if isinstance(ask, AskPosition):
+                lists.hear(_CHECK, Blocks(answer), world.now)
+            ask = look.send(answer)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
 
 
 def _find_late(world: _World, reported: set[str]) -> str:

@@ -16,7 +16,7 @@ from tests.simulation.lists import live
 from tests.simulation.silence import without_logs
 
 _log: Final = logging.getLogger("campaign.lists")
-_KINDS: Final = {"lists beside the chain": 400, "lists with a hash": 10_000, "nodes": 10_000, "monitors": 300}
+_KINDS: Final = {"lists beside the chain": 10_000, "lists with a hash": 10_000, "nodes": 10_000, "monitors": 300}
 _PROCESSES: Final = 2
 
 
@@ -45,4 +45,4 @@ def _live(kind: str, seed: int) -> Lived:
                 return live_monitor(Path(folder), seed)
 
 
-PART: Final = Part("worlds of lists that lose entries, and of ppoi nodes beside them", 20, run)
+PART: Final = Part("worlds of lists that lose entries, and of ppoi nodes beside them", 25, run)

@@ -73,9 +73,8 @@ def test_all_lists_of_a_chain_share_its_smallest_budget(tmp_path: Path) -> None:
     config = a_config("indexer", "hosted-indexer", first_block=FIRST - 100_000)
     config = config.replace("requests_per_minute = 5", "requests_per_minute = 3", 1)
     asked = [each.second for each in live(tmp_path, config, story).requests()]
-    assert min(later - earlier for earlier, later in pairwise(asked)) >= 19.9
-    assert len(asked) > 80
-    assert len(asked) < sum(counted) <= 3 * 30 + 1  # it is used up, by some chain ids too
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= 19.5  # some wait for a chain id
+    assert 80 < len(asked) <= sum(counted) <= 3 * 30 + 1
 
 
 @pytest.mark.clause("S19")

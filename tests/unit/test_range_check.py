@@ -4,16 +4,23 @@ import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 
-from lookout.monitor.range_check import CheckedRange, Ends, NotCompared, check_ranges
+from lookout.core.coverage import checked_blocks, split_confirmed
+from lookout.monitor.range_check import CheckedRange, NotCompared, check_ranges
 from lookout.protocols.client.failure import ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.running_monitor import FastClock, FastLoop
 from tests.unit.simulated_upstreams import BASE, Place, SimulatedSession, settings_of
 from tests.unit.test_comparer import FIRST
+
+
+class Ends(NamedTuple):
+    first: int | None = None
+    last: int | None = None
+
 
 WHOLE = Ends()
 FINAL = FIRST + 2_993  # the head is five blocks above the indexer, and 12 confirmations above it
@@ -43,7 +50,7 @@ class Run:
                 asyncio.get_running_loop().call_later(*later)
             for fault, parameters in orders.items():
                 self.place.order("squid/1", fault, **parameters)
-            return await check_ranges(self._settings, self.clock, ends, self._report, lambda _: nullcontext(session))
+            return await check_ranges(self._settings, self.clock, *ends, self._report, lambda _: nullcontext(session))
 
         with asyncio.Runner(loop_factory=FastLoop) as runner:
             (checked,) = runner.run(run())
@@ -56,14 +63,15 @@ class Run:
 @pytest.mark.clause("S17")
 def test_all_that_is_too_much_in_a_range_is_confirmed(tmp_path: Path) -> None:
     checked = Run(tmp_path).check(extra={"transactions": 40})
+    missing, extra = split_confirmed(checked.coverage)
     assert checked.is_whole
-    assert len(checked.extra) > 30  # the other blocks are not final
-    assert not checked.missing
+    assert len(extra) > 30  # the other blocks are not final
+    assert not missing
 
 
 @pytest.mark.clause("S18")
 def test_what_is_missing_where_nothing_shows_that_the_list_may_be_believed_is_not_confirmed(tmp_path: Path) -> None:
-    (missing, *_) = Run(tmp_path).check(hole={"blocks": 40}).missing
+    (missing, *_), _ = split_confirmed(Run(tmp_path).check(hole={"blocks": 40}).coverage)
     checked = Run(tmp_path).check(Ends(missing.first, missing.first), hole={"blocks": 40})
     assert not checked.differs
     assert [part.why for part in checked.not_compared] == ["the list was not tried against itself yet"]
@@ -77,7 +85,7 @@ def test_who_fails_for_some_seconds_is_asked_again(who: list[str], tmp_path: Pat
     run.after_s(8, run.place.errors.clear)
     checked = run.check()
     assert checked.is_whole
-    assert checked.checked_blocks == checked.last - FIRST + 1
+    assert checked_blocks(checked.coverage) == checked.last - FIRST + 1
 
 
 @pytest.mark.clause("S17")
@@ -98,8 +106,7 @@ HEADLESS = "the chain's RPC endpoints agree on no head"
 @pytest.mark.parametrize(
     ("ends", "has_head", "expected"),
     [
-        pytest.param(Ends(None, 5), True, NotCompared(0, 5, f"first_block is {FIRST}"), id="to below the first block"),
-        pytest.param(Ends(3, 5), False, NotCompared(3, 5, f"first_block is {FIRST}"), id="both below, without a head"),
+        pytest.param(Ends(None, 5), True, NotCompared(5, 5, f"first_block is {FIRST}"), id="to below the first block"),
         pytest.param(
             Ends(BEYOND),
             True,
@@ -123,7 +130,7 @@ def test_a_range_without_a_block_to_compare_is_said_why(
         run.after_s(0, lambda: run.place.order("rpc/1", "refuse"))
     checked = run.check(ends)
     assert checked.not_compared == (expected,)
-    assert (checked.first, checked.last, checked.checked_blocks) == (expected.first, expected.last, 0)
+    assert (checked.first, checked.last, checked_blocks(checked.coverage)) == (expected.first, expected.last, 0)
     assert not run.reports
 
 
@@ -131,5 +138,14 @@ def test_a_range_without_a_block_to_compare_is_said_why(
 def test_of_a_range_that_ends_beyond_the_last_final_block_the_final_ones_are_compared(tmp_path: Path) -> None:
     run = Run(tmp_path)
     checked = run.check(Ends(FINAL - 99, BEYOND))
-    assert checked.not_compared == (NotCompared(FINAL + 1, BEYOND, "they are not final yet"),)
+    assert checked.not_compared == (NotCompared(FINAL + 1, BEYOND, TOO_HIGH),)
     assert run.reports[-1] == (100, 100)
+
+
+@pytest.mark.clause("S17")
+def test_blocks_that_the_indexer_does_not_have_are_not_compared(tmp_path: Path) -> None:
+    checked = Run(tmp_path).check(Ends(FINAL - 99, FINAL), lag={"by": 200})
+    (late,) = checked.not_compared
+    assert late.last == FINAL
+    assert late.why.startswith("the indexer is at block ")
+    assert Run(tmp_path).check(lag={"by": 200}).is_whole

@@ -16,10 +16,10 @@ from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, setti
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.causes import choose_next_step, code_of, describe_cause
-from lookout.core.coverage import Finding
+from lookout.core.coverage import Finding, split_confirmed, suspected_of
 from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
-from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
+from lookout.monitor.range_check import CheckedRange, check_ranges
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3
@@ -124,7 +124,13 @@ def _make_table(*columns: str) -> Table:
 @click.command()
 @config_option
 @click.option("--from", "first", type=click.IntRange(0), metavar="N", help="The first block; default: first_block.")
-@click.option("--to", "last", type=click.IntRange(0), metavar="N", help="The last block; default: the last final one.")
+@click.option(
+    "--to",
+    "last",
+    type=click.IntRange(0),
+    metavar="N",
+    help="The last block; default: the last final one that the indexer has.",
+)
 def coverage(config: Path, first: int | None, last: int | None) -> None:
     """Compare the list of every indexer that has a table `complete` with its chain, now, and print which transactions
     are missing or too many.
@@ -145,7 +151,7 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
             progress[check] = f"{_name(check, names)}: {checked} of {blocks} blocks"
             status.update(Text(", ".join(progress.values())))
 
-        ranges = run(check_ranges(settings, SystemClock(), Ends(first, last), report))
+        ranges = run(check_ranges(settings, SystemClock(), first, last, report))
     for checked in ranges:
         _show_range(checked, names)
     if any(checked.differs for checked in ranges):
@@ -158,18 +164,19 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
     click.echo(f"{_name(checked.check, names)}, blocks {checked.first} to {checked.last}:")
     if not checked.differs and checked.is_whole:
         click.echo("  agrees with the chain")
-    _list_findings("missing", checked.missing)
-    _list_findings("too many", checked.extra)
-    _list_findings("differs, and could not be confirmed; a longer range may help", checked.suspected)
+    missing, extra = split_confirmed(checked.coverage)
+    _list_findings("missing", missing)
+    _list_findings("too many", extra)
+    _list_findings("differs, and could not be confirmed; a longer range may help", suspected_of(checked.coverage))
     for part in checked.not_compared:
         click.echo(f"  not compared: blocks {part.first} to {part.last}: {part.why}")
-    if checked.unusable:
-        click.echo(f"  the list cannot be used: {checked.unusable}")
-    for cause in checked.causes:
+    if checked.coverage.unusable:
+        click.echo(f"  the list cannot be used: {checked.coverage.unusable}")
+    for cause in () if checked.is_whole else checked.causes:
         click.echo(f"  {cause}")
 
 
-def _list_findings(what: str, findings: tuple[Finding, ...]) -> None:
+def _list_findings(what: str, findings: list[Finding]) -> None:
     if findings:
         click.echo(f"  {what}: {sum(abs(finding.logged - finding.listed) for finding in findings)}")
     for finding in findings:

@@ -12,13 +12,13 @@ from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
     Coverage,
-    Finding,
     Trouble,
     Waiting,
     checked_blocks,
-    confirmed_of,
     gaps_of,
     oldest_unchecked_at,
+    split_confirmed,
+    suspected_of,
 )
 from lookout.core.heads import Reading
 from lookout.core.links import Entry as ListEntry
@@ -60,17 +60,6 @@ class SideOutcome(NamedTuple):
 
     at: int
     cause: str | None
-
-
-class CoverageNote(NamedTuple):
-    """A list's comparison with the chain. ``outcomes`` are by endpoint name; None is the list itself."""
-
-    check: Check
-    at: int
-    took_ms: int
-    coverage: Coverage
-    first_block: int
-    outcomes: Mapping[str | None, SideOutcome]
 
 
 class LinksNote(NamedTuple):
@@ -282,8 +271,9 @@ class Board:
             )
         self._entries[endpoint] = entry
 
-    def note_coverage(self, note: CoverageNote) -> None:
-        self._entries[EntryKey("coverage", note.check.name)] = _describe_coverage(note)
+    def note_coverage(self, check: Check, took_ms: int, outcome: SideOutcome, coverage: CoverageEntry) -> None:
+        entry = _describe_reading(check, "coverage", took_ms, outcome)
+        self._entries[EntryKey("coverage", check.name)] = replace(entry, coverage=coverage)
 
     def note_links(self, note: LinksNote) -> None:
         self._entries[EntryKey("links", note.check.name)] = replace(
@@ -327,35 +317,29 @@ def _describe_block(endpoint: Entry) -> str:
     return f"block {endpoint.height}{where}"
 
 
-def _describe_coverage(note: CoverageNote) -> Entry:
-    coverage, gaps = note.coverage, gaps_of(note.coverage)
-    confirmed = confirmed_of(coverage)
-    missing = [finding for finding in confirmed if finding.logged > finding.listed]
-    extra = [finding for finding in confirmed if finding.listed > finding.logged]
-    oldest_at = oldest_unchecked_at(coverage, note.first_block)
-    described = CoverageEntry(
-        *note.check,
-        first_block=note.first_block,
+def describe_coverage(
+    check: Check, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
+) -> CoverageEntry:
+    """``outcomes`` are of endpoints, by name."""
+    gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
+    return CoverageEntry(
+        *check,
+        first_block=first_block,
         last_block=coverage.stretches[-1].last if coverage.stretches else None,
         checked_blocks=checked_blocks(coverage),
-        oldest_unchecked_at=format_instant(oldest_at),
+        oldest_unchecked_at=format_instant(oldest_unchecked_at(coverage, first_block)),
         unusable=coverage.unusable or UNSET,
         missing=gaps.missing,
         extra=gaps.extra,
-        missing_transactions=tuple(map(_describe_finding, missing[:MOST_LISTED])),
+        missing_transactions=tuple(TransactionEntry(found.hash, found.first) for found in missing[:MOST_LISTED]),
         missing_more=len(missing[MOST_LISTED:]),
-        extra_transactions=tuple(map(_describe_finding, extra[:MOST_LISTED])),
+        extra_transactions=tuple(TransactionEntry(found.hash, found.first) for found in extra[:MOST_LISTED]),
         extra_more=len(extra[MOST_LISTED:]),
-        suspected=len(coverage.findings) - len(confirmed),
+        suspected=len(suspected_of(coverage)),
         not_compared=tuple(map(_describe_waiting, coverage.waiting[:MOST_LISTED])),
         not_compared_more=len(coverage.waiting[MOST_LISTED:]),
-        endpoints=tuple(_describe_side(name, last) for name, last in note.outcomes.items() if name is not None),
+        endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items()),
     )
-    answer = note.outcomes.get(None)
-    cause = UNSET if answer is None or answer.cause is None else answer.cause
-    outcome: EntryOutcome = "answered" if cause is UNSET else "failed"
-    at = format_instant(note.at)
-    return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
 
 
 def _describe_reading(check: Check, kind: EntryKind, took_ms: int, last: SideOutcome) -> Entry:
@@ -380,10 +364,6 @@ def _describe_links(check: Check, links: Links) -> LinksEntry:
 
 def _describe_listed(entry: ListEntry) -> ListedEntry:
     return ListedEntry(entry.id, entry.block, entry.hash, entry.transaction or UNSET)
-
-
-def _describe_finding(finding: Finding) -> TransactionEntry:
-    return TransactionEntry(finding.hash, finding.first)
 
 
 def _describe_waiting(blocks: Waiting) -> NotComparedEntry:

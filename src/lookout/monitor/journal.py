@@ -172,7 +172,7 @@ class Journal:
 
     def hear_position(self, check: Check, found: Found) -> None:
         """Take the position, or its absence, from a probe of an indexer."""
-        self.lists.hear(check, found)
+        self.lists.hear(check, found, self.now())
         if check in self.lists:
             self._update_gaps(check)
 
@@ -185,7 +185,7 @@ class Journal:
 
     def final_entry_block(self, check: Check) -> int | None:
         """The last block up to which an indexer's list is complete and final; None if unknown."""
-        final, position = self.final_block(check), self.lists.position(check)
+        final, position = self.final_block(check), self.lists.position(check, self.now())
         return None if final is None or position is None else min(final, position)
 
     def _hear_pair(self, check: Check, found: Found, at: int) -> None:

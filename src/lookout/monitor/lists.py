@@ -2,7 +2,7 @@
 ppoi node (S21)."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ class _OfSubject(Protocol):
     def subject(self) -> str: ...
 
 
+_HOLDS_MS: Final = 10 * 60_000
 _Known = TypeVar("_Known", bound=_OfSubject)
 Encoded = dict[str, tuple[Struct, bytes]]
 
@@ -47,8 +48,7 @@ class Lists:
         self._nodes = dict(nodes)
         self._counted: dict[Check, int] = {}  # entries, of nodes that have not answered since
         self._said: dict[Check, int] = {}  # positions, of indexers whose last probe said one
-        self._lowest: dict[Check, int] = {}  # of the positions said since the look under way began
-        self._looking: set[Check] = set()
+        self._behind: dict[Check, tuple[int, int]] = {}  # positions below the one said before, and when
         self._encoded: Encoded = {}
 
     def follow(self, subjects: Subjects, now: int) -> None:
@@ -58,44 +58,39 @@ class Lists:
         self._nodes = _keep(self._nodes, subjects.nodes, NodeGap)
 
     def restart(self, now: int) -> None:
-        """The monitor starts, or its clock was set: what was said before is old, and so is what a look under way will
-        find."""
+        """The monitor starts, or its clock was set: what was said before is old."""
         self._said.clear()
         self._counted.clear()
-        self._looking.clear()
         self._coverages = {check: coverages.resume(known, now) for check, known in self._coverages.items()}
         self._links = {check: links.resume(known, now) for check, known in self._links.items()}
 
     def set_clock(self) -> None:
         self._nodes = {check: doubt(known) for check, known in self._nodes.items()}
 
-    def hear(self, check: Check, found: Found) -> None:
+    def hear(self, check: Check, found: Found, now: int) -> None:
         """An indexer was asked how far it is."""
+        last = self._said.pop(check, None)
         if not isinstance(found, Blocks):
-            self._said.pop(check, None)
             return
         self._said[check] = found.position
+        if last is not None and found.position < last:
+            self._behind[check] = found.position, now
         if check in self._coverages:
-            self._lowest[check] = min(found.position, self._lowest.get(check, found.position))
             self._coverages[check] = follow_position(self._coverages[check], found.position)
 
-    def position(self, check: Check) -> int | None:
-        """What the indexer's last probe said; None if that was nothing."""
-        return self._said.get(check)
+    def position(self, check: Check, now: int) -> int | None:
+        """What the indexer's last probe said; None if that was nothing. A position that went back holds for minutes:
+        behind a balancer, a replica may be behind."""
+        said, (behind, at) = self._said.get(check), self._behind.get(check, (0, -_HOLDS_MS))
+        return said if said is None or not at <= now < at + _HOLDS_MS else min(said, behind)
 
     def coverage(self, check: Check) -> Coverage:
         return self._coverages[check]
 
-    def begin_look(self, check: Check) -> None:
-        self._looking.add(check)
-        self._lowest.pop(check, None)
-
     def end_look(self, check: Check, coverage: Coverage) -> None:
-        """Keep what a look found, as far as it holds at the positions that were said meanwhile."""
-        if check not in self._looking:
-            return
-        lowest = self._lowest.get(check)
-        self._coverages[check] = coverage if lowest is None else follow_position(coverage, lowest)
+        """Keep what a look found, as far as it holds at the position that was said meanwhile."""
+        said = self._said.get(check)
+        self._coverages[check] = coverage if said is None else follow_position(coverage, said)
 
     def links(self, check: Check) -> Links:
         return self._links[check]

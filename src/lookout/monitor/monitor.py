@@ -58,7 +58,7 @@ def build_monitor(
     notices = NoticeKeeper(description, plan, stored, journal)
     seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
     publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
-    comparers = build_comparers(lists, plan, built, journal, clock, instruments)
+    comparers = build_comparers(lists, built, journal, clock, instruments)
     readers = build_list_readers(settings, plan, journal, clock, instruments)
     watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers)
     return Monitor(plan, description, settings.ping, built, journal, notices, publisher, watcher, instruments)

@@ -103,9 +103,8 @@ class Watcher:
 
     def set_read_lists(self) -> None:
         """Let the journal forget the findings about lists that are not compared any more."""
-        comparisons = (comparer.comparison for comparer in self._comparers)
         subjects = Subjects(
-            {comparison.check: comparison.subject() for comparison in comparisons},
+            {comparer.check: comparer.subject for comparer in self._comparers},
             {reader.check: reader.subject for reader in self._list_readers if isinstance(reader, LinkReader)},
             {reader.node: reader.subject for reader in self._list_readers if isinstance(reader, EntryCounter)},
         )
@@ -181,10 +180,10 @@ class Watcher:
 
     async def _compare(self, comparer: Comparer) -> NoReturn:
         async def look() -> int:
-            return await comparer.look(self._session, self._chains[comparer.comparison.chain_id].heights())
+            return await comparer.look(self._session, self._chains[comparer.check.chain_id or 0].heights())
 
         comparer.note_progress()
-        await self._keep_asking(EntryKey("coverage", comparer.name), look)
+        await self._keep_asking(EntryKey("coverage", comparer.check.name), look)
 
     async def _read_list(self, reader: ListReader) -> NoReturn:
         await self._keep_asking(reader.key, partial(reader.look, self._session))

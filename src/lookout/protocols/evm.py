@@ -8,7 +8,7 @@ from lookout.base.instants import END_AT
 from lookout.core.heads import Reading
 from lookout.core.looks import Log
 from lookout.core.model import Blocks, Check, Found
-from lookout.protocols.answers import call, entries, hexadecimal, open_value, quantity, result_of, table
+from lookout.protocols.answers import call, entries, hexadecimal, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import DIRECT, AccessTable, KindTable, Request, at_most
 from lookout.protocols.source import Now, OneRequest, Protocol
@@ -54,15 +54,14 @@ class CheckedChainId:
             self._right_at = None
             raise
 
-    async def check(self, session: "Session", now: Now) -> bool:
+    async def check(self, session: "Session", now: Now) -> None:
         if self._right_at is not None and 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
-            return False
+            return
         self._right_at = None
         found = parse_chain_id(await session.fetch(self._request))
         if found != self._expected:
             raise WrongChainFailed(found, self._expected)
         self._right_at = now()
-        return True
 
 
 class EvmEndpoint:
@@ -78,21 +77,14 @@ class EvmEndpoint:
     async def _read_block(self, session: "Session", now: Now) -> Reading:
         return parse_block(await session.fetch(self._ask_block), now())
 
-    async def check_chain(self, session: "Session", now: Now, /) -> bool:
-        """Whether the node had to be asked for its chain id, which logs need."""
-        async with at_most(session.timeout_s):
-            return await self._chain_id.check(session, now)
-
     async def read_logs(
         self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
     ) -> frozenset[Log]:
-        return parse_logs(await self._fetch(call_logs(of, first, last), session, now), of, first, last)
-
-    async def _fetch(self, body: bytes, session: "Session", now: Now) -> bytes:
         """Many nodes refuse logs and still answer for heads: a failure here does not reset the chain id."""
         async with at_most(session.timeout_s):
             await self._chain_id.check(session, now)
-            return await session.fetch(replace(self._ask_block, body=body))
+            body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))
+        return parse_logs(body, of, first, last)
 
 
 class EvmSource:
@@ -130,22 +122,18 @@ def call_logs(of: EventFilter, first: int, last: int) -> bytes:
 
 
 def parse_logs(body: bytes, of: EventFilter, first: int, last: int) -> frozenset[Log]:
-    """All logs have to match the request, without duplicates, and belong to one chain of blocks."""
-    logs = [_parse_log(log, of, first, last) for log in entries(result_of(body, _LOGS), "no logs")]
-    if len({(log.block, log.number) for log in logs}) < len(logs):
-        raise not_understood("a log is there twice")
-    hashes = {(log.block, log.block_hash) for log in logs}
-    if len({block for block, _ in hashes}) < len(hashes):
-        raise not_understood("a block has two hashes")
-    return frozenset(logs)
+    """All logs have to match the request."""
+    return frozenset(_parse_log(log, of, first, last) for log in entries(result_of(body, _LOGS), "no logs"))
 
 
 def _parse_log(value: Any, of: EventFilter, first: int, last: int) -> Log:
-    log = _open_log(value)
+    log = table(value, "no log")
     block = quantity(log.get("blockNumber"), "a log's block number")
     if not first <= block <= last:
         raise not_understood("a log of another block")
-    if not _matches(log, of):
+    contract = hexadecimal(log.get("address"), _ADDRESS_BYTES, "a contract's address")
+    topics = entries(log.get("topics"), "no topics")
+    if not topics or contract not in of.contracts or hexadecimal(topics[0], HASH_BYTES, "a topic") not in of.events:
         raise not_understood("a log of something else")
     return Log(
         block,
@@ -153,20 +141,6 @@ def _parse_log(value: Any, of: EventFilter, first: int, last: int) -> Log:
         hexadecimal(log.get("transactionHash"), HASH_BYTES, "a transaction's hash"),
         quantity(log.get("logIndex"), "a log's index"),
     )
-
-
-def _open_log(value: Any) -> dict[str, Any]:
-    """Some nodes omit ``removed``, which is true of a log whose block is no longer on the chain."""
-    log = table(value, "no log")
-    if open_value(log.get("removed", False)) is not False:
-        raise not_understood("a log that was removed")
-    return log
-
-
-def _matches(log: dict[str, Any], of: EventFilter) -> bool:
-    contract = hexadecimal(log.get("address"), _ADDRESS_BYTES, "a contract's address")
-    topics = entries(log.get("topics"), "no topics")
-    return bool(topics) and contract in of.contracts and hexadecimal(topics[0], HASH_BYTES, "a topic") in of.events
 
 
 EVM: Final = Protocol(

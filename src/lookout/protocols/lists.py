@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import Annotated, Final, Generic, TypeVar
 
 from msgspec import Meta
 from msgspec.structs import force_setattr
@@ -168,26 +168,22 @@ class ListTable(KindTable, frozen=True, kw_only=True):
         return None if complete is None else TransactionList(complete, complete.url or self.list_url(), self, self.kind)
 
 
-# A dataclass and not a Struct: its repr leaves the secrets out.
-@dataclass(frozen=True, slots=True)
-class TransactionList:
-    """Where and how an indexer is asked for its list, and which logs the list is compared with."""
+_Keys = TypeVar("_Keys", CompleteTable, LinksTable)
 
-    table: CompleteTable = field(repr=False)
+
+# A dataclass and not a Struct: its repr leaves the secrets out.
+@dataclass(frozen=True)
+class ListAt(Generic[_Keys]):
+    """Where and how an indexer is asked for its list."""
+
+    table: _Keys = field(repr=False)
     url: str = field(repr=False)
     access: AccessTable = field(repr=False)
     kind: str = ""
 
 
-# A dataclass and not a Struct: its repr leaves the secrets out.
-@dataclass(frozen=True, slots=True)
-class LinkedList:
-    """Where and how an indexer is asked for the entries of its list."""
-
-    table: LinksTable = field(repr=False)
-    url: str = field(repr=False)
-    access: AccessTable = field(repr=False)
-    kind: str = ""
+TransactionList = ListAt[CompleteTable]
+LinkedList = ListAt[LinksTable]
 
 
 def entries_request(of: LinkedList, from_id: str) -> Request:
