@@ -30,16 +30,16 @@ from lookout.protocols.client.failure import OwnFault, own_fault
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source, observe
 
-EXHAUSTED_RECHECKS: Final = 2  # how many waits the monitor counts as exhausted after a fault of its own
+EXHAUSTED_RECHECKS: Final = 2  # a local fault counts as over after this many waits without one
 _CHANCE: Final = SystemRandom()
-
+_READS_PER_RECHECK: Final = 2  # an endpoint's height is news for a shorter time than a source's
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
 
 log = get_logger()
 
 
 class Rechecked(Struct, frozen=True, rename="camel"):
-    """A source that was asked out of turn. ``isAsked`` is false if its last probe began a moment ago."""
+    """The result for one source. ``isAsked`` is false if it is being probed, or was a moment ago."""
 
     name: str
     is_asked: bool
@@ -47,7 +47,7 @@ class Rechecked(Struct, frozen=True, rename="camel"):
 
 
 class _Turn:
-    """A source's rest between two probes, which an operator may end."""
+    """The wait between two probes of a source; a recheck ends it."""
 
     def __init__(self) -> None:
         self.began_ms = 0  # of the last probe
@@ -67,7 +67,7 @@ class _Turn:
 
 
 class Watcher:
-    """Independent tasks: one per source, endpoint and compared list."""
+    """Runs one task per source, endpoint and compared list."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Watcher:
             await self._ask_until_woken()
 
     def set_read_lists(self) -> None:
-        """Let the journal forget the findings about lists that are not compared any more."""
+        """Make the journal drop findings about lists that are no longer compared."""
         subjects = Subjects(
             {comparer.check: comparer.subject for comparer in self._comparers},
             {reader.check: reader.subject for reader in self._list_readers if isinstance(reader, LinkReader)},
@@ -115,12 +115,12 @@ class Watcher:
         return self.own_clock.verdict_ms(self._clock.elapsed_ms())
 
     def wake(self) -> None:
-        """Ask every source again, spread over the jitter: the clock was set (M12). Answers under way are dropped."""
+        """The clock was set: drop answers under way, and ask every source again, spread over the jitter (M12)."""
         self.own_clock.forget()
         self._woken.set()
 
     async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
-        """Ask the sources of these services on these chains now, without a back-off; a source at most once in 10 s."""
+        """Probe the sources of these services and chains now, ignoring back-off, but none twice in 10 s."""
         sources = self._built.sources
         meant = [source for source in sources if any(check.is_among(services, chains) for check in source.checks)]
         asked: list[_Turn] = []
@@ -138,6 +138,7 @@ class Watcher:
         return Rechecked(source.name, is_asked, describe_rows(rows, self._journal.causes))
 
     async def _ask_until_woken(self) -> None:
+        """Run all tasks, with the chains as if after a start, until the clock was set."""
         by_chain: dict[int, list[Endpoint]] = defaultdict(list)
         for endpoint in self._built.endpoints:
             by_chain[endpoint.chain_id].append(endpoint)
@@ -171,10 +172,10 @@ class Watcher:
         try:
             await self._keep_asking(EntryKey("source", source.name), partial(self._probe, source, turn), turn.rest)
         finally:
-            turn.done.set()  # a recheck may wait for it while a reload, or a clock that is set, begins another turn
+            turn.done.set()  # wakes a recheck if a reload or a set clock cancels this task
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
-        await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 2000)
+        await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / _READS_PER_RECHECK / 1000)
         key = EntryKey("endpoint", endpoint.name, endpoint.chain_id)
         await self._keep_asking(key, partial(self._read, endpoint, number, key))
 
@@ -198,11 +199,11 @@ class Watcher:
         self._note_doubts(source.name, found.values(), ends)
         took_ms = self._clock.elapsed_ms() - began_ms
         self._instruments.count_probe(source.checks, took_ms, found)
-        for check, what in found.items():
-            if isinstance(what, Blocks) and check.chain_id in self._chains:
+        for check, outcome in found.items():
+            if isinstance(outcome, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
                 await self._chains[check.chain_id].has_head.wait()
-        rows = [self._journal.observe(check, what) for check, what in found.items()]
+        rows = [self._journal.observe(check, outcome) for check, outcome in found.items()]
         causes = self._journal.causes
         for row in rows:
             if row.has_failed and (cause := causes.get(row.check)):
@@ -213,11 +214,11 @@ class Watcher:
         return self._limits.wait_ms(failures, self._chance.random())
 
     def _note_doubts(self, source: str, found: Iterable[Found], ends: list[int]) -> None:
-        """Show and log what is wrong with a source, whatever its rows. A failed probe changes no doubts."""
+        """Show and log faults of a source that no row shows. A failed probe changes none."""
         board = self._instruments.board
         if ends:
             board.certificates_end_at[source] = min(ends)
-        if all(isinstance(what, Failed) for what in found):
+        if all(isinstance(outcome, Failed) for outcome in found):
             return
         doubts = find_doubts(found, board.certificates_end_at.get(source), self._clock.now())
         for doubt in board.note_doubts(source, doubts):
@@ -233,18 +234,18 @@ class Watcher:
             # The agreed head, since a single endpoint's block may be a lie.
             self.own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
         self._note_reading(key, chain_id, answer._replace(said=said))
-        return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
+        return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
 
     def _check_for_own_fault(self, began_ms: int, found: Iterable[Found] = ()) -> None:
         """OwnFault if the probe is no observation: the event loop stood still meanwhile, or announcements were compared
         with a wrong clock (M17)."""
         if self._journal.timeline.has_stalled_since(began_ms):
             raise OwnFault("time")
-        if self.own_clock.is_suspected and any(isinstance(what, Members) for what in found):
+        if self.own_clock.is_suspected and any(isinstance(outcome, Members) for outcome in found):
             raise OwnFault("clock")
 
     def _hear_date(self, host: str, date: str) -> None:
-        """An answer came, with this `Date` header."""
+        """Compare our clock with the `Date` header of an answer."""
         with suppress(ValueError):  # the header is missing, or no date
             self.own_clock.hear(host, self._clock.now() - parse_http_date(date), self._clock.elapsed_ms())
 
@@ -299,7 +300,7 @@ class Watcher:
         self._instruments.count_own_fault(fault.lacking)
 
     def _note_end_of_own_faults(self) -> None:
-        """The fault is over once every source was asked without one."""
+        """The fault is over after two rechecks' time without one."""
         within_s = EXHAUSTED_RECHECKS * self._limits.recheck_ms / 1000
         if self._exhausted and not self._instruments.is_exhausted(within_s):
             log.info("the monitor's own fault is over")
