@@ -32,7 +32,7 @@ from lookout.protocols.source import Endpoint, Source, observe
 
 EXHAUSTED_RECHECKS: Final = 2  # a local fault counts as over after this many waits without one
 _CHANCE: Final = SystemRandom()
-_READS_PER_RECHECK: Final = 2  # an endpoint's height is news for a shorter time than a source's
+_READS_PER_RECHECK: Final = 2  # of an endpoint
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
 
 log = get_logger()
