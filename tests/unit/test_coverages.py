@@ -41,7 +41,7 @@ FULL = Coverage(
     began_at=NOON,
     stretches=(Stretch(100, 199, 7, b"\x01" * 16, NOON), Stretch(300, 399, 0, b"\x00" * 16, NOON)),
     findings={a_hash(1): a_finding(1, listed=0), a_hash(2): a_finding(2, listed=1)},
-    piece=50,
+    batch=50,
     refused_at=100,
     newest_at=NOON,
     waiting=(Waiting(400, 499, NOON + 60_000, "logs_failed"),),
