@@ -20,6 +20,7 @@ from lookout.core.coverage import Finding, split_confirmed, suspected_of
 from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
 from lookout.monitor.range_check import CheckedRange, check_ranges
+from lookout.protocols.client.failure import OwnFault
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3
@@ -151,7 +152,10 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
             progress[check] = f"{_name(check, names)}: {checked} of {blocks} blocks"
             status.update(Text(", ".join(progress.values())))
 
-        ranges = run(check_ranges(settings, SystemClock(), first, last, report))
+        try:
+            ranges = run(check_ranges(settings, SystemClock(), first, last, report))
+        except OwnFault as fault:
+            fail(describe_cause(fault.cause), exit_code=_NOT_COMPARED)
     for checked in ranges:
         _show_range(checked, names)
     if any(checked.differs for checked in ranges):
@@ -169,7 +173,7 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
     _list_findings("too many", extra)
     _list_findings("differs, and could not be confirmed; a longer range may help", suspected_of(checked.coverage))
     for part in checked.not_compared:
-        click.echo(f"  not compared: blocks {part.first} to {part.last}: {part.why}")
+        click.echo(f"  not compared: {part}")
     if checked.coverage.unusable:
         click.echo(f"  the list cannot be used: {checked.coverage.unusable}")
     for cause in () if checked.is_whole else checked.causes:
@@ -178,7 +182,7 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
 
 def _list_findings(what: str, findings: list[Finding]) -> None:
     if findings:
-        click.echo(f"  {what}: {sum(abs(finding.logged - finding.listed) for finding in findings)}")
+        click.echo(f"  {what}: {sum(abs(finding.lacking) for finding in findings)}")
     for finding in findings:
         to_last = f" to {finding.last}" if finding.last > finding.first else ""
         click.echo(f"    {finding.hash} in block {finding.first}{to_last}")

@@ -81,8 +81,8 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     first: int
     last: int
     """The blocks in which the difference is: a single one, except for a listed transaction that was not located yet."""
-    listed: int
-    logged: int
+    listed: int = 0
+    logged: int = 0
     is_confirmed: bool = False
     looked_at: int
     """When the list was last asked for it."""
@@ -231,8 +231,9 @@ def oldest_unchecked_at(coverage: Coverage, first_block: int) -> int:
 
 def find_unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[Blocks]:
     """The blocks of this range that are in no stretch and need not wait now, from the lowest on."""
-    taken = [*coverage.stretches, *([] if now is None else _still_waiting(coverage, now))]
-    for begin, end in sorted((blocks.first, blocks.last) for blocks in taken):
+    taken = [(stretch.first, stretch.last) for stretch in coverage.stretches]
+    taken += [] if now is None else [(blocks.first, blocks.last) for blocks in _still_waiting(coverage, now)]
+    for begin, end in sorted(taken):
         if begin > last:
             break
         if first < begin:
@@ -290,8 +291,9 @@ def _find_sample(coverage: Coverage, now: int, end: int) -> Blocks | None:
 
 
 def _find_newest(coverage: Coverage, rules: Rules, now: int, end: int) -> Blocks | None:
-    taken = [*coverage.stretches[-1:], *_still_waiting(coverage, now)]
-    first = max(rules.first_block, end - coverage.batch + 1, *(blocks.last + 1 for blocks in taken))
+    taken = [stretch.last for stretch in coverage.stretches[-1:]]
+    taken += [blocks.last for blocks in _still_waiting(coverage, now)]
+    first = max(rules.first_block, end - coverage.batch + 1, *(last + 1 for last in taken))
     return (first, end) if first <= end and _is_due(coverage.newest_at, _NEWEST_EVERY_MS, now) else None
 
 
@@ -350,41 +352,31 @@ def _compare(blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> 
         position = yield AskPosition()
         if position is None or position < blocks[1]:
             return _put_off(blocks, coverage, now, "position")
-    found = {key: _make_finding(key, coverage.findings.get(key), blocks, sides, now) for key in differing}
-    others = {known.hash: known for known in _outside(blocks, coverage.findings.values())}
+    findings = {known.hash: known for known in _outside(blocks, coverage.findings.values())}
+    for key in differing:
+        first, last = (sides.blocks[key],) * 2 if key in sides.blocks else blocks
+        known = coverage.findings.get(key, Finding(hash=key, first=first, last=last, looked_at=now))
+        findings[key] = replace(known, listed=listed.get(key, 0), logged=logged.get(key, 0))
     stretch = Stretch(*blocks, sides.length, _digest(_sum(logged)), now)
-    return _add_stretch(replace(coverage, findings={**others, **found}), stretch, rules.limit)
-
-
-def _make_finding(key: str, known: Finding | None, blocks: Blocks, sides: _Sides, now: int) -> Finding:
-    listed, logged = sides.listed.get(key, 0), sides.logged.get(key, 0)
-    if known is not None:
-        return replace(known, listed=listed, logged=logged)
-    block = sides.blocks.get(key)
-    first, last = blocks if block is None else (block, block)
-    return Finding(hash=key, first=first, last=last, listed=listed, logged=logged, looked_at=now)
+    return _add_stretch(replace(coverage, findings=findings), stretch, rules.limit)
 
 
 def _repeat(stretch: Stretch, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    """The list alone, of blocks of which the chain's side is known. Blocks that differ twice are compared again, both
-    sides; what was found in them is followed meanwhile."""
+    """The list alone, of blocks of which the chain's side is known. If it differs in more than what is known, both
+    sides are compared again."""
     blocks, now = (stretch.first, stretch.last), facts.now
-    without = replace(coverage, stretches=_outside(blocks, coverage.stretches))
-    for _ in range(2):
-        answer = yield AskList(*blocks)
-        if isinstance(answer, Refused):
-            has_lasted = answer.asks_for_less and now - stretch.compared_at >= _DAY_MS
-            return without if has_lasted else _put_off(blocks, coverage, now, "list_failed")
-        if answer.length < rules.limit and _is_as_expected(_count(answer.entries, rules), stretch, coverage):
+    answer = yield AskList(*blocks)
+    if isinstance(answer, Refused):
+        has_lasted = answer.asks_for_less and now - stretch.compared_at >= _DAY_MS
+        if not has_lasted:
+            return _put_off(blocks, coverage, now, "list_failed")
+    else:
+        known = (finding for finding in coverage.findings.values() if blocks[0] <= finding.first <= blocks[1])
+        lacking = {finding.hash: finding.lacking for finding in known}
+        digest = _digest(_sum(_count(answer.entries, rules)) + _sum(lacking))
+        if digest == stretch.digest and answer.length < rules.limit:
             return _add_stretch(coverage, replace(stretch, compared_at=now, count=answer.length), rules.limit)
-    return without
-
-
-def _is_as_expected(listed: Counts, stretch: Stretch, coverage: Coverage) -> bool:
-    """Whether the list of these blocks is the chain's, but for what is known to differ."""
-    known = [finding for finding in coverage.findings.values() if stretch.first <= finding.first <= stretch.last]
-    lacking = {finding.hash: finding.lacking for finding in known}
-    return _digest(_sum(listed) + _sum(lacking)) == stretch.digest
+    return replace(coverage, stretches=_outside(blocks, coverage.stretches))
 
 
 def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -404,7 +396,7 @@ def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) ->
     for number in range(1 if finding.is_confirmed else _ROUNDS):
         position = yield AskPosition()
         if position is None or position < first:
-            return coverage if position is None else follow_position(coverage, position)
+            return coverage
         for _ in range(1 + number % 2):  # so that replicas that take turns do not always get the same question
             answer = yield AskList(first, first)
             if isinstance(answer, Refused) or answer.length >= rules.limit:

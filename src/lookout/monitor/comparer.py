@@ -1,19 +1,29 @@
 """Comparing an indexer's list with its chain, for as long as the monitor runs (S17 to S19)."""
 
 import asyncio
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
-
-import msgspec
 
 from lookout.base.clock import Clock
 from lookout.config.settings import Built
-from lookout.core.coverage import Ask, AskList, AskLogs, AskPosition, Coverage, Facts, Look, Refused, Rules, choose_look
+from lookout.core.coverage import (
+    Ask,
+    AskList,
+    AskLogs,
+    AskPosition,
+    Coverage,
+    Facts,
+    Look,
+    Refused,
+    Rules,
+    choose_look,
+)
 from lookout.core.model import Blocks, Check, Found
-from lookout.monitor.board import CoverageNote, SideOutcome
+from lookout.monitor.board import SideOutcome
 from lookout.monitor.journal import Journal
+from lookout.monitor.list_readers import fingerprint
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
 from lookout.protocols.client.session import Session
@@ -41,39 +51,130 @@ class Budget:
         await asyncio.sleep((turn_ms - now_ms) / 1000)
 
 
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both sides of one check's list: asks them, and notes how each answered."""
+    """The two sides of one check's list: asks them, and keeps how each answered."""
 
-    def __init__(
-        self,
-        check: Check,
-        of: TransactionList,
-        source: Source,
-        endpoints: Mapping[str, EvmEndpoint],
-        budget: Budget,
-        clock: Clock,
-    ) -> None:
-        table = of.table
-        self.check = check
-        self.source = source
-        self.endpoints = endpoints
-        self.rules = Rules(
-            first_block=table.first_block, limit=table.limit, endpoints=table.endpoints, each=table.each
-        )
-        self.outcomes: dict[str, SideOutcome] = {}
-        """The last ones: of endpoints by their names, and of the list under ""."""
-        self.hear: Callable[[Check, Found], None] = lambda _check, _found: None
-        """Called with what the indexer says of its position."""
-        self.count: Callable[..., None] = lambda *_: None
-        """Called with the chain, the endpoint and the outcome of each request to an endpoint."""
-        self._list = of
-        self._budget = budget
-        self._clock = clock
+    check: Check
+    list: TransactionList
+    source: Source
+    endpoints: Mapping[str, EvmEndpoint]
+    budget: Budget
+    clock: Clock
+    hear: Callable[[Check, Found], None]
+    """Called with what the indexer says of its position."""
+    count: Callable[..., None]
+    """Called with a metric and its labels for each request to an endpoint."""
+    outcomes: dict[str, SideOutcome] = field(default_factory=dict)
+    """How each endpoint answered last, by its name, and under "" the list."""
+
+    def rules(self) -> Rules:
+        table = self.list.table
+        return Rules(first_block=table.first_block, limit=table.limit, endpoints=table.endpoints, each=table.each)
 
     def subject(self) -> str:
-        """A fingerprint: what is known of a list holds for no other. The address may hold a key, and is not stored."""
-        table, kind = self._list.table, self._list.kind
+        """What is known of a list holds for no other."""
+        table, of = self.list.table, self.list
         same = (sorted(table.contracts), sorted(table.events), table.first_block, table.query, table.pointer)
-        each = ("each",) if table.each else ()
-        compared = msgspec.json.encode((*same, self._list.url, kind, table.endpoints, *each))
-        return hashlib.sha256(compared).hexdigest()
+        return fingerprint(*same, of.url, of.kind, table.endpoints, *(("each",) if table.each else ()))
+
+    async def drive(self, look: Look, session: Session) -> Coverage:
+        """Answer all that a look asks; return what is known then."""
+        try:
+            ask = next(look)
+            while True:
+                ask = look.send(await self._answer(ask, session))
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    async def _answer(self, ask: Ask, session: Session) -> Any:
+        """The answer; Refused if there is none that counts. A fault of our own ends the look: it proves nothing."""
+        if isinstance(ask, AskPosition):
+            found = (await observe(self.source, session, self.clock.now))[self.check]
+            self.hear(self.check, found)
+            return found.position if isinstance(found, Blocks) else None
+        name, cause = ask.endpoint if isinstance(ask, AskLogs) else "", None
+        try:
+            answer = await self._read(ask, session)
+        except ProbeFailed as failure:
+            answer, cause = Refused(asks_for_less(failure)), failure.reason
+        self.outcomes[name] = SideOutcome(self.clock.now(), cause)
+        if name:
+            outcome = "answered" if cause is None else "failed"
+            self.count("lookout_coverage_requests_total", str(self.check.chain_id), name, outcome)
+        return answer
+
+    async def _read(self, ask: AskList | AskLogs, session: Session) -> Any:
+        of = self.list
+        if isinstance(ask, AskList):
+            return parse_list(await session.fetch(list_request(of, *ask)), of)
+        await self.budget.wait_for_turn()
+        node = self.endpoints[ask.endpoint]
+        return await node.read_logs(of.table.event_filter(), ask.first, ask.last, session, self.clock.now)
+
+
+def build_comparisons(
+    lists: Mapping[Check, TransactionList],
+    built: Built,
+    clock: Clock,
+    budgets: Mapping[int | None, Budget],
+    hear: Callable[[Check, Found], None] = lambda _check, _found: None,
+    count: Callable[..., None] = lambda *_: None,
+) -> list[Comparison]:
+    """One for each check that has the table. The budgets are of chains."""
+    sources = {source.checks[0]: source for source in built.sources}
+    nodes: dict[int | None, dict[str, EvmEndpoint]] = defaultdict(dict)
+    for node in built.endpoints:
+        if isinstance(node, EvmEndpoint):
+            nodes[node.chain_id][node.name] = node
+    return [
+        Comparison(
+            check, of, sources[check], nodes[check.chain_id], budgets[check.chain_id], clock, hear=hear, count=count
+        )
+        for check, of in lists.items()
+    ]
+
+
+class Comparer:
+    """Of one check; what is known of the list is the journal's."""
+
+    def __init__(self, comparison: Comparison, journal: Journal, clock: Clock, instruments: Instruments) -> None:
+        self.check = comparison.check
+        self.subject = comparison.subject()
+        self._comparison = comparison
+        self._rules = comparison.rules()
+        self._journal = journal
+        self._clock = clock
+        self._instruments = instruments
+
+    async def look(self, session: Session, heights: Mapping[str, int]) -> int:
+        """Look at what is due; how long to wait until the next time, in milliseconds."""
+        check, journal, began_ms = self.check, self._journal, self._clock.elapsed_ms()
+        facts = Facts(journal.now(), journal.final_entry_block(check), heights)
+        look = choose_look(journal.lists.coverage(check), self._rules, facts)
+        if look is not None:
+            journal.end_look(check, await self._comparison.drive(look, session))
+        self.note_progress(self._clock.elapsed_ms() - began_ms)
+        return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
+
+    def note_progress(self, took_ms: int = 0) -> None:
+        """For the operator: what is known now."""
+        coverage, outcomes = self._journal.lists.coverage(self.check), self._comparison.outcomes
+        outcomes.setdefault("", SideOutcome(self._clock.now(), None))
+        self._instruments.board.note_coverage(self.check, took_ms, coverage, self._rules.first_block, outcomes)
+
+
+def build_comparers(
+    lists: Mapping[Check, TransactionList],
+    built: Built,
+    journal: Journal,
+    clock: Clock,
+    instruments: Instruments,
+) -> tuple[Comparer, ...]:
+    """One for each check that has the table. The lists of a chain share its smallest budget."""
+    every_ms: dict[int | None, float] = defaultdict(float)
+    for check, of in lists.items():
+        every_ms[check.chain_id] = max(every_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
+    budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in every_ms.items()}
+    comparisons = build_comparisons(lists, built, clock, budgets, journal.hear_position, instruments.count)
+    return tuple(Comparer(comparison, journal, clock, instruments) for comparison in comparisons)
