@@ -361,7 +361,7 @@ def test_whatever_fails_nothing_is_reported_but_what_differs(seed: int) -> None:
             world.listed = {block: list(hashes) for block, hashes in world.chain.items()}
         world.run(1)
         if chance.random() < 0.1:
-            world.coverage = replace(world.coverage, paused_until_at=0, has_passed=False, trial_at=0)
+            world.coverage = replace(world.coverage, waiting=(), has_passed=False, trial_at=0)
         assert {finding.hash for finding in confirmed(world)} <= {tx(500), tx(7)}
 
 

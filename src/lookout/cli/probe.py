@@ -145,15 +145,9 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
         fail(f"--from {first} is above --to {last}")
     if not settings.transaction_lists():
         fail(f"{config}: no indexer has a table `complete`, so there is no list to compare (docs/operations.md)")
-    progress: dict[Check, str] = {}
-    with show_status("reading the heads") as status:
-
-        def report(check: Check, checked: int, blocks: int) -> None:
-            progress[check] = f"{_name(check, names)}: {checked} of {blocks} blocks"
-            status.update(Text(", ".join(progress.values())))
-
+    with show_status("comparing"):
         try:
-            ranges = run(check_ranges(settings, SystemClock(), first, last, report))
+            ranges = run(check_ranges(settings, SystemClock(), first, last))
         except OwnFault as fault:
             fail(describe_cause(fault.cause), exit_code=_NOT_COMPARED)
     for checked in ranges:

@@ -66,11 +66,11 @@ class Stretch(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Waiting(Struct, frozen=True, gc=False, array_like=True):
-    """Blocks that could not be compared, and when they are tried again."""
+    """Blocks that could not be compared, and since when they wait."""
 
     first: int
     last: int
-    until_at: int
+    since_at: int
     why: Trouble
 
 
@@ -104,8 +104,6 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     findings: Mapping[str, Finding] = {}
     """By their hashes."""
     waiting: tuple[Waiting, ...] = ()
-    paused_until_at: int = 0
-    """When upstreams may be asked again after a failure."""
     newest_at: int = 0
     """When the newest blocks were last asked for."""
     batch: int = _FIRST_BATCH
@@ -206,15 +204,14 @@ def suspected_of(coverage: Coverage) -> list[Finding]:
 
 def describe_gaps(coverage: Coverage) -> str:
     """Which transactions are confirmed to be missing or extra, and in which blocks: the first few of each."""
-    gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
-    parts = ((gaps.missing, "missing", missing), (gaps.extra, "extra", extra))
-    return "; ".join(f"{count} {what} {_name_some(found)}" for count, what, found in parts if count)
-
-
-def _name_some(findings: list[Finding]) -> str:
-    named = ", ".join(finding.hash for finding in findings[:_MOST_NAMED])
-    others = len(findings[_MOST_NAMED:])
-    return f"in blocks {findings[0].first} to {findings[-1].last}: {named}{f' and {others} more' if others else ''}"
+    parts = []
+    for what, findings in zip(("missing", "extra"), split_confirmed(coverage), strict=True):
+        if findings:
+            count, others = abs(sum(finding.lacking for finding in findings)), len(findings[_MOST_NAMED:])
+            named = ", ".join(finding.hash for finding in findings[:_MOST_NAMED])
+            where = f"in blocks {findings[0].first} to {findings[-1].last}"
+            parts.append(f"{count} {what} {where}: {named}{f' and {others} more' if others else ''}")
+    return "; ".join(parts)
 
 
 def checked_blocks(coverage: Coverage) -> int:
@@ -246,7 +243,7 @@ def find_unchecked(coverage: Coverage, first: int, last: int, now: int | None = 
 def resume(coverage: Coverage, now: int) -> Coverage:
     """After a start or a set clock: what was suspected waits again."""
     findings = {key: replace(finding, looked_at=now) for key, finding in coverage.findings.items()}
-    return replace(coverage, findings=findings, waiting=(), paused_until_at=0, newest_at=0, refused_at=0)
+    return replace(coverage, findings=findings, waiting=(), newest_at=0, refused_at=0)
 
 
 def follow_position(coverage: Coverage, position: int) -> Coverage:
@@ -264,7 +261,7 @@ def follow_position(coverage: Coverage, position: int) -> Coverage:
 def choose_look(coverage: Coverage, rules: Rules, facts: Facts) -> Look | None:
     """What is due: a trial, the newest blocks, blocks compared long ago, a finding, then older blocks."""
     now, end, known = facts.now, facts.end, (coverage, rules, facts)
-    if end is None or now < coverage.paused_until_at:
+    if end is None or _still_waiting(coverage, now, _AGAIN_MS):
         return None
     if sample := _find_sample(coverage, now, end):
         return _try(sample, *known)
@@ -367,8 +364,7 @@ def _repeat(stretch: Stretch, coverage: Coverage, rules: Rules, facts: Facts) ->
     blocks, now = (stretch.first, stretch.last), facts.now
     answer = yield AskList(*blocks)
     if isinstance(answer, Refused):
-        has_lasted = answer.asks_for_less and now - stretch.compared_at >= _DAY_MS
-        if not has_lasted:
+        if not answer.asks_for_less or now - stretch.compared_at < _DAY_MS:
             return _put_off(blocks, coverage, now, "list_failed")
     else:
         known = (finding for finding in coverage.findings.values() if blocks[0] <= finding.first <= blocks[1])
@@ -475,12 +471,12 @@ def _read_logs(blocks: Blocks, rules: Rules, facts: Facts) -> Generator[Ask, Any
 
 def _put_off(blocks: Blocks, coverage: Coverage, now: int, why: Trouble) -> Coverage:
     """Nothing is asked for a minute, and nothing about these blocks for longer."""
-    waiting = (*_outside(blocks, _still_waiting(coverage, now)), Waiting(*blocks, now + _RETRY_MS, why))
-    return replace(coverage, waiting=waiting, paused_until_at=now + _AGAIN_MS)
+    others = _outside(blocks, _still_waiting(coverage, now))
+    return replace(coverage, waiting=(*others, Waiting(*blocks, now, why)))
 
 
-def _still_waiting(coverage: Coverage, now: int) -> list[Waiting]:
-    return [blocks for blocks in coverage.waiting if now < blocks.until_at]
+def _still_waiting(coverage: Coverage, now: int, wait_ms: int = _RETRY_MS) -> list[Waiting]:
+    return [blocks for blocks in coverage.waiting if not _is_due(blocks.since_at, wait_ms, now)]
 
 
 _Range = TypeVar("_Range", Stretch, Waiting, Finding)

@@ -117,20 +117,19 @@ def build_comparisons(
     lists: Mapping[Check, TransactionList],
     built: Built,
     clock: Clock,
-    budgets: Mapping[int | None, Budget],
+    every_ms: Mapping[int | None, float],
     hear: Callable[[Check, Found], None] = lambda _check, _found: None,
     count: Callable[..., None] = lambda *_: None,
 ) -> list[Comparison]:
-    """One for each check that has the table. The budgets are of chains."""
+    """One for each check that has the table; ``every_ms`` is how often each chain's endpoints may be asked."""
     sources = {source.checks[0]: source for source in built.sources}
+    budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in every_ms.items()}
     nodes: dict[int | None, dict[str, EvmEndpoint]] = defaultdict(dict)
     for node in built.endpoints:
         if isinstance(node, EvmEndpoint):
             nodes[node.chain_id][node.name] = node
     return [
-        Comparison(
-            check, of, sources[check], nodes[check.chain_id], budgets[check.chain_id], clock, hear=hear, count=count
-        )
+        Comparison(check, of, sources[check], nodes[check.chain_id], budgets[check.chain_id], clock, hear, count)
         for check, of in lists.items()
     ]
 
@@ -165,16 +164,11 @@ class Comparer:
 
 
 def build_comparers(
-    lists: Mapping[Check, TransactionList],
-    built: Built,
-    journal: Journal,
-    clock: Clock,
-    instruments: Instruments,
+    lists: Mapping[Check, TransactionList], built: Built, journal: Journal, clock: Clock, instruments: Instruments
 ) -> tuple[Comparer, ...]:
     """One for each check that has the table. The lists of a chain share its smallest budget."""
     every_ms: dict[int | None, float] = defaultdict(float)
     for check, of in lists.items():
         every_ms[check.chain_id] = max(every_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
-    budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in every_ms.items()}
-    comparisons = build_comparisons(lists, built, clock, budgets, journal.hear_position, instruments.count)
+    comparisons = build_comparisons(lists, built, clock, every_ms, journal.hear_position, instruments.count)
     return tuple(Comparer(comparison, journal, clock, instruments) for comparison in comparisons)

@@ -1,7 +1,6 @@
 """A range of every list that has the table, compared with its chain now: what ``lookout coverage`` does (S17)."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Final
@@ -26,7 +25,7 @@ from lookout.core.coverage import (
 from lookout.core.heads import Heads, find_final_block
 from lookout.core.model import Blocks, Check, Failed
 from lookout.core.plan import Plan
-from lookout.monitor.comparer import Budget, Comparison, build_comparisons
+from lookout.monitor.comparer import Comparison, build_comparisons
 from lookout.monitor.heads import read_heads_once
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import observe
@@ -35,9 +34,6 @@ _BETWEEN_REQUESTS_MS: Final = 200
 _ROUNDS_IN_VAIN: Final = 5
 _AFTER_ROUND_IN_VAIN_S: Final = 3
 _AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
-
-ReportProgress = Callable[[Check, int, int], None]
-"""Called with how many blocks of a check's list were compared, and how many there are."""
 
 
 class CheckedRange(Struct, frozen=True):
@@ -66,21 +62,20 @@ async def check_ranges(
     clock: Clock,
     first: int | None,
     last: int | None,
-    report: ReportProgress,
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
 ) -> list[CheckedRange]:
     """All of them at the same time, by default from the configured first block to the last final one that the indexer
     has. OwnFault if a local resource ran out."""
     plan, lists = settings.plan(), settings.transaction_lists()
-    budgets = defaultdict[int | None, Budget](lambda: Budget(clock, _BETWEEN_REQUESTS_MS))
+    every_ms = {check.chain_id: _BETWEEN_REQUESTS_MS for check in lists}
     async with open_session(settings.policy.probe_timeout_s) as session:
-        comparisons = build_comparisons(lists, sources_of(settings), clock, budgets)
-        checks = (_check_range(comparison, plan, first, last, report, session) for comparison in comparisons)
+        comparisons = build_comparisons(lists, sources_of(settings), clock, every_ms)
+        checks = (_check_range(comparison, plan, first, last, session) for comparison in comparisons)
         return await asyncio.gather(*checks)
 
 
 async def _check_range(
-    comparison: Comparison, plan: Plan, first: int | None, last: int | None, report: ReportProgress, session: Session
+    comparison: Comparison, plan: Plan, first: int | None, last: int | None, session: Session
 ) -> CheckedRange:
     rules = comparison.rules()
     first = max(rules.first_block, first or 0)
@@ -90,7 +85,7 @@ async def _check_range(
     if last is not None and last < first:
         first, end, why = last, last - 1, f"first_block is {rules.first_block}"
     last = max(first, end) if last is None else last
-    coverage = await _compare(comparison, replace(rules, first_block=first), min(last, end), heights, report, session)
+    coverage = await _compare(comparison, replace(rules, first_block=first), min(last, end), heights, session)
     not_compared = tuple(_list_unchecked(coverage, first, last, end, why))
     causes = ((name or "the list", side.cause) for name, side in comparison.outcomes.items())
     said = tuple(f"{who}: {describe_cause(cause)}" for who, cause in causes if cause)
@@ -115,26 +110,19 @@ async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tup
 
 
 async def _compare(
-    comparison: Comparison,
-    rules: Rules,
-    end: int,
-    heights: Mapping[str, int],
-    report: ReportProgress,
-    session: Session,
+    comparison: Comparison, rules: Rules, end: int, heights: Mapping[str, int], session: Session
 ) -> Coverage:
     """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
     again at once, and what could not be compared is tried again a few seconds later."""
-    clock, first = comparison.clock, rules.first_block
-    coverage = Coverage(subject="", began_at=clock.now())
+    coverage = Coverage(subject="", began_at=comparison.clock.now())
     ahead_ms = in_vain = 0
     while in_vain < _ROUNDS_IN_VAIN and not coverage.unusable:
-        if not suspected_of(coverage) and not any(find_unchecked(coverage, first, end)):
+        if not suspected_of(coverage) and not any(find_unchecked(coverage, rules.first_block, end)):
             break
         await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S if in_vain else 0)
         before = checked_blocks(coverage)
-        while look := choose_look(coverage, rules, Facts(clock.now() + ahead_ms, end, heights)):
+        while look := choose_look(coverage, rules, Facts(comparison.clock.now() + ahead_ms, end, heights)):
             coverage = await comparison.drive(look, session)
-            report(comparison.check, checked_blocks(coverage), end - first + 1)
         in_vain = 0 if checked_blocks(coverage) > before else in_vain + 1
         ahead_ms += _AHEAD_MS
     return coverage
