@@ -180,9 +180,9 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
                 world.happen()
             if world.chance.random() < 0.01:
                 lists.restart(world.now)
-            lists.hear(_CHECK, Blocks(world.chance.choice(world.positions())), world.now)  # what a probe finds
+            lists.hear(_CHECK, Blocks(world.chance.choice(world.positions())))  # what a probe finds
         heights = dict.fromkeys(_ENDPOINTS, world.head())
-        position = lists.position(_CHECK, world.now)
+        position = lists.position(_CHECK)
         final = None if position is None else min(world.head() - _FINAL_BLOCKS, position)
         look = choose_look(lists.coverage(_CHECK), rules, Facts(world.now, final, heights))
         if look is None:
@@ -206,7 +206,7 @@ def _drive(look: Look, world: _World, lists: Lists) -> Coverage:
         while True:
             answer = world.answer(ask)
             if isinstance(ask, AskPosition):
-                lists.hear(_CHECK, Blocks(answer), world.now)
+                lists.hear(_CHECK, Blocks(answer))
             ask = look.send(answer)
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]

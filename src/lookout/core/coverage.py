@@ -17,7 +17,6 @@ from lookout.core.model import Gaps
 _DIGEST_BYTES: Final = 16
 _FIRST_BATCH: Final = 2_000
 _MOST_BLOCKS: Final = 1 << 20
-_BATCHES_OF_STRETCH: Final = 64
 _MOST_NAMED: Final = 5
 _MOST_FINDINGS: Final = 1_000
 """More differences than these are not followed one by one: the list is another one altogether."""
@@ -491,17 +490,17 @@ def _add_stretch(coverage: Coverage, new: Stretch, limit: int) -> Coverage:
     """These blocks were compared. Neighbours become one stretch as far as the list gives them at once."""
     blocks, stretches = (new.first, new.last), list[Stretch]()
     for stretch in sorted((*_outside(blocks, coverage.stretches), new), key=lambda stretch: stretch.first):
-        if joined := stretches and _join(stretches[-1], stretch, coverage.batch, limit):
+        if joined := stretches and _join(stretches[-1], stretch, limit):
             stretches[-1] = joined
         else:
             stretches.append(stretch)
     return replace(coverage, stretches=tuple(stretches), waiting=_outside(blocks, coverage.waiting))
 
 
-def _join(one: Stretch, other: Stretch, batch: int, limit: int) -> Stretch | None:
+def _join(one: Stretch, other: Stretch, limit: int) -> Stretch | None:
     """None unless they are neighbours, and the list gives both at once."""
     blocks, count = other.last - one.first + 1, one.count + other.count
-    if one.last + 1 != other.first or count > limit // 2 or blocks > min(_BATCHES_OF_STRETCH * batch, _MOST_BLOCKS):
+    if one.last + 1 != other.first or count > limit // 2 or blocks > _MOST_BLOCKS:
         return None
     digest = _digest(int.from_bytes(one.digest) + int.from_bytes(other.digest))
     return Stretch(one.first, other.last, count, digest, min(one.compared_at, other.compared_at))

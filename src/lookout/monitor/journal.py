@@ -172,7 +172,7 @@ class Journal:
 
     def hear_position(self, check: Check, found: Found) -> None:
         """Take the position, or its absence, from a probe of an indexer."""
-        self.lists.hear(check, found, self.now())
+        self.lists.hear(check, found)
         if check in self.lists:
             self._update_gaps(check)
 
@@ -182,7 +182,7 @@ class Journal:
         at = self.now()
         if self.timeline.stepped.is_set():  # every source is asked again soon
             return None
-        final, position = self.ledger.final_block(check, at), self.lists.position(check, at)
+        final, position = self.ledger.final_block(check, at), self.lists.position(check)
         return None if final is None or position is None else min(final, position)
 
     def _hear_pair(self, check: Check, found: Found, at: int) -> None:

@@ -33,6 +33,7 @@ from lookout.protocols.source import observe
 _BETWEEN_REQUESTS_MS: Final = 200
 _ROUNDS_IN_VAIN: Final = 5
 _AFTER_ROUND_IN_VAIN_S: Final = 3
+_NO_BLOCK: Final = -1
 _AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
 
 
@@ -80,8 +81,6 @@ async def _check_range(
     rules = comparison.rules()
     first = max(rules.first_block, first or 0)
     end, why, heights = await _find_end(comparison, plan, session)
-    if end is None:
-        end = first - 1
     if last is not None and last < first:
         first, end, why = last, last - 1, f"first_block is {rules.first_block}"
     last = max(first, end) if last is None else last
@@ -92,17 +91,17 @@ async def _check_range(
     return CheckedRange(comparison.check, first, last, coverage, not_compared, said)
 
 
-async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tuple[int | None, str, Mapping[str, int]]:
+async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tuple[int, str, Mapping[str, int]]:
     """The last block that can be compared, and why no later one; with the heights of the chain's endpoints."""
     check, clock = comparison.check, comparison.clock
     heads, nodes = Heads(plan.chains[check.chain_id or 0]), tuple(comparison.endpoints.values())
     read = await read_heads_once(nodes, heads, plan.limits.head_max_age_ms, session, clock)
     if read.head is None:
-        return None, "the chain's RPC endpoints agree on no head", {}
+        return _NO_BLOCK, "the chain's RPC endpoints agree on no head", {}
     found = (await observe(comparison.source, session, clock.now))[check]
     if not isinstance(found, Blocks):
         cause = f" ({describe_cause(found.error)})" if isinstance(found, Failed) else ""
-        return None, f"the indexer does not say how far it is{cause}", {}
+        return _NO_BLOCK, f"the indexer does not say how far it is{cause}", {}
     final = find_final_block(read.head.height, heads.pace(), plan.confirmations[check])
     if found.position < final:
         return found.position, f"the indexer is at block {found.position}", read.heights
