@@ -10,7 +10,7 @@ import pytest
 
 from lookout.core.coverage import checked_blocks, split_confirmed
 from lookout.monitor.range_check import CheckedRange, check_ranges
-from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.running_monitor import FastClock, FastLoop
 from tests.unit.simulated_upstreams import BASE, Place, SimulatedSession, settings_of
@@ -93,6 +93,13 @@ def test_who_fails_for_long_is_given_up(tmp_path: Path) -> None:
     assert checked.not_compared == (f"blocks {FIRST} to {FINAL}: the indexer gave no usable list",)
     assert checked.causes == ("the list: no complete answer in time (waiting for: ?)",)
     assert 10 < run.place.asked[-1].second < 30
+
+
+def test_a_lack_of_descriptors_ends_it_and_is_no_finding(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.place.errors["squid/1"] = OwnFault("descriptors")
+    with pytest.raises(OwnFault, match="no file descriptor left"):
+        run.check()
 
 
 TOO_HIGH = f"the last final block is {FINAL}"
