@@ -57,7 +57,8 @@ class Wiring:
         alerts = Alerts(settings.alert_policy(), stored, clock, instruments, self.open_thread, self.open_sender)
         ledger = resume_ledger(plan, stored, self.ledger)
         known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
-        beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
+        counted = settings.counted_lists()
+        beside = {node: indexer for node, (indexer, _) in counted.items()}
         journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
         notices = NoticeKeeper(description, plan, stored, journal)
         seen = self.seen or partial(seen_by, built.sources)
@@ -69,7 +70,7 @@ class Wiring:
         )
         lists = settings.transaction_lists()
         comparers = build_comparers(lists, built, journal, clock, instruments)
-        readers = build_list_readers(settings, plan, journal, clock, instruments)
+        readers = build_list_readers(settings.linked_lists(), counted, plan, journal, clock, instruments)
         watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers, self.chance or Random(1))
         opened: Any = open_session if self.session is None else lambda _: nullcontext(self.session)
         ping = settings.ping

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from lookout.core.coverage import Coverage, Finding
-from lookout.core.looks import (
+from lookout.core.coverage import (
     Ask,
     AskList,
     AskLogs,
     AskPosition,
+    Coverage,
     Facts,
+    Finding,
     Listed,
     Log,
     Look,
@@ -179,10 +180,11 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
                 world.happen()
             if world.chance.random() < 0.01:
                 lists.restart(world.now)
-            lists.hear(_CHECK, Blocks(world.chance.choice(world.positions())), world.now)  # what a probe finds
+            lists.hear(_CHECK, Blocks(world.chance.choice(world.positions())))  # what a probe finds
         heights = dict.fromkeys(_ENDPOINTS, world.head())
-        facts = Facts(world.now, world.head() - _FINAL_BLOCKS, lists.position(_CHECK, world.now), heights)
-        look = choose_look(lists.coverage(_CHECK), rules, facts)
+        position = lists.position(_CHECK)
+        final = None if position is None else min(world.head() - _FINAL_BLOCKS, position)
+        look = choose_look(lists.coverage(_CHECK), rules, Facts(world.now, final, heights))
         if look is None:
             world.now += 15 * _SECOND
             continue
@@ -204,7 +206,7 @@ def _drive(look: Look, world: _World, lists: Lists) -> Coverage:
         while True:
             answer = world.answer(ask)
             if isinstance(ask, AskPosition):
-                lists.hear(_CHECK, Blocks(answer), world.now)
+                lists.hear(_CHECK, Blocks(answer))
             ask = look.send(answer)
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]

@@ -31,7 +31,7 @@ from lookout.core.history import Uptime
 from lookout.core.links import Links
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
 from lookout.core.node_gap import NodeGap
-from lookout.monitor.board import AgreementNote, EntryKey, LinksNote, SideOutcome, describe_coverage
+from lookout.monitor.board import AgreementNote, EntryKey, LinksNote, SideOutcome
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import ChainDescription
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
@@ -256,8 +256,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.board.certificates_end_at["indexer 1"] = NOON
     instruments.count("lookout_coverage_requests_total", "1", RPC.name, "answered")
     answered = SideOutcome(NOON, None)
-    described = describe_coverage(INDEXER, Coverage(subject="", began_at=NOON), 0, {})
-    instruments.board.note_coverage(INDEXER, 1, answered, described)
+    instruments.board.note_coverage(INDEXER, 1, Coverage(subject="", began_at=NOON), 0, {"": answered})
     instruments.board.note_links(LinksNote(INDEXER, 1, Links(subject=""), answered))
     instruments.board.note_agreement(AgreementNote(PPOI, INDEXER, 1, NodeGap(""), answered))
     compared = (

@@ -41,7 +41,7 @@ FULL = Coverage(
     began_at=NOON,
     stretches=(Stretch(100, 199, 7, b"\x01" * 16, NOON), Stretch(300, 399, 0, b"\x00" * 16, NOON)),
     findings={a_hash(1): a_finding(1, listed=0), a_hash(2): a_finding(2, listed=1)},
-    piece=50,
+    batch=50,
     refused_at=100,
     newest_at=NOON,
     waiting=(Waiting(400, 499, NOON + 60_000, "logs_failed"),),
@@ -95,18 +95,18 @@ def followed() -> Lists:
 def test_nothing_is_held_against_an_indexer_above_the_position_that_it_says() -> None:
     lists = followed()
     assert lists.gaps(INDEXER) == Gaps(1, 1)
-    lists.hear(INDEXER, Blocks(160), NOON)
-    assert (lists.gaps(INDEXER), lists.position(INDEXER, NOON)) == (Gaps(1, 1), 160)
-    lists.hear(INDEXER, Blocks(140), NOON)
+    lists.hear(INDEXER, Blocks(160))
+    assert (lists.gaps(INDEXER), lists.position(INDEXER)) == (Gaps(1, 1), 160)
+    lists.hear(INDEXER, Blocks(140))
     assert lists.gaps(INDEXER) == NO_GAPS
-    lists.hear(INDEXER, Failed("timeout"), NOON)
-    assert lists.position(INDEXER, NOON) is None
+    lists.hear(INDEXER, Failed("timeout"))
+    assert lists.position(INDEXER) is None
 
 
 @pytest.mark.clause("S18")
 def test_what_a_look_found_holds_only_below_the_position_that_was_said_meanwhile() -> None:
     lists = followed()
-    lists.hear(INDEXER, Blocks(140), NOON)
+    lists.hear(INDEXER, Blocks(140))
     lists.end_look(INDEXER, FULL)
     assert lists.gaps(INDEXER) == NO_GAPS
 
@@ -127,7 +127,7 @@ def test_what_did_not_change_is_encoded_once() -> None:
     (before,) = lists.pieces().values()
     (after,) = lists.pieces().values()
     assert after is before
-    lists.hear(INDEXER, Blocks(140), NOON)
+    lists.hear(INDEXER, Blocks(140))
     assert lists.pieces() != {name_known(INDEXER, FULL): before}
 
 

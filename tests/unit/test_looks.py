@@ -11,27 +11,24 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.coverage import (
-    Coverage,
-    Finding,
-    Stretch,
-    checked_blocks,
-    follow_position,
-    forget,
-    gaps_of,
-    resume,
-    split_confirmed,
-)
-from lookout.core.looks import (
     Ask,
     AskList,
     AskLogs,
     AskPosition,
+    Coverage,
     Facts,
+    Finding,
     Listed,
     Log,
     Refused,
     Rules,
+    Stretch,
+    checked_blocks,
     choose_look,
+    follow_position,
+    gaps_of,
+    resume,
+    split_confirmed,
 )
 from lookout.core.model import Gaps
 
@@ -93,7 +90,8 @@ class World:
 
     def look(self) -> bool:
         """One look, if anything is due."""
-        facts = Facts(self.now, self.head - 5, self.position, dict.fromkeys(self.endpoints, self.head))
+        end = None if self.position is None else min(self.head - 5, self.position)
+        facts = Facts(self.now, end, dict.fromkeys(self.endpoints, self.head))
         look = choose_look(self.coverage, self.rules, facts)
         if look is None:
             return False
@@ -236,7 +234,7 @@ def test_an_endpoint_that_drops_logs_is_outvoted() -> None:
 def test_fewer_blocks_are_asked_for_after_a_refusal() -> None:
     world = World(most_blocks=100).run(10)
     assert checked_blocks(world.coverage) == 896
-    assert world.coverage.piece <= 100
+    assert world.coverage.batch <= 100
 
 
 @pytest.mark.clause("S19")
@@ -363,7 +361,7 @@ def test_whatever_fails_nothing_is_reported_but_what_differs(seed: int) -> None:
             world.listed = {block: list(hashes) for block, hashes in world.chain.items()}
         world.run(1)
         if chance.random() < 0.1:
-            world.coverage = replace(world.coverage, paused_until_at=0, has_passed=False, trial_at=0)
+            world.coverage = replace(world.coverage, waiting=(), has_passed=False, trial_at=0)
         assert {finding.hash for finding in confirmed(world)} <= {tx(500), tx(7)}
 
 
@@ -377,7 +375,7 @@ def test_what_is_confirmed_ends_also_while_too_few_endpoints_answer() -> None:
 
 def test_what_is_known_to_differ_stays_confirmed_when_its_blocks_are_compared_again() -> None:
     world = without(World(), 500).run(5)
-    world.coverage = forget(world.coverage, 100, 995)
+    world.coverage = replace(world.coverage, stretches=())
     assert world.run(2).gaps == Gaps(missing=1)
     assert checked_blocks(world.coverage) == 896
 
@@ -412,7 +410,7 @@ def test_blocks_in_which_the_two_sides_share_nothing_any_more_are_no_sample() ->
 @pytest.mark.clause("S19")
 def test_a_refusal_of_minutes_slows_the_comparison_for_minutes() -> None:
     world = World(most_blocks=1).run(10)
-    assert world.coverage.piece < 10
+    assert world.coverage.batch < 10
     world.most_blocks = 10**9
     assert checked_blocks(world.run(60).coverage) == 896
 

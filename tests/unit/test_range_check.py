@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from lookout.core.coverage import checked_blocks, split_confirmed
-from lookout.monitor.range_check import CheckedRange, NotCompared, check_ranges
-from lookout.protocols.client.failure import ProbeFailed
+from lookout.monitor.range_check import CheckedRange, check_ranges
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.running_monitor import FastClock, FastLoop
 from tests.unit.simulated_upstreams import BASE, Place, SimulatedSession, settings_of
@@ -34,7 +34,6 @@ class Run:
         self.clock = FastClock()
         self.place = Place(self.clock)
         self._later: list[tuple[float, Callable[[], None]]] = []
-        self.reports: list[tuple[int, int]] = []
         self._settings = settings_of(folder, a_compared_config(BASE, FIRST))
 
     def after_s(self, seconds: float, act: Callable[[], None]) -> None:
@@ -50,14 +49,11 @@ class Run:
                 asyncio.get_running_loop().call_later(*later)
             for fault, parameters in orders.items():
                 self.place.order("squid/1", fault, **parameters)
-            return await check_ranges(self._settings, self.clock, *ends, self._report, lambda _: nullcontext(session))
+            return await check_ranges(self._settings, self.clock, *ends, lambda _: nullcontext(session))
 
         with asyncio.Runner(loop_factory=FastLoop) as runner:
             (checked,) = runner.run(run())
         return checked
-
-    def _report(self, _check: object, checked: int, blocks: int) -> None:
-        self.reports.append((checked, blocks))
 
 
 @pytest.mark.clause("S17")
@@ -74,7 +70,8 @@ def test_what_is_missing_where_nothing_shows_that_the_list_may_be_believed_is_no
     (missing, *_), _ = split_confirmed(Run(tmp_path).check(hole={"blocks": 40}).coverage)
     checked = Run(tmp_path).check(Ends(missing.first, missing.first), hole={"blocks": 40})
     assert not checked.differs
-    assert [part.why for part in checked.not_compared] == ["the list was not tried against itself yet"]
+    (why,) = checked.not_compared
+    assert why.endswith(": the list was not tried against itself yet")
 
 
 @pytest.mark.clause("S17")
@@ -93,9 +90,16 @@ def test_who_fails_for_long_is_given_up(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.place.errors["squid/1"] = ProbeFailed("timeout")
     checked = run.check()
-    assert [each.why for each in checked.not_compared] == ["the indexer gave no usable list"]
+    assert checked.not_compared == (f"blocks {FIRST} to {FINAL}: the indexer gave no usable list",)
     assert checked.causes == ("the list: no complete answer in time (waiting for: ?)",)
     assert 10 < run.place.asked[-1].second < 30
+
+
+def test_a_lack_of_descriptors_ends_it_and_is_no_finding(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.place.errors["squid/1"] = OwnFault("descriptors")
+    with pytest.raises(OwnFault, match="no file descriptor left"):
+        run.check()
 
 
 TOO_HIGH = f"the last final block is {FINAL}"
@@ -104,48 +108,36 @@ HEADLESS = "the chain's RPC endpoints agree on no head"
 
 @pytest.mark.clause("S17")
 @pytest.mark.parametrize(
-    ("ends", "has_head", "expected"),
+    ("ends", "has_head", "range_", "why"),
     [
-        pytest.param(Ends(None, 5), True, NotCompared(5, 5, f"first_block is {FIRST}"), id="to below the first block"),
-        pytest.param(
-            Ends(BEYOND),
-            True,
-            NotCompared(BEYOND, BEYOND, TOO_HIGH),
-            id="from above the last",
-        ),
-        pytest.param(
-            Ends(BEYOND, BEYOND + 9),
-            True,
-            NotCompared(BEYOND, BEYOND + 9, TOO_HIGH),
-            id="both above the last",
-        ),
-        pytest.param(WHOLE, False, NotCompared(FIRST, FIRST, HEADLESS), id="without a head"),
+        pytest.param(Ends(None, 5), True, (5, 5), f"first_block is {FIRST}", id="to below the first block"),
+        pytest.param(Ends(BEYOND), True, (BEYOND, BEYOND), TOO_HIGH, id="from above the last"),
+        pytest.param(Ends(BEYOND, BEYOND + 9), True, (BEYOND, BEYOND + 9), TOO_HIGH, id="both above the last"),
+        pytest.param(WHOLE, False, (FIRST, FIRST), HEADLESS, id="without a head"),
     ],
 )
 def test_a_range_without_a_block_to_compare_is_said_why(
-    ends: Ends, has_head: bool, expected: NotCompared, tmp_path: Path
+    ends: Ends, has_head: bool, range_: tuple[int, int], why: str, tmp_path: Path
 ) -> None:
     run = Run(tmp_path)
     if not has_head:
         run.after_s(0, lambda: run.place.order("rpc/1", "refuse"))
     checked = run.check(ends)
-    assert checked.not_compared == (expected,)
-    assert (checked.first, checked.last, checked_blocks(checked.coverage)) == (expected.first, expected.last, 0)
-    assert not run.reports
+    assert checked.not_compared == ("blocks {} to {}: {}".format(*range_, why),)
+    assert (checked.first, checked.last, checked_blocks(checked.coverage)) == (*range_, 0)
 
 
 @pytest.mark.clause("S17")
 def test_of_a_range_that_ends_beyond_the_last_final_block_the_final_ones_are_compared(tmp_path: Path) -> None:
     run = Run(tmp_path)
     checked = run.check(Ends(FINAL - 99, BEYOND))
-    assert checked.not_compared == (NotCompared(FINAL + 1, BEYOND, TOO_HIGH),)
-    assert run.reports[-1] == (100, 100)
+    assert checked.not_compared == (f"blocks {FINAL + 1} to {BEYOND}: {TOO_HIGH}",)
+    assert checked_blocks(checked.coverage) == 100
 
 
 @pytest.mark.clause("S17")
 def test_blocks_that_the_indexer_does_not_have_are_not_compared(tmp_path: Path) -> None:
     checked = Run(tmp_path).check(Ends(FINAL - 99, FINAL), lag={"by": 200})
     (late,) = checked.not_compared
-    assert late.last == FINAL
-    assert late.why.startswith("the indexer is at block ")
+    assert f" to {FINAL}: the indexer is at block " in late
     assert Run(tmp_path).check(lag={"by": 200}).is_whole

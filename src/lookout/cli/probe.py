@@ -20,6 +20,7 @@ from lookout.core.coverage import Finding, split_confirmed, suspected_of
 from lookout.core.model import Check, Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
 from lookout.monitor.range_check import CheckedRange, check_ranges
+from lookout.protocols.client.failure import OwnFault
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3
@@ -144,14 +145,11 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
         fail(f"--from {first} is above --to {last}")
     if not settings.transaction_lists():
         fail(f"{config}: no indexer has a table `complete`, so there is no list to compare (docs/operations.md)")
-    progress: dict[Check, str] = {}
-    with show_status("reading the heads") as status:
-
-        def report(check: Check, checked: int, blocks: int) -> None:
-            progress[check] = f"{_name(check, names)}: {checked} of {blocks} blocks"
-            status.update(Text(", ".join(progress.values())))
-
-        ranges = run(check_ranges(settings, SystemClock(), first, last, report))
+    with show_status("comparing"):
+        try:
+            ranges = run(check_ranges(settings, SystemClock(), first, last))
+        except OwnFault as fault:
+            fail(describe_cause(fault.cause), exit_code=_NOT_COMPARED)
     for checked in ranges:
         _show_range(checked, names)
     if any(checked.differs for checked in ranges):
@@ -169,7 +167,7 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
     _list_findings("too many", extra)
     _list_findings("differs, and could not be confirmed; a longer range may help", suspected_of(checked.coverage))
     for part in checked.not_compared:
-        click.echo(f"  not compared: blocks {part.first} to {part.last}: {part.why}")
+        click.echo(f"  not compared: {part}")
     if checked.coverage.unusable:
         click.echo(f"  the list cannot be used: {checked.coverage.unusable}")
     for cause in () if checked.is_whole else checked.causes:
@@ -178,7 +176,7 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
 
 def _list_findings(what: str, findings: list[Finding]) -> None:
     if findings:
-        click.echo(f"  {what}: {sum(abs(finding.logged - finding.listed) for finding in findings)}")
+        click.echo(f"  {what}: {sum(abs(finding.lacking) for finding in findings)}")
     for finding in findings:
         to_last = f" to {finding.last}" if finding.last > finding.first else ""
         click.echo(f"    {finding.hash} in block {finding.first}{to_last}")

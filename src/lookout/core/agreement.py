@@ -84,7 +84,7 @@ class Agreement:
         if head is None and len(eligible) > 1:
             return "disagrees"
         if head is None:
-            return "not_confirmed" if self._endpoints > 2 else "below"  # of one or two, one answer is enough
+            return "not_confirmed" if self._endpoints > 2 else "below"  # of one or two endpoints, one answer is enough
         if _are_near(answer.height, head.height, pace):
             return "agrees"
         return "behind" if answer.height < head.height else "disagrees"
@@ -94,8 +94,8 @@ class Agreement:
 
 
 def agree_among_many(answers: Iterable[Reading], pace: Pace) -> Reading | None:
-    """The second-highest, if another answer is near it: while two endpoints agree, a third that lies, lags or is frozen
-    has no effect."""
+    """The second-highest answer, if another answer is near it: while two endpoints agree, a third that lies, lags or
+    is frozen has no effect."""
     highest_first = sorted(answers, key=_by_height, reverse=True)
     if len(highest_first) < 2:
         return None
@@ -105,7 +105,8 @@ def agree_among_many(answers: Iterable[Reading], pace: Pace) -> Reading | None:
 
 
 def agree_among_two(one: Reading, other: Reading, pace: Pace) -> Reading | None:
-    """The lower; if they are far apart, the answer with the later block: the other endpoint may still be syncing."""
+    """The lower answer; if the two are far apart, the answer with the later block: the other endpoint may
+    still be syncing."""
     lower, higher = sorted((one, other), key=_by_height)
     if lower.height == higher.height:
         return higher  # the answer read last

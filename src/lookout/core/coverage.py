@@ -1,20 +1,42 @@
-"""What is known of an indexer's list of transactions beside its chain's logs, as a value (S17 to S19)."""
+"""Comparing an indexer's list of transactions with its chain's logs, without I/O (S17 to S19).
 
-from collections.abc import Iterator, Mapping
-from typing import Final, Literal
+What is known of a list is a value, its ``Coverage``. A look at the two sides is a generator: it yields a question
+(``Ask``), is sent the answer, and returns what is known then. So it reads from top to bottom although time passes
+between its lines. What could not be read changes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.core.model import NO_GAPS, Gaps
+from lookout.core.model import Gaps
 
 _DIGEST_BYTES: Final = 16
-_FIRST_PIECE: Final = 2_000
+_FIRST_BATCH: Final = 2_000
 _MOST_BLOCKS: Final = 1 << 20
-_PIECES_OF_STRETCH: Final = 64
 _MOST_NAMED: Final = 5
-_AFTER_REFUSAL_MS: Final = 10 * 60_000
+_MOST_FINDINGS: Final = 1_000
+"""More differences than these are not followed one by one: the list is another one altogether."""
+_ROUNDS: Final = 8
+"""How often position and list are asked in turn before a finding is confirmed: a balancer may have a replica that is
+behind, and each question may reach another one."""
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
+_NEWEST_EVERY_MS: Final = 90_000
+_AGAIN_MS: Final = _MINUTE_MS
+"""How long after its first sight a difference is looked at again."""
+_FOLLOW_MS: Final = 2 * _MINUTE_MS
+"""How often the list is asked for what is confirmed."""
+_RETRY_MS: Final = 10 * _MINUTE_MS
+_REPEAT_MS: Final = 20 * _HOUR_MS
+"""How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
+Blocks = tuple[int, int]
+"""The first and the last block of a range."""
 Counts = Mapping[str, int]
 """How often transactions count on one side, by their hashes: once, or with ``each`` once for every entry or log."""
 Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "untried"]
@@ -42,6 +64,15 @@ class Stretch(Struct, frozen=True, gc=False, array_like=True):
     compared_at: int
 
 
+class Waiting(Struct, frozen=True, gc=False, array_like=True):
+    """Blocks that could not be compared, and since when they wait."""
+
+    first: int
+    last: int
+    since_at: int
+    why: Trouble
+
+
 class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A transaction that counts differently on the two sides."""
 
@@ -49,20 +80,16 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     first: int
     last: int
     """The blocks in which the difference is: a single one, except for a listed transaction that was not located yet."""
-    listed: int
-    logged: int
+    listed: int = 0
+    logged: int = 0
     is_confirmed: bool = False
     looked_at: int
     """When the list was last asked for it."""
 
-
-class Waiting(Struct, frozen=True, gc=False, array_like=True):
-    """Blocks that could not be compared, and when they are tried again."""
-
-    first: int
-    last: int
-    until_at: int
-    why: Trouble
+    @property
+    def lacking(self) -> int:
+        """How often the list has it too rarely; below 0, how often too often."""
+        return self.logged - self.listed
 
 
 class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,15 +103,13 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     findings: Mapping[str, Finding] = {}
     """By their hashes."""
     waiting: tuple[Waiting, ...] = ()
-    paused_until_at: int = 0
-    """When upstreams may be asked again after a failure."""
     newest_at: int = 0
     """When the newest blocks were last asked for."""
-    piece: int = _FIRST_PIECE
+    batch: int = _FIRST_BATCH
     """How many blocks one request asks for."""
     refused_at: int = 0
     """When fewer blocks were last asked for than before."""
-    sample: tuple[int, int] | None = None
+    sample: Blocks | None = None
     """Blocks in which both sides had something: there the list is tried against itself."""
     has_passed: bool = False
     """The list gave for single blocks what it gives for a range."""
@@ -94,23 +119,82 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why nothing is held against this list; "" if it may be."""
 
 
+class Rules(Struct, frozen=True, kw_only=True):
+    """How a list is compared."""
+
+    first_block: int
+    limit: int
+    endpoints: int
+    each: bool = False
+
+
+class Facts(NamedTuple):
+    """What is known when a look begins."""
+
+    now: int
+    end: int | None
+    """The last block that is final and that the indexer has; None if that is unknown."""
+    heights: Mapping[str, int]
+    """Of the endpoints that agree on the head."""
+
+
+class Log(NamedTuple):
+    """An event of the contracts, as an endpoint has it."""
+
+    block: int
+    block_hash: str
+    transaction: str
+    number: int
+    """The log's number in its block."""
+
+
+class Listed(NamedTuple):
+    entries: Counts
+    length: int
+    """Of the longest single list: one as long as the limit may have been cut."""
+
+
+class Refused(NamedTuple):
+    """No answer that counts."""
+
+    asks_for_less: bool = False
+
+
+class AskList(NamedTuple):
+    """The indexer's list of these blocks; the answer is Listed or Refused."""
+
+    first: int
+    last: int
+
+
+class AskLogs(NamedTuple):
+    """An endpoint's logs of these blocks; the answer is a frozenset of Log, or Refused."""
+
+    endpoint: str
+    first: int
+    last: int
+
+
+class AskPosition(NamedTuple):
+    """How far the indexer is, asked now; the answer is a block, or None if it does not say."""
+
+
+Ask = AskList | AskLogs | AskPosition
+Look = Generator[Ask, Any, Coverage]
+
+
 def gaps_of(coverage: Coverage) -> Gaps:
     """What the row is judged by (S18)."""
     missing, extra = split_confirmed(coverage)
-    if coverage.unusable or not (missing or extra):
-        return NO_GAPS
-    return Gaps(
-        sum(finding.logged - finding.listed for finding in missing),
-        sum(finding.listed - finding.logged for finding in extra),
-    )
+    return Gaps(sum(finding.lacking for finding in missing), -sum(finding.lacking for finding in extra))
 
 
 def split_confirmed(coverage: Coverage) -> tuple[list[Finding], list[Finding]]:
     """What is confirmed to be missing, and to be extra, each by its blocks."""
     findings = sorted(coverage.findings.values(), key=lambda finding: (finding.first, finding.hash))
     confirmed = [finding for finding in findings if finding.is_confirmed]
-    missing = [finding for finding in confirmed if finding.logged > finding.listed]
-    return missing, [finding for finding in confirmed if finding.listed > finding.logged]
+    missing = [finding for finding in confirmed if finding.lacking > 0]
+    return missing, [finding for finding in confirmed if finding.lacking < 0]
 
 
 def suspected_of(coverage: Coverage) -> list[Finding]:
@@ -119,103 +203,14 @@ def suspected_of(coverage: Coverage) -> list[Finding]:
 
 def describe_gaps(coverage: Coverage) -> str:
     """Which transactions are confirmed to be missing or extra, and in which blocks: the first few of each."""
-    gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
-    parts = ((gaps.missing, "missing", missing), (gaps.extra, "extra", extra))
-    return "; ".join(f"{count} {what} {_name_some(found)}" for count, what, found in parts if count)
-
-
-def _name_some(findings: list[Finding]) -> str:
-    named = ", ".join(finding.hash for finding in findings[:_MOST_NAMED])
-    others = len(findings[_MOST_NAMED:])
-    return f"in blocks {findings[0].first} to {findings[-1].last}: {named}{f' and {others} more' if others else ''}"
-
-
-def resume(coverage: Coverage, now: int) -> Coverage:
-    """After a start or a set clock: what was suspected waits again."""
-    findings = {key: replace(finding, looked_at=now) for key, finding in coverage.findings.items()}
-    return replace(coverage, findings=findings, waiting=(), paused_until_at=0, newest_at=0, refused_at=0)
-
-
-def follow_position(coverage: Coverage, position: int) -> Coverage:
-    """The indexer said how far it is. Nothing is held against it above that, where it may be rebuilding; what was
-    found there is looked for again at once when the indexer has those blocks."""
-    findings = {key: finding for key, finding in coverage.findings.items() if finding.last <= position}
-    if len(findings) == len(coverage.findings):
-        return coverage
-    stretches = tuple(
-        replace(stretch, compared_at=0) if stretch.last > position else stretch for stretch in coverage.stretches
-    )
-    return replace(coverage, findings=findings, stretches=stretches)
-
-
-def shrink_piece(coverage: Coverage, asked: int, now: int) -> Coverage:
-    """So many blocks were refused: fewer are asked for, at once."""
-    return replace(coverage, piece=max(1, min(coverage.piece, asked // 2)), refused_at=now, newest_at=0)
-
-
-def grow_piece(coverage: Coverage, asked: int, now: int) -> Coverage:
-    """So many blocks were given."""
-    if asked < coverage.piece or now - coverage.refused_at < _AFTER_REFUSAL_MS:
-        return coverage
-    return replace(coverage, piece=min(2 * coverage.piece, _MOST_BLOCKS))
-
-
-def add_stretch(coverage: Coverage, new: Stretch, limit: int) -> Coverage:
-    """These blocks were compared. Neighbours become one stretch as far as the list gives them at once."""
-    waiting = tuple(blocks for blocks in coverage.waiting if blocks.last < new.first or new.last < blocks.first)
-    stretches: list[Stretch] = []
-    for stretch in sorted((*forget(coverage, new.first, new.last).stretches, new), key=lambda stretch: stretch.first):
-        if stretches and _fit(stretches[-1], stretch, coverage.piece, limit):
-            stretch = _join(stretches.pop(), stretch)
-        stretches.append(stretch)
-    return replace(coverage, stretches=tuple(stretches), waiting=waiting)
-
-
-def _fit(one: Stretch, other: Stretch, piece: int, limit: int) -> bool:
-    most_blocks = min(_PIECES_OF_STRETCH * piece, _MOST_BLOCKS)
-    is_next = one.last + 1 == other.first and other.last - one.first < most_blocks
-    return is_next and one.count + other.count <= limit // 2
-
-
-def _join(one: Stretch, other: Stretch) -> Stretch:
-    digest = _digest(int.from_bytes(one.digest) + int.from_bytes(other.digest))
-    return Stretch(one.first, other.last, one.count + other.count, digest, min(one.compared_at, other.compared_at))
-
-
-def forget(coverage: Coverage, first: int, last: int) -> Coverage:
-    """These blocks have to be compared again, both sides. What was found in them is followed meanwhile."""
-    left = tuple(stretch for stretch in coverage.stretches if stretch.last < first or last < stretch.first)
-    return replace(coverage, stretches=left)
-
-
-def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Counts) -> bool:
-    """Whether the list of these blocks is the chain's, but for what is known to differ."""
-    known = [finding for finding in coverage.findings.values() if stretch.first <= finding.first <= stretch.last]
-    difference = {finding.hash: finding.listed - finding.logged for finding in known}
-    return digest_of(listed) == _digest(int.from_bytes(stretch.digest) + _sum(difference))
-
-
-def keep_finding(coverage: Coverage, finding: Finding) -> Coverage:
-    return replace(coverage, findings={**coverage.findings, finding.hash: finding})
-
-
-def drop_finding(coverage: Coverage, key: str) -> Coverage:
-    return replace(coverage, findings={other: found for other, found in coverage.findings.items() if other != key})
-
-
-def find_unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[tuple[int, int]]:
-    """The blocks of this range that are in no stretch and need not wait now, from the lowest on."""
-    taken = [(stretch.first, stretch.last) for stretch in coverage.stretches]
-    if now is not None:
-        taken += [(blocks.first, blocks.last) for blocks in coverage.waiting if now < blocks.until_at]
-    for begin, end in sorted(taken):
-        if begin > last:
-            break
-        if first < begin:
-            yield first, begin - 1
-        first = max(first, end + 1)
-    if first <= last:
-        yield first, last
+    parts = []
+    for what, findings in zip(("missing", "extra"), split_confirmed(coverage), strict=True):
+        if findings:
+            count, others = abs(sum(finding.lacking for finding in findings)), len(findings[_MOST_NAMED:])
+            named = ", ".join(finding.hash for finding in findings[:_MOST_NAMED])
+            where = f"in blocks {findings[0].first} to {findings[-1].last}"
+            parts.append(f"{count} {what} {where}: {named}{f' and {others} more' if others else ''}")
+    return "; ".join(parts)
 
 
 def checked_blocks(coverage: Coverage) -> int:
@@ -230,8 +225,293 @@ def oldest_unchecked_at(coverage: Coverage, first_block: int) -> int:
     return min(stretch.compared_at or coverage.began_at for stretch in stretches) if is_whole else coverage.began_at
 
 
-def digest_of(counts: Counts) -> bytes:
-    return _digest(_sum(counts))
+def find_unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[Blocks]:
+    """The blocks of this range that are in no stretch and need not wait now, from the lowest on."""
+    taken = [(stretch.first, stretch.last) for stretch in coverage.stretches]
+    taken += [] if now is None else [(blocks.first, blocks.last) for blocks in _still_waiting(coverage, now)]
+    for begin, end in sorted(taken):
+        if begin > last:
+            break
+        if first < begin:
+            yield first, begin - 1
+        first = max(first, end + 1)
+    if first <= last:
+        yield first, last
+
+
+def resume(coverage: Coverage, now: int) -> Coverage:
+    """After a start or a set clock: what was suspected waits again."""
+    findings = {key: replace(finding, looked_at=now) for key, finding in coverage.findings.items()}
+    return replace(coverage, findings=findings, waiting=(), newest_at=0, refused_at=0)
+
+
+def follow_position(coverage: Coverage, position: int) -> Coverage:
+    """The indexer said how far it is. Nothing is held against it above that, where it may be rebuilding; what was
+    found there is looked for again at once when the indexer has those blocks."""
+    findings = {key: finding for key, finding in coverage.findings.items() if finding.last <= position}
+    if len(findings) == len(coverage.findings):
+        return coverage
+    stretches = tuple(
+        replace(stretch, compared_at=0) if stretch.last > position else stretch for stretch in coverage.stretches
+    )
+    return replace(coverage, findings=findings, stretches=stretches)
+
+
+def choose_look(coverage: Coverage, rules: Rules, facts: Facts) -> Look | None:
+    """What is due: a trial, the newest blocks, blocks compared long ago, a finding, then older blocks."""
+    now, end, known = facts.now, facts.end, (coverage, rules, facts)
+    if end is None or _still_waiting(coverage, now, _AGAIN_MS):
+        return None
+    if sample := _find_sample(coverage, now, end):
+        return _try(sample, *known)
+    if newest := _find_newest(coverage, rules, now, end):
+        return _compare(newest, *known)
+    if stretch := _find_stretch(coverage, now, end):
+        return _repeat(stretch, *known)
+    if finding := _find_finding(coverage, now, end):
+        return _follow(finding, *known)
+    if older := _find_older(coverage, rules, now, end):
+        return _compare(older, *known)
+    return None
+
+
+def _is_due(at: int, wait_ms: int, now: int) -> bool:
+    """Also if the clock was set back meanwhile."""
+    return not at <= now < at + wait_ms
+
+
+def _find_sample(coverage: Coverage, now: int, end: int) -> Blocks | None:
+    wait_ms = _RETRY_MS if coverage.unusable else _DAY_MS if coverage.has_passed else _AGAIN_MS
+    is_due = _is_due(coverage.trial_at, wait_ms, now)
+    return coverage.sample if coverage.sample is not None and coverage.sample[1] <= end and is_due else None
+
+
+def _find_newest(coverage: Coverage, rules: Rules, now: int, end: int) -> Blocks | None:
+    taken = [stretch.last for stretch in coverage.stretches[-1:]]
+    taken += [blocks.last for blocks in _still_waiting(coverage, now)]
+    first = max(rules.first_block, end - coverage.batch + 1, *(last + 1 for last in taken))
+    return (first, end) if first <= end and _is_due(coverage.newest_at, _NEWEST_EVERY_MS, now) else None
+
+
+def _find_stretch(coverage: Coverage, now: int, end: int) -> Stretch | None:
+    """Where there are few stretches, the list is asked for them more often: each at most once an hour."""
+    repeat_ms = min(_REPEAT_MS, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
+    waits = {blocks.first for blocks in _still_waiting(coverage, now)}
+    due = (stretch for stretch in coverage.stretches if _is_due(stretch.compared_at, repeat_ms, now))
+    return next((stretch for stretch in due if stretch.last <= end and stretch.first not in waits), None)
+
+
+def _find_finding(coverage: Coverage, now: int, end: int) -> Finding | None:
+    waits_ms = {True: _FOLLOW_MS, False: _AGAIN_MS}
+    reached = (finding for finding in coverage.findings.values() if finding.last <= end)
+    due = (finding for finding in reached if _is_due(finding.looked_at, waits_ms[finding.is_confirmed], now))
+    return min(due, key=lambda finding: finding.looked_at, default=None)
+
+
+def _find_older(coverage: Coverage, rules: Rules, now: int, end: int) -> Blocks | None:
+    """Of the highest gap below the newest blocks, which have their own time."""
+    highest = coverage.stretches[-1].last if coverage.stretches else end
+    gaps = [*find_unchecked(coverage, rules.first_block, min(end, highest), now)]
+    return (gaps[-1][0], min(gaps[-1][1], gaps[-1][0] + coverage.batch - 1)) if gaps else None
+
+
+class _Sides(NamedTuple):
+    """What both sides have in some blocks."""
+
+    listed: Counts
+    length: int
+    logged: Counts
+    blocks: Mapping[str, int]
+    """Where the chain has its transactions."""
+
+    def shared(self) -> set[str]:
+        return self.listed.keys() & self.logged.keys()
+
+
+def _compare(blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+    """Both sides of blocks that were not compared yet."""
+    now = facts.now
+    if not coverage.stretches or blocks[0] > coverage.stretches[-1].last:
+        coverage = replace(coverage, newest_at=now)
+    coverage, sides = yield from _read_both(blocks, coverage, rules, facts)
+    if sides is None:
+        return coverage
+    listed, logged = sides.listed, sides.logged
+    if sides.shared() and coverage.sample is None:
+        coverage = replace(coverage, sample=blocks)
+    differing = sorted(key for key in {*listed, *logged} if listed.get(key, 0) != logged.get(key, 0))
+    if differing and not coverage.has_passed:
+        return _put_off(blocks, coverage, now, "untried")
+    if len({*coverage.findings, *differing}) > _MOST_FINDINGS:
+        return _put_off(blocks, coverage, now, "too_many")
+    if differing:
+        position = yield AskPosition()
+        if position is None or position < blocks[1]:
+            return _put_off(blocks, coverage, now, "position")
+    findings = {known.hash: known for known in _outside(blocks, coverage.findings.values())}
+    for key in differing:
+        first, last = (sides.blocks[key],) * 2 if key in sides.blocks else blocks
+        known = coverage.findings.get(key, Finding(hash=key, first=first, last=last, looked_at=now))
+        findings[key] = replace(known, listed=listed.get(key, 0), logged=logged.get(key, 0))
+    stretch = Stretch(*blocks, sides.length, _digest(_sum(logged)), now)
+    return _add_stretch(replace(coverage, findings=findings), stretch, rules.limit)
+
+
+def _repeat(stretch: Stretch, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+    """The list alone, of blocks of which the chain's side is known. If it differs in more than what is known, both
+    sides are compared again."""
+    blocks, now = (stretch.first, stretch.last), facts.now
+    answer = yield AskList(*blocks)
+    if isinstance(answer, Refused):
+        if not answer.asks_for_less or now - stretch.compared_at < _DAY_MS:
+            return _put_off(blocks, coverage, now, "list_failed")
+    else:
+        known = (finding for finding in coverage.findings.values() if blocks[0] <= finding.first <= blocks[1])
+        lacking = {finding.hash: finding.lacking for finding in known}
+        digest = _digest(_sum(_count(answer.entries, rules)) + _sum(lacking))
+        if digest == stretch.digest and answer.length < rules.limit:
+            return _add_stretch(coverage, replace(stretch, compared_at=now, count=answer.length), rules.limit)
+    return replace(coverage, stretches=_outside(blocks, coverage.stretches))
+
+
+def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+    """A finding by its block alone: confirmed if it still differs, and dropped if it does not."""
+    others = {key: other for key, other in coverage.findings.items() if key != finding.hash}
+    dropped = replace(coverage, findings=others)
+    finding = replace(finding, looked_at=facts.now)
+    coverage = replace(coverage, findings={**others, finding.hash: finding})
+    first, last = finding.first, finding.last
+    while first < last:  # the block under which the list has it, by halving
+        middle = (first + last) // 2
+        answer = yield AskList(first, middle)
+        if isinstance(answer, Refused):
+            return coverage
+        first, last = (first, middle) if finding.hash in answer.entries else (middle + 1, last)
+    finding = replace(finding, first=first, last=first)
+    for number in range(1 if finding.is_confirmed else _ROUNDS):
+        position = yield AskPosition()
+        if position is None or position < first:
+            return coverage
+        for _ in range(1 + number % 2):  # so that replicas that take turns do not always get the same question
+            answer = yield AskList(first, first)
+            if isinstance(answer, Refused) or answer.length >= rules.limit:
+                return coverage
+            finding = replace(finding, listed=_count(answer.entries, rules).get(finding.hash, 0))
+            if not finding.lacking:
+                return dropped
+    if not finding.is_confirmed:
+        logs = yield from _read_logs((first, first), rules, facts)
+        if not isinstance(logs, frozenset):
+            return coverage
+        finding = replace(finding, logged=_count_logs(logs, rules).get(finding.hash, 0), is_confirmed=True)
+        if not finding.lacking:
+            return dropped
+    return replace(coverage, findings={**others, finding.hash: finding})
+
+
+def _try(sample: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+    """Two blocks that the list's answer names, each asked for alone, have to give what the range gave (S17)."""
+    coverage, sides = yield from _read_both(sample, replace(coverage, trial_at=facts.now), rules, facts)
+    if sides is None or not sides.shared():  # an unusable list may have no other sample
+        return replace(coverage, sample=sample if coverage.unusable else None)
+    blocks = sorted(sides.blocks[key] for key in sides.shared())
+    for block in {blocks[0], blocks[-1]}:
+        answer = yield AskList(block, block)
+        if isinstance(answer, Refused) or answer.length >= rules.limit:
+            return coverage
+        alone = _count(answer.entries, rules)
+        expected = {key: times for key, times in sides.listed.items() if sides.blocks.get(key) == block}
+        if not expected.items() <= alone.items() <= sides.listed.items():
+            why = f"for block {block} alone it gives something else than for blocks around it"
+            return replace(coverage, has_passed=False, unusable=why, findings={})
+    # Blocks that waited for the trial are compared now.
+    return replace(coverage, has_passed=True, unusable="", waiting=())
+
+
+def _read_both(
+    blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts
+) -> Generator[Ask, Any, tuple[Coverage, _Sides | None]]:
+    """Both sides of these blocks; None if they wait, or fewer are asked for next time."""
+    asked, now = blocks[1] - blocks[0] + 1, facts.now
+    batch = max(1, min(coverage.batch, asked // 2))
+    for_fewer = replace(coverage, batch=batch, refused_at=now, newest_at=0)
+    answer = yield AskList(*blocks)
+    is_cut = isinstance(answer, Listed) and answer.length >= rules.limit
+    if asked > 1 and (is_cut or (isinstance(answer, Refused) and answer.asks_for_less)):
+        return for_fewer, None
+    if is_cut or isinstance(answer, Refused):
+        return _put_off(blocks, coverage, now, "list_cut" if is_cut else "list_failed"), None
+    logs = yield from _read_logs(blocks, rules, facts)
+    if logs is None and asked > 1:
+        return for_fewer, None
+    if not isinstance(logs, frozenset):
+        return _put_off(blocks, coverage, now, logs or "logs_failed"), None
+    if asked >= coverage.batch and now - coverage.refused_at >= _RETRY_MS:
+        coverage = replace(coverage, batch=min(2 * coverage.batch, _MOST_BLOCKS))
+    of_blocks = {log.transaction: log.block for log in logs}
+    return coverage, _Sides(_count(answer.entries, rules), answer.length, _count_logs(logs, rules), of_blocks)
+
+
+def _read_logs(blocks: Blocks, rules: Rules, facts: Facts) -> Generator[Ask, Any, frozenset[Log] | Trouble | None]:
+    """The logs that enough endpoints gave alike, or why there are none; None if fewer blocks are to be asked for."""
+    has_refused, givers = False, Counter[frozenset[Log]]()
+    for name in (name for name, height in facts.heights.items() if height >= blocks[1]):
+        answer: frozenset[Log] | Refused = yield AskLogs(name, *blocks)
+        if isinstance(answer, Refused):
+            has_refused = has_refused or answer.asks_for_less
+            continue
+        givers[answer] += 1
+        if givers[answer] == rules.endpoints:
+            return answer
+    if has_refused:
+        return None
+    return "logs_disagree" if len(givers) > 1 else "logs_failed"
+
+
+def _put_off(blocks: Blocks, coverage: Coverage, now: int, why: Trouble) -> Coverage:
+    """Nothing is asked for a minute, and nothing about these blocks for longer."""
+    others = _outside(blocks, _still_waiting(coverage, now))
+    return replace(coverage, waiting=(*others, Waiting(*blocks, now, why)))
+
+
+def _still_waiting(coverage: Coverage, now: int, wait_ms: int = _RETRY_MS) -> list[Waiting]:
+    return [blocks for blocks in coverage.waiting if not _is_due(blocks.since_at, wait_ms, now)]
+
+
+_Range = TypeVar("_Range", Stretch, Waiting, Finding)
+
+
+def _outside(blocks: Blocks, ranges: Iterable[_Range]) -> tuple[_Range, ...]:
+    """The ranges that share none of these blocks."""
+    return tuple(other for other in ranges if other.last < blocks[0] or blocks[1] < other.first)
+
+
+def _add_stretch(coverage: Coverage, new: Stretch, limit: int) -> Coverage:
+    """These blocks were compared. Neighbours become one stretch as far as the list gives them at once."""
+    blocks, stretches = (new.first, new.last), list[Stretch]()
+    for stretch in sorted((*_outside(blocks, coverage.stretches), new), key=lambda stretch: stretch.first):
+        if joined := stretches and _join(stretches[-1], stretch, limit):
+            stretches[-1] = joined
+        else:
+            stretches.append(stretch)
+    return replace(coverage, stretches=tuple(stretches), waiting=_outside(blocks, coverage.waiting))
+
+
+def _join(one: Stretch, other: Stretch, limit: int) -> Stretch | None:
+    """None unless they are neighbours, and the list gives both at once."""
+    blocks, count = other.last - one.first + 1, one.count + other.count
+    if one.last + 1 != other.first or count > limit // 2 or blocks > _MOST_BLOCKS:
+        return None
+    digest = _digest(int.from_bytes(one.digest) + int.from_bytes(other.digest))
+    return Stretch(one.first, other.last, count, digest, min(one.compared_at, other.compared_at))
+
+
+def _count(entries: Counts, rules: Rules) -> Counts:
+    return entries if rules.each else dict.fromkeys(entries, 1)
+
+
+def _count_logs(logs: frozenset[Log], rules: Rules) -> Counts:
+    return _count(Counter(log.transaction for log in logs), rules)
 
 
 def _sum(counts: Counts) -> int:

@@ -1,8 +1,8 @@
 """The running hash along an indexer's list, checked entry by entry (S20).
 
-Each entry's hash is that of the entry before it with the entry's own value. A list that lost or changed an entry after
-its hash was made has a break there, although all that is left of it may be right. Two neighbours are compared only
-within one answer: behind a balancer, two answers may come from two replicas.
+An entry's hash is made of the hash of the entry before it and the entry's own value. A list that lost or changed an
+entry after its hashes were made has a break there, although every entry that is left may be right. Two neighbours are
+compared only within one answer: behind a balancer, two answers may come from two replicas.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 CONFIRM_MS: Final = 60_000
-"""How long after its first sight a pair that does not fit is read again."""
+"""How long after it was first seen a suspected pair can be confirmed."""
 _SWEEP_MS: Final = 20 * 3_600_000
 """How often all entries are read: once a day, less the time that a sweep takes."""
 _MOST_BREAKS: Final = 1_000
@@ -49,13 +49,13 @@ class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that is known of one list, and has to survive a restart."""
 
     subject: str
-    """Which list it is: nothing of this is true of another one."""
+    """A fingerprint of the list: what is known holds for no other list."""
     newest_id: str = ""
-    """Of the last entry that was final."""
+    """The id of the last final entry."""
     tail_id: str = ""
-    """Where the newest entries are read from: the id of an entry a little before."""
+    """The id from which the newest entries are read: of an entry a little before them."""
     cursor: str = ""
-    """Where the sweep under way reads on; "" if there is none, or it is at the list's first entry."""
+    """The id from which the sweep under way continues; "" if there is no sweep, or it begins at the first entry."""
     sweep_at: int | None = None
     """When the last sweep began; None before the first."""
     swept_at: int | None = None
@@ -63,16 +63,16 @@ class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_shorter: bool = False
     """The list ends before an entry that it had: it is being rebuilt, and nothing is judged."""
     has_held: bool = False
-    """A link of it held. Until then the hash may be made in another way, and nothing is judged."""
+    """A link of the list held. Until then its hashes may be made in another way, and nothing is judged."""
     breaks: tuple[Break, ...] = ()
-    """In the list's order; with those that are suspected."""
+    """In the list's order, confirmed and suspected."""
     unsupported: str = ""
     """Why the list, or a part of it, cannot be checked."""
 
 
 class Read(Struct, frozen=True, gc=False):
-    """Entries to be asked for: all from this id on, as many as one answer has. ``to_id`` is that of the newest known
-    entry, or of a break's second one: a break of which an answer has both ids need not be asked for again."""
+    """A request for all entries from ``from_id`` on, as many as one answer has. ``to_id`` is the id of the newest known
+    entry, or of a break's second entry: a break whose two ids are in the answer before is not asked for again."""
 
     what: Literal["newest", "sweep", "again"]
     from_id: str
@@ -100,7 +100,7 @@ def _name(entry: Entry) -> str:
 
 
 def is_hurried(links: Links) -> bool:
-    """Whether entries were never read that the list has: then pages are asked for without a pause."""
+    """Whether the first sweep is under way: then pages are asked for without a pause."""
     return links.swept_at is None and bool(links.cursor)
 
 
@@ -114,7 +114,7 @@ def choose_reads(links: Links, now: int) -> list[Read]:
 
 
 def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, final: int) -> Links:
-    """What is known after an answer, of which only entries up to the block ``final`` count."""
+    """What is known after an answer. Only its entries up to the block ``final`` count."""
     rank = _find_order(entries)
     if rank is None:
         return replace(links, unsupported="its entries are not in the order of their ids")
@@ -168,13 +168,13 @@ def resume(links: Links, now: int) -> Links:
 
 
 def make_hash(previous: str, value: str) -> str:
-    """The hash of the entry with this value, which stands behind the one with this hash."""
+    """The hash of an entry with this value, if the entry before it has the hash ``previous``."""
     digest = keccak.new(digest_bits=8 * _HASH_BYTES, data=bytes.fromhex(previous[2:] + value[2:]))
     return f"0x{digest.hexdigest()}"
 
 
 def _check_links(settled: Sequence[Entry]) -> tuple[list[int], int]:
-    """The places of entries that do not follow from the one before them, and how many do."""
+    """The places of entries whose hash does not follow from the entry before, and how many hashes do."""
     wrong, held = [], 0
     for place, (before, entry) in enumerate(pairwise(settled), 1):
         if before.hash is None or entry.hash is None or entry.value is None:
@@ -197,8 +197,8 @@ Rank = Callable[[str], tuple[int, str]]
 def _update_breaks(
     known: Sequence[Break], settled: Sequence[Entry], wrong: Sequence[int], rank: Rank, now: int, *, is_whole: bool
 ) -> tuple[Break, ...]:
-    """A pair between the ends of a known break is that break; any other that does not fit is suspected from now on.
-    ``is_whole`` says that no entry is before these."""
+    """A wrong pair between the ends of a known break is that break; any other wrong pair is suspected from now on.
+    ``is_whole`` says that the answer begins with the list's first entry."""
     kept, left = [], list(wrong)
     for found in known:
         before = sum(rank(entry.id) <= rank(found.first.id) for entry in settled)
@@ -228,7 +228,7 @@ def _make_break(settled: Sequence[Entry], place: int, seen_at: int) -> Break:
 
 
 def _go_back(settled: Sequence[Entry], place: int) -> str:
-    """The id of an entry a little before."""
+    """The id of an entry a few places before this one."""
     return settled[max(0, place - _PLACES_BEFORE)].id
 
 
@@ -237,7 +237,7 @@ def _lacks_fields(entries: Sequence[Entry]) -> bool:
 
 
 def _find_order(entries: Sequence[Entry]) -> Rank | None:
-    """How the ids of an answer are ordered: as numbers, if they are some, or as text; None if they are in neither."""
+    """How the ids of an answer are ordered: as numbers if all are decimal, or as text; None if in neither order."""
     ids = [entry.id for entry in entries]
     orders = (_as_number, _as_text) if all(map(str.isdecimal, ids)) else (_as_text,)
     return next((rank for rank in orders if all(rank(one) < rank(other) for one, other in pairwise(ids))), None)

@@ -10,17 +10,17 @@ _MOST_BETWEEN_MS: Final = 5 * 60_000
 
 
 class NodeGap(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Of one chain; survives a restart."""
+    """What is known of a node and a list on one chain. It survives a restart."""
 
     subject: str
-    """Which node and which list: nothing of this is true of others."""
+    """A fingerprint of the node and the list: what is known holds for no other pair."""
     since_at: int | None = None
-    """Since when every reading found the node behind; None if the last one did not."""
+    """Since when every reading found the node behind; None if the last reading did not."""
     read_at: int = 0
     entries: int = 0
-    """Of the list, at the last reading."""
+    """How many entries the list had at the last reading."""
     gap: int = 0
-    """Of the last reading: by how many entries the node is behind."""
+    """By how many entries the node was behind at the last reading."""
     is_confirmed: bool = False
 
 
@@ -30,7 +30,7 @@ def confirmed_gap(known: NodeGap) -> int:
 
 
 def describe_gap(known: NodeGap) -> str:
-    """Both numbers; "" while nothing is confirmed. They do not say which of the two is wrong."""
+    """Both numbers; "" while nothing is confirmed. The numbers do not say which side is wrong."""
     if not known.is_confirmed:
         return ""
     return f"{known.entries} entries in the list, {known.entries - known.gap} in the node, {known.gap} apart"
@@ -51,5 +51,5 @@ def read_gap(known: NodeGap, entries: int, node_index: int, now: int, *, are_cur
 
 
 def doubt(known: NodeGap) -> NodeGap:
-    """One of the rows is not current, or the clock was set: what is not confirmed begins again."""
+    """A row is not current, or the clock was set: what is not confirmed begins again."""
     return known if known.is_confirmed or known.since_at is None else replace(known, since_at=None)

@@ -10,10 +10,8 @@ from lookout.base.instants import format_instant
 from lookout.core.agreement import APART, Standing
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
-    TROUBLE_WORDS,
     Coverage,
     Trouble,
-    Waiting,
     checked_blocks,
     gaps_of,
     oldest_unchecked_at,
@@ -130,8 +128,6 @@ class NotComparedEntry(Struct, frozen=True, rename="camel"):
     first_block: int
     last_block: int
     why: Trouble
-    words: str
-    next_at: str
 
 
 class SideEntry(Struct, frozen=True, rename="camel"):
@@ -154,13 +150,10 @@ class CoverageEntry(Struct, frozen=True, rename="camel"):
     missing: int
     extra: int
     missing_transactions: tuple[TransactionEntry, ...]
-    missing_more: int
     extra_transactions: tuple[TransactionEntry, ...]
-    extra_more: int
     suspected: int
     """Unconfirmed differences."""
     not_compared: tuple[NotComparedEntry, ...]
-    not_compared_more: int
     endpoints: tuple[SideEntry, ...]
     unusable: str | UnsetType = UNSET
     """Why the list cannot be compared."""
@@ -271,9 +264,14 @@ class Board:
             )
         self._entries[endpoint] = entry
 
-    def note_coverage(self, check: Check, took_ms: int, outcome: SideOutcome, coverage: CoverageEntry) -> None:
-        entry = _describe_reading(check, "coverage", took_ms, outcome)
-        self._entries[EntryKey("coverage", check.name)] = replace(entry, coverage=coverage)
+    def note_coverage(
+        self, check: Check, took_ms: int, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
+    ) -> None:
+        """``outcomes`` are of endpoints, by name, and under "" of the list."""
+        self._entries[EntryKey("coverage", check.name)] = replace(
+            _describe_reading(check, "coverage", took_ms, outcomes[""]),
+            coverage=_describe_coverage(check, coverage, first_block, outcomes),
+        )
 
     def note_links(self, note: LinksNote) -> None:
         self._entries[EntryKey("links", note.check.name)] = replace(
@@ -317,10 +315,9 @@ def _describe_block(endpoint: Entry) -> str:
     return f"block {endpoint.height}{where}"
 
 
-def describe_coverage(
+def _describe_coverage(
     check: Check, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
 ) -> CoverageEntry:
-    """``outcomes`` are of endpoints, by name."""
     gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
     return CoverageEntry(
         *check,
@@ -332,13 +329,12 @@ def describe_coverage(
         missing=gaps.missing,
         extra=gaps.extra,
         missing_transactions=tuple(TransactionEntry(found.hash, found.first) for found in missing[:MOST_LISTED]),
-        missing_more=len(missing[MOST_LISTED:]),
         extra_transactions=tuple(TransactionEntry(found.hash, found.first) for found in extra[:MOST_LISTED]),
-        extra_more=len(extra[MOST_LISTED:]),
         suspected=len(suspected_of(coverage)),
-        not_compared=tuple(map(_describe_waiting, coverage.waiting[:MOST_LISTED])),
-        not_compared_more=len(coverage.waiting[MOST_LISTED:]),
-        endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items()),
+        not_compared=tuple(
+            NotComparedEntry(blocks.first, blocks.last, blocks.why) for blocks in coverage.waiting[:MOST_LISTED]
+        ),
+        endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items() if name),
     )
 
 
@@ -364,11 +360,6 @@ def _describe_links(check: Check, links: Links) -> LinksEntry:
 
 def _describe_listed(entry: ListEntry) -> ListedEntry:
     return ListedEntry(entry.id, entry.block, entry.hash, entry.transaction or UNSET)
-
-
-def _describe_waiting(blocks: Waiting) -> NotComparedEntry:
-    words, next_at = TROUBLE_WORDS[blocks.why], format_instant(blocks.until_at)
-    return NotComparedEntry(blocks.first, blocks.last, blocks.why, words, next_at)
 
 
 def _describe_side(name: str, last: SideOutcome) -> SideEntry:

@@ -172,20 +172,17 @@ class Journal:
 
     def hear_position(self, check: Check, found: Found) -> None:
         """Take the position, or its absence, from a probe of an indexer."""
-        self.lists.hear(check, found, self.now())
+        self.lists.hear(check, found)
         if check in self.lists:
             self._update_gaps(check)
 
-    def final_block(self, check: Check) -> int | None:
-        """The last final block of an indexer's chain; None without a head (S17)."""
+    def final_entry_block(self, check: Check) -> int | None:
+        """The last block up to which an indexer's list is complete and final (S17); None without a head, or if the
+        indexer does not say how far it is."""
         at = self.now()
         if self.timeline.stepped.is_set():  # every source is asked again soon
             return None
-        return self.ledger.final_block(check, at)
-
-    def final_entry_block(self, check: Check) -> int | None:
-        """The last block up to which an indexer's list is complete and final; None if unknown."""
-        final, position = self.final_block(check), self.lists.position(check, self.now())
+        final, position = self.ledger.final_block(check, at), self.lists.position(check)
         return None if final is None or position is None else min(final, position)
 
     def _hear_pair(self, check: Check, found: Found, at: int) -> None:

@@ -1,13 +1,13 @@
 """Reading indexers' lists without the chain: their running hashes (S20), and how many entries they have (S21)."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from lookout.base.clock import Clock
-from lookout.config.settings import Settings
 from lookout.core.links import Entry, choose_reads, is_hurried, take_answer
 from lookout.core.model import Check
 from lookout.core.plan import Plan
@@ -24,7 +24,7 @@ _HURRIED_MS: Final = 2_000
 _NOTHING_FINAL_MS: Final = 5_000  # or the indexer does not say how far it is
 
 
-def _fingerprint(*parts: object) -> str:
+def fingerprint(*parts: object) -> str:
     """Of what is read. An address may hold a key, and is not stored."""
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
@@ -41,7 +41,7 @@ class LinkReader:
 
     @property
     def subject(self) -> str:
-        return _fingerprint(self.list.url, self.list.kind, self.list.table)
+        return fingerprint(self.list.url, self.list.kind, self.list.table)
 
     @property
     def key(self) -> EntryKey:
@@ -88,7 +88,7 @@ class EntryCounter:
 
     @property
     def subject(self) -> str:
-        return _fingerprint(self.table.url, self.address)
+        return fingerprint(self.table.url, self.address)
 
     @property
     def key(self) -> EntryKey:
@@ -120,12 +120,17 @@ ListReader = LinkReader | EntryCounter
 
 
 def build_list_readers(
-    settings: Settings, plan: Plan, journal: Journal, clock: Clock, instruments: Instruments
+    linked: Mapping[Check, LinkedList],
+    counted: Mapping[Check, tuple[Check, SquidTable]],
+    plan: Plan,
+    journal: Journal,
+    clock: Clock,
+    instruments: Instruments,
 ) -> tuple[ListReader, ...]:
     """One for each list that has a table ``links``, and for each chain on which a ppoi node is compared with a list."""
-    links = (LinkReader(check, of, journal, clock, instruments) for check, of in settings.linked_lists().items())
+    links = (LinkReader(check, of, journal, clock, instruments) for check, of in linked.items())
     counters = (
         EntryCounter(node, indexer, table, plan.addresses[node], journal, clock, instruments)
-        for node, (indexer, table) in settings.counted_lists().items()
+        for node, (indexer, table) in counted.items()
     )
     return (*links, *counters)

@@ -2,7 +2,7 @@
 ppoi node (S21)."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -20,7 +20,6 @@ class _OfSubject(Protocol):
     def subject(self) -> str: ...
 
 
-_HOLDS_MS: Final = 10 * 60_000
 _Known = TypeVar("_Known", bound=_OfSubject)
 Encoded = dict[str, tuple[Struct, bytes]]
 
@@ -48,7 +47,6 @@ class Lists:
         self._nodes = dict(nodes)
         self._counted: dict[Check, int] = {}  # entries, of nodes that have not answered since
         self._said: dict[Check, int] = {}  # positions, of indexers whose last probe said one
-        self._behind: dict[Check, tuple[int, int]] = {}  # positions below the one said before, and when
         self._encoded: Encoded = {}
 
     def follow(self, subjects: Subjects, now: int) -> None:
@@ -67,22 +65,17 @@ class Lists:
     def set_clock(self) -> None:
         self._nodes = {check: doubt(known) for check, known in self._nodes.items()}
 
-    def hear(self, check: Check, found: Found, now: int) -> None:
+    def hear(self, check: Check, found: Found) -> None:
         """An indexer was asked how far it is."""
-        last = self._said.pop(check, None)
-        if not isinstance(found, Blocks):
-            return
-        self._said[check] = found.position
-        if last is not None and found.position < last:
-            self._behind[check] = found.position, now
-        if check in self._coverages:
-            self._coverages[check] = follow_position(self._coverages[check], found.position)
+        self._said.pop(check, None)
+        if isinstance(found, Blocks):
+            self._said[check] = found.position
+            if check in self._coverages:
+                self._coverages[check] = follow_position(self._coverages[check], found.position)
 
-    def position(self, check: Check, now: int) -> int | None:
-        """What the indexer's last probe said; None if that was nothing. A position that went back holds for minutes:
-        behind a balancer, a replica may be behind."""
-        said, (behind, at) = self._said.get(check), self._behind.get(check, (0, -_HOLDS_MS))
-        return said if said is None or not at <= now < at + _HOLDS_MS else min(said, behind)
+    def position(self, check: Check) -> int | None:
+        """What the indexer's last probe said; None if that was nothing."""
+        return self._said.get(check)
 
     def coverage(self, check: Check) -> Coverage:
         return self._coverages[check]

@@ -49,17 +49,17 @@ def build_monitor(
     """A monitor of these settings that resumes the stored state; StateError if that cannot be read. ``config`` is the
     path of the configuration file, for messages. ``store`` makes the writer's calls."""
     plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(config)
-    lists = settings.transaction_lists()
+    lists, counted = settings.transaction_lists(), settings.counted_lists()
     built = sources_of(settings, decode_sightings(stored))
     ledger, alerts = resume_ledger(plan, stored), Alerts(policy, stored, clock, instruments)
     known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
-    beside = {node: indexer for node, (indexer, _) in settings.counted_lists().items()}
+    beside = {node: indexer for node, (indexer, _) in counted.items()}
     journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
     notices = NoticeKeeper(description, plan, stored, journal)
     seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
     publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
     comparers = build_comparers(lists, built, journal, clock, instruments)
-    readers = build_list_readers(settings, plan, journal, clock, instruments)
+    readers = build_list_readers(settings.linked_lists(), counted, plan, journal, clock, instruments)
     watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers)
     return Monitor(plan, description, settings.ping, built, journal, notices, publisher, watcher, instruments)
 

@@ -1,9 +1,9 @@
 """A range of every list that has the table, compared with its chain now: what ``lookout coverage`` does (S17)."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,16 +14,18 @@ from lookout.core.causes import describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
     Coverage,
+    Facts,
+    Rules,
     checked_blocks,
+    choose_look,
     find_unchecked,
     split_confirmed,
     suspected_of,
 )
 from lookout.core.heads import Heads, find_final_block
-from lookout.core.looks import Facts, Rules, choose_look
 from lookout.core.model import Blocks, Check, Failed
 from lookout.core.plan import Plan
-from lookout.monitor.comparer import Asker, Budget, Comparison, build_comparisons
+from lookout.monitor.comparer import Comparison, build_comparisons
 from lookout.monitor.heads import read_heads_once
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import observe
@@ -31,16 +33,8 @@ from lookout.protocols.source import observe
 _BETWEEN_REQUESTS_MS: Final = 200
 _ROUNDS_IN_VAIN: Final = 5
 _AFTER_ROUND_IN_VAIN_S: Final = 3
+_NO_BLOCK: Final = -1
 _AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
-
-ReportProgress = Callable[[Check, int, int], None]
-"""Called with how many blocks of a check's list were compared, and how many there are."""
-
-
-class NotCompared(NamedTuple):
-    first: int
-    last: int
-    why: str
 
 
 class CheckedRange(Struct, frozen=True):
@@ -50,7 +44,8 @@ class CheckedRange(Struct, frozen=True):
     first: int
     last: int
     coverage: Coverage
-    not_compared: tuple[NotCompared, ...]
+    not_compared: tuple[str, ...]
+    """Which blocks, and why."""
     causes: tuple[str, ...] = ()
     """Who failed, and why."""
 
@@ -68,91 +63,73 @@ async def check_ranges(
     clock: Clock,
     first: int | None,
     last: int | None,
-    report: ReportProgress,
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
 ) -> list[CheckedRange]:
     """All of them at the same time, by default from the configured first block to the last final one that the indexer
-    has."""
-    plan = settings.plan()
+    has. OwnFault if a local resource ran out."""
+    plan, lists = settings.plan(), settings.transaction_lists()
+    every_ms = {check.chain_id: _BETWEEN_REQUESTS_MS for check in lists}
     async with open_session(settings.policy.probe_timeout_s) as session:
-        comparisons = build_comparisons(settings.transaction_lists(), sources_of(settings))
-        checks = (_RangeCheck(comparison, session, clock, report) for comparison in comparisons)
-        return await asyncio.gather(*(check.run(plan, first, last) for check in checks))
+        comparisons = build_comparisons(lists, sources_of(settings), clock, every_ms)
+        checks = (_check_range(comparison, plan, first, last, session) for comparison in comparisons)
+        return await asyncio.gather(*checks)
 
 
-class _RangeCheck:
+async def _check_range(
+    comparison: Comparison, plan: Plan, first: int | None, last: int | None, session: Session
+) -> CheckedRange:
+    rules = comparison.rules()
+    first = max(rules.first_block, first or 0)
+    end, why, heights = await _find_end(comparison, plan, session)
+    if last is not None and last < first:
+        first, end, why = last, last - 1, f"first_block is {rules.first_block}"
+    last = max(first, end) if last is None else last
+    coverage = await _compare(comparison, replace(rules, first_block=first), min(last, end), heights, session)
+    not_compared = tuple(_list_unchecked(coverage, first, last, end, why))
+    causes = ((name or "the list", side.cause) for name, side in comparison.outcomes.items())
+    said = tuple(f"{who}: {describe_cause(cause)}" for who, cause in causes if cause)
+    return CheckedRange(comparison.check, first, last, coverage, not_compared, said)
+
+
+async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tuple[int, str, Mapping[str, int]]:
+    """The last block that can be compared, and why no later one; with the heights of the chain's endpoints."""
+    check, clock = comparison.check, comparison.clock
+    heads, nodes = Heads(plan.chains[check.chain_id or 0]), tuple(comparison.endpoints.values())
+    read = await read_heads_once(nodes, heads, plan.limits.head_max_age_ms, session, clock)
+    if read.head is None:
+        return _NO_BLOCK, "the chain's RPC endpoints agree on no head", {}
+    found = (await observe(comparison.source, session, clock.now))[check]
+    if not isinstance(found, Blocks):
+        cause = f" ({describe_cause(found.error)})" if isinstance(found, Failed) else ""
+        return _NO_BLOCK, f"the indexer does not say how far it is{cause}", {}
+    final = find_final_block(read.head.height, heads.pace(), plan.confirmations[check])
+    if found.position < final:
+        return found.position, f"the indexer is at block {found.position}", read.heights
+    return final, f"the last final block is {final}", read.heights
+
+
+async def _compare(
+    comparison: Comparison, rules: Rules, end: int, heights: Mapping[str, int], session: Session
+) -> Coverage:
     """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
     again at once, and what could not be compared is tried again a few seconds later."""
-
-    def __init__(self, comparison: Comparison, session: Session, clock: Clock, report: ReportProgress) -> None:
-        self._comparison = comparison
-        self._session = session
-        self._clock = clock
-        self._report = report
-        self._causes: dict[str, str] = {}
-        self._asker = Asker(comparison, Budget(clock, _BETWEEN_REQUESTS_MS), clock, self._note)
-
-    async def run(self, plan: Plan, first: int | None, end: int | None) -> CheckedRange:
-        check, rules = self._comparison.check, self._comparison.rules()
-        first, clock = max(rules.first_block, first or 0), self._clock
-        coverage, position = Coverage(subject="", began_at=clock.now()), None
-        if end is not None and end < first:
-            below = NotCompared(end, end, f"first_block is {rules.first_block}")
-            return CheckedRange(check, end, end, coverage, (below,))
-        heads = Heads(plan.chains[check.chain_id or 0])
-        nodes, max_age_ms = tuple(self._comparison.endpoints.values()), plan.limits.head_max_age_ms
-        read = await read_heads_once(nodes, heads, max_age_ms, self._session, clock)
-        if read.head is None:
-            where = "the chain's RPC endpoints agree on no head"
-            final = first - 1
-        else:
-            final = find_final_block(read.head.height, heads.pace(), plan.confirmations[check])
-            where = f"the last final block is {final}"
-            last = final if end is None else min(final, end)
-            coverage, position = await self._compare(replace(rules, first_block=first), coverage, last, read.heights)
-            if position is None:
-                where = "the indexer does not say how far it is"
-            elif position < final:
-                final, where = position, f"the indexer is at block {position}"
-        end = max(first, final) if end is None else end
-        not_compared = tuple(_not_compared(coverage, first, end, final, where))
-        return CheckedRange(check, first, end, coverage, not_compared, tuple(self._causes.values()))
-
-    async def _compare(
-        self, rules: Rules, coverage: Coverage, last: int, heights: dict[str, int]
-    ) -> tuple[Coverage, int | None]:
-        """Round by round all that is due; with the indexer's position."""
-        comparison, session, clock = self._comparison, self._session, self._clock
-        check, first = comparison.check, rules.first_block
-        ahead_ms = in_vain = 0
-        while True:
-            found = (await observe(comparison.source, session, clock.now))[check]
-            if isinstance(found, Failed):
-                self._note("the indexer", found.error)
-            position, before = found.position if isinstance(found, Blocks) else None, coverage
-            while look := choose_look(coverage, rules, Facts(clock.now() + ahead_ms, last, position, heights)):
-                coverage = await self._asker.drive(look, session)
-                self._report(check, checked_blocks(coverage), last - first + 1)
-            is_read = position is not None and not any(find_unchecked(coverage, first, min(last, position)))
-            has_ended = coverage.unusable or (is_read and not suspected_of(coverage))
-            in_vain = 0 if _progress(coverage) > _progress(before) else in_vain + 1
-            if has_ended or in_vain == _ROUNDS_IN_VAIN:
-                return coverage, position
-            await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S if in_vain else 0)
-            ahead_ms += _AHEAD_MS
-
-    def _note(self, who: str | None, cause: str | None) -> None:
-        if cause is not None:
-            self._causes[who or ""] = f"{who or 'the list'}: {describe_cause(cause)}"
+    coverage = Coverage(subject="", began_at=comparison.clock.now())
+    ahead_ms = in_vain = 0
+    while in_vain < _ROUNDS_IN_VAIN and not coverage.unusable:
+        if not suspected_of(coverage) and not any(find_unchecked(coverage, rules.first_block, end)):
+            break
+        await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S if in_vain else 0)
+        before = checked_blocks(coverage)
+        while look := choose_look(coverage, rules, Facts(comparison.clock.now() + ahead_ms, end, heights)):
+            coverage = await comparison.drive(look, session)
+        in_vain = 0 if checked_blocks(coverage) > before else in_vain + 1
+        ahead_ms += _AHEAD_MS
+    return coverage
 
 
-def _progress(coverage: Coverage) -> int:
-    return checked_blocks(coverage) + sum(map(len, split_confirmed(coverage)))
-
-
-def _not_compared(coverage: Coverage, first: int, end: int, reached: int, where: str) -> Iterator[NotCompared]:
-    for one, other in find_unchecked(coverage, first, min(end, reached)):
-        waiting = (blocks for blocks in coverage.waiting if blocks.first <= other and one <= blocks.last)
-        yield NotCompared(one, other, next((TROUBLE_WORDS[blocks.why] for blocks in waiting), where))
-    if end > reached:
-        yield NotCompared(max(first, reached + 1), end, where)
+def _list_unchecked(coverage: Coverage, first: int, last: int, end: int, why: str) -> Iterator[str]:
+    for begin, until in find_unchecked(coverage, first, min(last, end)):
+        waiting = (blocks for blocks in coverage.waiting if blocks.first <= until and begin <= blocks.last)
+        yield f"blocks {begin} to {until}: {next((TROUBLE_WORDS[blocks.why] for blocks in waiting), why)}"
+    if last > end:
+        yield f"blocks {max(first, end + 1)} to {last}: {why}"

@@ -12,8 +12,8 @@ from msgspec.structs import force_setattr
 
 from lookout.base.problem import Problem
 from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
+from lookout.core.coverage import Listed
 from lookout.core.links import Entry
-from lookout.core.looks import Listed
 from lookout.protocols.answers import (
     decode,
     entries,

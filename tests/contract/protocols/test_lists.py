@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace as replace_key
 
 from lookout.config.file import read_config
-from lookout.core.looks import Listed
+from lookout.core.coverage import Listed
 from lookout.core.model import Check
 from lookout.protocols.answers import MOST_VALUES, decode, result_of
 from lookout.protocols.client.failure import (
