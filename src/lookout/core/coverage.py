@@ -403,7 +403,8 @@ def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) ->
         logs = yield from _read_logs((first, first), rules, facts)
         if not isinstance(logs, frozenset):
             return coverage
-        finding = replace(finding, logged=_count_logs(logs, rules).get(finding.hash, 0), is_confirmed=True)
+        logged = _count(Counter(log.transaction for log in logs), rules).get(finding.hash, 0)
+        finding = replace(finding, logged=logged, is_confirmed=True)
         if not finding.lacking:
             return dropped
     return replace(coverage, findings={**others, finding.hash: finding})
@@ -449,7 +450,8 @@ def _read_both(
     if asked >= coverage.batch and now - coverage.refused_at >= _RETRY_MS:
         coverage = replace(coverage, batch=min(2 * coverage.batch, _MOST_BLOCKS))
     of_blocks = {log.transaction: log.block for log in logs}
-    return coverage, _Sides(_count(answer.entries, rules), answer.length, _count_logs(logs, rules), of_blocks)
+    logged = _count(Counter(log.transaction for log in logs), rules)
+    return coverage, _Sides(_count(answer.entries, rules), answer.length, logged, of_blocks)
 
 
 def _read_logs(blocks: Blocks, rules: Rules, facts: Facts) -> Generator[Ask, Any, frozenset[Log] | Trouble | None]:
@@ -508,10 +510,6 @@ def _join(one: Stretch, other: Stretch, limit: int) -> Stretch | None:
 
 def _count(entries: Counts, rules: Rules) -> Counts:
     return entries if rules.each else dict.fromkeys(entries, 1)
-
-
-def _count_logs(logs: frozenset[Log], rules: Rules) -> Counts:
-    return _count(Counter(log.transaction for log in logs), rules)
 
 
 def _sum(counts: Counts) -> int:

@@ -75,7 +75,8 @@ class Comparison:
     def subject(self) -> str:
         """What is known of a list holds for no other."""
         table, of = self.list.table, self.list
-        same = (sorted(table.contracts), sorted(table.events), table.first_block, table.query, table.pointer)
+        wanted = (sorted(map(str.lower, names)) for names in (table.contracts, table.events))
+        same = (*wanted, table.first_block, table.query, table.pointer)
         return fingerprint(*same, of.url, of.kind, table.endpoints, *(("each",) if table.each else ()))
 
     async def drive(self, look: Look, session: Session) -> Coverage:
@@ -110,7 +111,8 @@ class Comparison:
             return parse_list(await session.fetch(list_request(of, *ask)), of)
         await self.budget.wait_for_turn()
         node = self.endpoints[ask.endpoint]
-        return await node.read_logs(of.table.event_filter(), ask.first, ask.last, session, self.clock.now)
+        wanted = of.table.contracts, of.table.events
+        return await node.read_logs(*wanted, ask.first, ask.last, session, self.clock.now)
 
 
 def build_comparisons(

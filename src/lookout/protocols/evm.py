@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lookout.base.instants import END_AT
 from lookout.core.coverage import Log
@@ -17,21 +17,14 @@ if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 _Answer = TypeVar("_Answer")
+Texts = tuple[str, ...]
 
 HASH_BYTES: Final = 32
-_ADDRESS_BYTES: Final = 20
 _CHAIN_ID_HOLDS_MS: Final = 60_000
 # The ids of the requests.
 _CHAIN_ID: Final = 1
 _BLOCK: Final = 2
 _LOGS: Final = 3
-
-
-class EventFilter(NamedTuple):
-    """Logs of any of these contracts with any of these first topics, all in lower case."""
-
-    contracts: tuple[str, ...]
-    events: tuple[str, ...]
 
 
 class CheckedChainId:
@@ -78,13 +71,14 @@ class EvmEndpoint:
         return parse_block(await session.fetch(self._ask_block), now())
 
     async def read_logs(
-        self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
+        self, contracts: Texts, events: Texts, first: int, last: int, session: "Session", now: Now, /
     ) -> frozenset[Log]:
-        """Many nodes refuse logs and still answer for heads: a failure here does not reset the chain id."""
+        """Logs of any of these contracts with any of these first topics. Many nodes refuse logs and still answer for
+        heads: a failure here does not reset the chain id."""
         async with at_most(session.timeout_s):
             await self._chain_id.check(session, now)
-            body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))
-        return parse_logs(body, of, first, last)
+            body = await session.fetch(replace(self._ask_block, body=call_logs(contracts, events, first, last)))
+        return parse_logs(body, first, last)
 
 
 class EvmSource:
@@ -116,25 +110,20 @@ def parse_block_number(body: bytes) -> Blocks:
     return Blocks(quantity(result_of(body, _BLOCK), "the block number"))
 
 
-def call_logs(of: EventFilter, first: int, last: int) -> bytes:
-    asked = {"address": of.contracts, "topics": [of.events], "fromBlock": hex(first), "toBlock": hex(last)}
+def call_logs(contracts: Texts, events: Texts, first: int, last: int) -> bytes:
+    asked = {"address": contracts, "topics": [events], "fromBlock": hex(first), "toBlock": hex(last)}
     return call("eth_getLogs", [asked], _LOGS)
 
 
-def parse_logs(body: bytes, of: EventFilter, first: int, last: int) -> frozenset[Log]:
-    """All logs have to match the request."""
-    return frozenset(_parse_log(log, of, first, last) for log in entries(result_of(body, _LOGS), "no logs"))
+def parse_logs(body: bytes, first: int, last: int) -> frozenset[Log]:
+    return frozenset(_parse_log(log, first, last) for log in entries(result_of(body, _LOGS), "no logs"))
 
 
-def _parse_log(value: Any, of: EventFilter, first: int, last: int) -> Log:
+def _parse_log(value: Any, first: int, last: int) -> Log:
     log = table(value, "no log")
     block = quantity(log.get("blockNumber"), "a log's block number")
     if not first <= block <= last:
         raise not_understood("a log of another block")
-    contract = hexadecimal(log.get("address"), _ADDRESS_BYTES, "a contract's address")
-    topics = entries(log.get("topics"), "no topics")
-    if not topics or contract not in of.contracts or hexadecimal(topics[0], HASH_BYTES, "a topic") not in of.events:
-        raise not_understood("a log of something else")
     return Log(
         block,
         hexadecimal(log.get("blockHash"), HASH_BYTES, "a block's hash"),

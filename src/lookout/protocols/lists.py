@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final, Generic, TypeVar
 
 from msgspec import Meta
-from msgspec.structs import force_setattr
 
 from lookout.base.problem import Problem
 from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
@@ -27,7 +26,7 @@ from lookout.protocols.answers import (
 )
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import AccessTable, KindTable, Request
-from lookout.protocols.evm import HASH_BYTES, EventFilter
+from lookout.protocols.evm import HASH_BYTES
 
 ContractAddress = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z", description="0x and 40 hexadecimal digits")]
 Topic = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z", description="0x and 64 hexadecimal digits")]
@@ -55,14 +54,6 @@ class CompleteTable(Table, frozen=True, kw_only=True):
     requests_per_minute: Annotated[int, Meta(ge=1, le=600)] = 5
     each: bool = False
     url: Annotated[UrlOrNone, NOT_EMPTY] = ""
-
-    def __post_init__(self) -> None:
-        """In lower case, for comparison."""
-        force_setattr(self, "contracts", tuple(map(str.lower, self.contracts)))
-        force_setattr(self, "events", tuple(map(str.lower, self.events)))
-
-    def event_filter(self) -> EventFilter:
-        return EventFilter(self.contracts, self.events)
 
     def warnings(self) -> Iterator[Problem]:
         if self.query and not re.search(rf"\b{self.limit}\b", self.query):

@@ -8,7 +8,7 @@ from typing import Final
 from lookout.protocols import evm, messaging, ppoi
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
 from lookout.protocols.client.request import DIRECT, KindTable
-from lookout.protocols.evm import EventFilter, parse_logs
+from lookout.protocols.evm import parse_logs
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.lists import CompleteTable, TransactionList, parse_list
 from lookout.protocols.registry import PROTOCOLS
@@ -19,15 +19,16 @@ from tests.builders import NOON
 # What the recorded logs and list are of, and the blocks of the logs.
 SHIELD: Final = "0x3a5b9dc26075a3801a6ddccf95fec485bb7500a91b44cec1add984c21ee6db3b"
 TRANSACT: Final = "0x56a618cda1e34057b7f849a5792f6c8587a2dbe11c83d0254e72cb3daffda7d1"
-EVENTS: Final = EventFilter(("0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9",), (SHIELD, TRANSACT))
+CONTRACTS: Final = ("0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9",)
+EVENTS: Final = (SHIELD, TRANSACT)
 FIRST: Final = 0x14E2A3F
 LAST: Final = 0x14E2A44
 TRANSACTION: Final = "0x992300f61a013e905fe21a974698a3ea6968912b884eeddf1b508551145bfc82"
 OTHER_TRANSACTION: Final = "0xa4ef7efc0c74c6787ef1398cfd0835f65079c9c556e7e23cec7fc2930ba4cc56"
 COMMITMENTS: Final = TransactionList(
     CompleteTable(
-        contracts=EVENTS.contracts,
-        events=EVENTS.events,
+        contracts=CONTRACTS,
+        events=EVENTS,
         first_block=0,
         query="query($from: Int!, $to: Int!) { commitments(from: $from, to: $to, limit: 1000) { transactionHash } }",
         pointer="/commitments/*/transactionHash",
@@ -79,7 +80,7 @@ PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "JSON-RPC": (parser_of(KIND_TABLES["JSON-RPC"]), "jsonrpc-entry-points.json"),
     "head": (partial(evm.parse_block, at=NOON), "evm-block.json"),
     "chain id": (evm.parse_chain_id, "evm-chain-id.json"),
-    "logs": (partial(parse_logs, of=EVENTS, first=FIRST, last=LAST), "evm-logs.json"),
+    "logs": (partial(parse_logs, first=FIRST, last=LAST), "evm-logs.json"),
     "list": (partial(parse_list, of=COMMITMENTS), "squid-commitments.json"),
     "connected peers": (messaging.parse_connected, "waku-peers-connected.json"),
     "known peers": (messaging.parse_known, "waku-peers-known-numbers.json"),
