@@ -155,14 +155,11 @@ class Comparer:
         look = choose_look(journal.lists.coverage(check), self._rules, facts)
         if look is not None:
             journal.end_look(check, await self._comparison.drive(look, session))
-        self.note_progress(self._clock.elapsed_ms() - began_ms)
-        return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
-
-    def note_progress(self, took_ms: int = 0) -> None:
-        """For the operator: what is known now."""
-        coverage, outcomes = self._journal.lists.coverage(self.check), self._comparison.outcomes
+        took_ms, coverage = self._clock.elapsed_ms() - began_ms, journal.lists.coverage(check)
+        outcomes = self._comparison.outcomes
         outcomes.setdefault("", SideOutcome(self._clock.now(), None))
-        self._instruments.board.note_coverage(self.check, took_ms, coverage, self._rules.first_block, outcomes)
+        self._instruments.board.note_coverage(check, took_ms, coverage, self._rules.first_block, outcomes)
+        return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
 
 
 def build_comparers(

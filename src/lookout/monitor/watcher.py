@@ -183,7 +183,6 @@ class Watcher:
         async def look() -> int:
             return await comparer.look(self._session, self._chains[comparer.check.chain_id or 0].heights())
 
-        comparer.note_progress()
         await self._keep_asking(EntryKey("coverage", comparer.check.name), look)
 
     async def _read_list(self, reader: ListReader) -> NoReturn:
