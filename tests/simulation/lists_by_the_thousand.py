@@ -45,4 +45,4 @@ def _live(kind: str, seed: int) -> Lived:
                 return live_monitor(Path(folder), seed)
 
 
-PART: Final = Part("worlds of lists that lose entries, and of ppoi nodes beside them", 25, run)
+PART: Final = Part("worlds of lists that lose entries, and of ppoi nodes beside them", 12, run)
