@@ -102,7 +102,7 @@ def test_a_lack_of_descriptors_ends_it_and_is_no_finding(tmp_path: Path) -> None
         run.check()
 
 
-TOO_HIGH = f"the last final block is {FINAL}"
+TOO_HIGH = f"the last final block that the indexer has is {FINAL}"
 HEADLESS = "the chain's RPC endpoints agree on no head"
 
 
@@ -139,5 +139,5 @@ def test_of_a_range_that_ends_beyond_the_last_final_block_the_final_ones_are_com
 def test_blocks_that_the_indexer_does_not_have_are_not_compared(tmp_path: Path) -> None:
     checked = Run(tmp_path).check(Ends(FINAL - 99, FINAL), lag={"by": 200})
     (late,) = checked.not_compared
-    assert f" to {FINAL}: the indexer is at block " in late
+    assert f" to {FINAL}: the last final block that the indexer has is " in late
     assert Run(tmp_path).check(lag={"by": 200}).is_whole

@@ -268,10 +268,26 @@ class Board:
         self, check: Check, took_ms: int, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
     ) -> None:
         """``outcomes`` are of endpoints, by name, and under "" of the list."""
-        self._entries[EntryKey("coverage", check.name)] = replace(
-            _describe_reading(check, "coverage", took_ms, outcomes[""]),
-            coverage=_describe_coverage(check, coverage, first_block, outcomes),
+        gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
+        described = CoverageEntry(
+            *check,
+            first_block=first_block,
+            last_block=coverage.stretches[-1].last if coverage.stretches else None,
+            checked_blocks=checked_blocks(coverage),
+            oldest_unchecked_at=format_instant(oldest_unchecked_at(coverage, first_block)),
+            unusable=coverage.unusable or UNSET,
+            missing=gaps.missing,
+            extra=gaps.extra,
+            missing_transactions=tuple(TransactionEntry(found.hash, found.first) for found in missing[:MOST_LISTED]),
+            extra_transactions=tuple(TransactionEntry(found.hash, found.first) for found in extra[:MOST_LISTED]),
+            suspected=len(suspected_of(coverage)),
+            not_compared=tuple(
+                NotComparedEntry(blocks.first, blocks.last, blocks.why) for blocks in coverage.waiting[:MOST_LISTED]
+            ),
+            endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items() if name),
         )
+        entry = _describe_reading(check, "coverage", took_ms, outcomes[""])
+        self._entries[EntryKey("coverage", check.name)] = replace(entry, coverage=described)
 
     def note_links(self, note: LinksNote) -> None:
         self._entries[EntryKey("links", note.check.name)] = replace(
@@ -313,29 +329,6 @@ def _describe_block(endpoint: Entry) -> str:
     lag = endpoint.lag_blocks
     where = f", {abs(lag)} {'below' if lag > 0 else 'above'} the head" if lag else ""
     return f"block {endpoint.height}{where}"
-
-
-def _describe_coverage(
-    check: Check, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
-) -> CoverageEntry:
-    gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
-    return CoverageEntry(
-        *check,
-        first_block=first_block,
-        last_block=coverage.stretches[-1].last if coverage.stretches else None,
-        checked_blocks=checked_blocks(coverage),
-        oldest_unchecked_at=format_instant(oldest_unchecked_at(coverage, first_block)),
-        unusable=coverage.unusable or UNSET,
-        missing=gaps.missing,
-        extra=gaps.extra,
-        missing_transactions=tuple(TransactionEntry(found.hash, found.first) for found in missing[:MOST_LISTED]),
-        extra_transactions=tuple(TransactionEntry(found.hash, found.first) for found in extra[:MOST_LISTED]),
-        suspected=len(suspected_of(coverage)),
-        not_compared=tuple(
-            NotComparedEntry(blocks.first, blocks.last, blocks.why) for blocks in coverage.waiting[:MOST_LISTED]
-        ),
-        endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items() if name),
-    )
 
 
 def _describe_reading(check: Check, kind: EntryKind, took_ms: int, last: SideOutcome) -> Entry:

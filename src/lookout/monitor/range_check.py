@@ -103,9 +103,8 @@ async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tup
         cause = f" ({describe_cause(found.error)})" if isinstance(found, Failed) else ""
         return _NO_BLOCK, f"the indexer does not say how far it is{cause}", {}
     final = find_final_block(read.head.height, heads.pace(), plan.confirmations[check])
-    if found.position < final:
-        return found.position, f"the indexer is at block {found.position}", read.heights
-    return final, f"the last final block is {final}", read.heights
+    end = min(final, found.position)
+    return end, f"the last final block that the indexer has is {end}", read.heights
 
 
 async def _compare(
