@@ -14,7 +14,7 @@ from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
 
-TARGET_A_SECOND = 150_000
+MOST_TIMES_JSON = 3  # a machine's own speed is in both
 
 
 def measure() -> Iterator[Figure]:
@@ -29,8 +29,8 @@ def measure() -> Iterator[Figure]:
         f"{rate:,.0f}/s",
         "json.loads of the same lines",
         took[longest] / reading,
-        f"{TARGET_A_SECOND:,}/s",
-        rate < TARGET_A_SECOND,
+        f"at most {MOST_TIMES_JSON}",
+        took[longest] / reading > MOST_TIMES_JSON,
     )
     linear = (took[longest] / took[min(logs)]) / (longest / min(logs))
     yield Figure(
