@@ -20,7 +20,7 @@ from tests.builders import MINUTE, SECOND, a_plan
 from tests.commands import a_command
 from tests.integration.broken_documents import later, top
 from tests.integration.broken_replies import behind
-from tests.integration.edged import Edge, needs_varnish
+from tests.integration.edged import Edge, forget_everything, needs_varnish
 from tests.integration.planted import Break, Edit, Json, a_deployment, a_fresh_ledger, resources
 from tests.integration.served import a_server, publish, write_config
 from tests.integration.visits import INCONCLUSIVE, clauses, command, found, visited
@@ -134,6 +134,7 @@ def test_strict_is_content_with_a_healthy_server_and_not_with_a_stopped_monitor(
 @needs_varnish
 def test_finds_no_failure_behind_the_edge(shared_edge: tuple[Edge, Path, int]) -> None:
     edge, folder, port = shared_edge
+    forget_everything(edge, folder)
     publish(folder, a_fresh_ledger(now()))
     with a_command(folder, "serve", "-c", write_config(folder, port)):
         until(lambda: edge.ask().http_code == 200, "the report is served")
