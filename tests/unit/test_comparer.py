@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lookout.base.instants import format_instant
 from lookout.core.causes import describe_cause
-from lookout.core.coverage import gaps_of
+from lookout.core.coverage import RETRY_MS, gaps_of
 from lookout.core.model import Check, Gaps
 from lookout.demo.sim.chain import hash_of
 from lookout.demo.sim.world import launch_world
@@ -249,6 +250,7 @@ def test_the_operator_sees_which_transactions_are_missing_and_why_blocks_were_no
         assert isinstance(told.coverage, CoverageEntry)
         assert told.coverage.missing > 20
         assert len(told.coverage.missing_transactions) == 20
+        assert told.coverage.missing_more == told.coverage.missing - 20
         first = told.coverage.missing_transactions[0]
         assert first.hash == hash_of("transaction", 1, first.block)
         assert {each.outcome for each in told.coverage.endpoints} == {"answered"}
@@ -276,6 +278,10 @@ def test_the_operator_sees_why_blocks_could_not_be_compared(tmp_path: Path) -> N
         assert isinstance(told, CoverageEntry)
         assert told.checked_blocks == 0
         assert {each.why for each in told.not_compared} == {"logs_failed"}
+        assert {each.words for each in told.not_compared} == {"too few endpoints gave the chain's logs"}
+        now = format_instant(life.clock.now())
+        assert all(now < each.next_at <= format_instant(life.clock.now() + RETRY_MS) for each in told.not_compared)
+        assert told.not_compared_more == 0
         assert {each.outcome for each in told.endpoints} == {"answered", "failed"}
 
     live(tmp_path, a_config(), story)

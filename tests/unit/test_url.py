@@ -76,7 +76,7 @@ def test_nothing_is_wrong_with_an_address_that_can_be_asked(url: str) -> None:
         pytest.param("http://[::1", HOST, id="half of the brackets"),
         pytest.param("http:///health", HOST, id="no host"),
         pytest.param("http://", HOST, id="a scheme alone"),
-        pytest.param("http://a\u200bb", HOST, id="a character that nobody sees"),
+        pytest.param("http://a\u200bb", HOST, id="an invisible character"),
     ],
 )
 def test_a_mistake_in_an_address_is_named(url: str, mistake: str) -> None:

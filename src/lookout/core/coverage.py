@@ -31,7 +31,7 @@ _AGAIN_MS: Final = _MINUTE_MS
 """How long after its first sight a difference is looked at again."""
 _FOLLOW_MS: Final = 2 * _MINUTE_MS
 """How often the list is asked for what is confirmed."""
-_RETRY_MS: Final = 10 * _MINUTE_MS
+RETRY_MS: Final = 10 * _MINUTE_MS
 _REPEAT_MS: Final = 20 * _HOUR_MS
 """How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
@@ -281,7 +281,7 @@ def _is_due(at: int, wait_ms: int, now: int) -> bool:
 
 
 def _find_sample(coverage: Coverage, now: int, end: int) -> Blocks | None:
-    wait_ms = _RETRY_MS if coverage.unusable else _DAY_MS if coverage.has_passed else _AGAIN_MS
+    wait_ms = RETRY_MS if coverage.unusable else _DAY_MS if coverage.has_passed else _AGAIN_MS
     is_due = _is_due(coverage.trial_at, wait_ms, now)
     return coverage.sample if coverage.sample is not None and coverage.sample[1] <= end and is_due else None
 
@@ -447,7 +447,7 @@ def _read_both(
         return for_fewer, None
     if not isinstance(logs, frozenset):
         return _put_off(blocks, coverage, now, logs or "logs_failed"), None
-    if asked >= coverage.batch and now - coverage.refused_at >= _RETRY_MS:
+    if asked >= coverage.batch and now - coverage.refused_at >= RETRY_MS:
         coverage = replace(coverage, batch=min(2 * coverage.batch, _MOST_BLOCKS))
     of_blocks = {log.transaction: log.block for log in logs}
     logged = _count(Counter(log.transaction for log in logs), rules)
@@ -476,7 +476,7 @@ def _put_off(blocks: Blocks, coverage: Coverage, now: int, why: Trouble) -> Cove
     return replace(coverage, waiting=(*others, Waiting(*blocks, now, why)))
 
 
-def _still_waiting(coverage: Coverage, now: int, wait_ms: int = _RETRY_MS) -> list[Waiting]:
+def _still_waiting(coverage: Coverage, now: int, wait_ms: int = RETRY_MS) -> list[Waiting]:
     return [blocks for blocks in coverage.waiting if not _is_due(blocks.since_at, wait_ms, now)]
 
 

@@ -10,8 +10,11 @@ from lookout.base.instants import format_instant
 from lookout.core.agreement import APART, Standing
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
+    RETRY_MS,
+    TROUBLE_WORDS,
     Coverage,
     Trouble,
+    Waiting,
     checked_blocks,
     gaps_of,
     oldest_unchecked_at,
@@ -128,6 +131,8 @@ class NotComparedEntry(Struct, frozen=True, rename="camel"):
     first_block: int
     last_block: int
     why: Trouble
+    words: str
+    next_at: str
 
 
 class SideEntry(Struct, frozen=True, rename="camel"):
@@ -150,10 +155,13 @@ class CoverageEntry(Struct, frozen=True, rename="camel"):
     missing: int
     extra: int
     missing_transactions: tuple[TransactionEntry, ...]
+    missing_more: int
     extra_transactions: tuple[TransactionEntry, ...]
+    extra_more: int
     suspected: int
     """Unconfirmed differences."""
     not_compared: tuple[NotComparedEntry, ...]
+    not_compared_more: int
     endpoints: tuple[SideEntry, ...]
     unusable: str | UnsetType = UNSET
     """Why the list cannot be compared."""
@@ -279,11 +287,12 @@ class Board:
             missing=gaps.missing,
             extra=gaps.extra,
             missing_transactions=tuple(TransactionEntry(found.hash, found.first) for found in missing[:MOST_LISTED]),
+            missing_more=len(missing[MOST_LISTED:]),
             extra_transactions=tuple(TransactionEntry(found.hash, found.first) for found in extra[:MOST_LISTED]),
+            extra_more=len(extra[MOST_LISTED:]),
             suspected=len(suspected_of(coverage)),
-            not_compared=tuple(
-                NotComparedEntry(blocks.first, blocks.last, blocks.why) for blocks in coverage.waiting[:MOST_LISTED]
-            ),
+            not_compared=tuple(map(_describe_waiting, coverage.waiting[:MOST_LISTED])),
+            not_compared_more=len(coverage.waiting[MOST_LISTED:]),
             endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items() if name),
         )
         entry = _describe_reading(check, "coverage", took_ms, outcomes[""])
@@ -329,6 +338,11 @@ def _describe_block(endpoint: Entry) -> str:
     lag = endpoint.lag_blocks
     where = f", {abs(lag)} {'below' if lag > 0 else 'above'} the head" if lag else ""
     return f"block {endpoint.height}{where}"
+
+
+def _describe_waiting(blocks: Waiting) -> NotComparedEntry:
+    next_at = format_instant(blocks.since_at + RETRY_MS)
+    return NotComparedEntry(blocks.first, blocks.last, blocks.why, TROUBLE_WORDS[blocks.why], next_at)
 
 
 def _describe_reading(check: Check, kind: EntryKind, took_ms: int, last: SideOutcome) -> Entry:

@@ -1,4 +1,4 @@
-"""What PostgreSQL does besides what every store does: sessions that are lost, rights, tables that are gone."""
+"""What PostgreSQL adds to the behaviour of every store: sessions that are lost, rights, tables that are gone."""
 
 import subprocess
 import sys
