@@ -139,6 +139,8 @@ def test_lines_of_other_checks_and_chains_are_skipped_with_one_warning(tmp_path:
             ["--until", "2026-11-05T11:59:59.999Z"],
             "lookout: log.jsonl: line 1: the log begins at 2026-11-05T12:00:00.000Z, later than asked for\n",
         ),
+        (["--live", "log.jsonl"], "lookout: log.jsonl would be overwritten: it is also read from\n"),
+        (["--history", str(VECTORS / "edges.toml")], "edges.toml would be overwritten: it is also read from\n"),
         (["--live", "no/such/file"], "lookout: no/such/file: No such file or directory\n"),
         (["--live", "/"], "lookout: /: Is a directory\n"),
     ],

@@ -189,6 +189,19 @@ def test_a_service_that_has_nothing_for_a_chain_is_reported_if_it_had_something_
         assert [each.is_bad(row) for each in rule.build((INDEXER,), ("ops",))] == bad
 
 
+def test_of_data_that_stays_lost_people_are_reminded_also_after_a_day() -> None:
+    *_, of_unknown = replace(LEFT_OUT, remind_s=3600).build((INDEXER,), ("ops",))
+    rules = EpisodeRules((of_unknown,), 0, HOUR)
+    state, reported = AlertState(), list[tuple[int, NewsKind]]()
+    for hour in range(60):
+        at = NOON + hour * HOUR
+        row = Row(INDEXER, "unknown", "no-observation", observed_at=at, last_success_at=NOON - HOUR)
+        state, news = advance(state, at, [row], rules)
+        reported += [(hour, each.kind) for each in news]
+    assert [kind for _, kind in reported] == ["began", *["goes-on"] * (len(reported) - 1)]
+    assert sum(hour > 24 for hour, _ in reported) > 1
+
+
 def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:
     rules = replace(RULES, rules=tuple(LEFT_OUT.build((INDEXER,), ("ops",))))
     state, reported = AlertState(), []

@@ -213,3 +213,13 @@ def test_what_a_probe_found_while_the_monitor_itself_stood_still_is_no_observati
     lived(until, a_plan(MESSAGING), [source], [], (5, stand_still), record=record)
     assert len(observed(record)) == failures
     assert len(source.asked) >= 1
+
+
+@pytest.mark.clause("M17")
+def test_a_clock_at_the_limit_is_not_called_wrong_and_right_by_turns() -> None:
+    clock, verdicts = OwnClock(), list[bool]()
+    for now_ms, ahead_ms in enumerate((61_000, 59_000, 61_000, 31_000, 29_000)):
+        for host in ("one.example", "other.example"):
+            clock.hear(host, ahead_ms, now_ms)
+        verdicts.append(clock.is_suspected)
+    assert verdicts == [True, True, True, True, False]
