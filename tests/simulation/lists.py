@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from lookout.core.coverage import (
     Ask,
     AskList,
@@ -23,7 +25,6 @@ from lookout.core.coverage import (
     Log,
     Look,
     Refused,
-    Rules,
     choose_look,
 )
 from lookout.core.model import NO_GAPS, Blocks, Check
@@ -55,9 +56,9 @@ class Outcome(NamedTuple):
 
 
 class _World:
-    def __init__(self, seed: int, rules: Rules, hours: int) -> None:
+    def __init__(self, seed: int, each: bool, hours: int) -> None:
         self.chance = Random(seed)
-        self.rules = rules
+        self.each = each
         self.now = _ORIGIN
         self.fork: dict[int, int] = {}  # how often blocks were replaced
         self.chain: dict[int, list[str]] = {}  # the transactions of every block that has some, by their events
@@ -160,7 +161,7 @@ class _World:
         if self.mode == "rounds":
             return
         for block, keys in self.logs_in(near, near + 500):
-            if self.rules.each or len(keys) == 1:
+            if self.each or len(keys) == 1:
                 lasts_ms = self.chance.choice((3, 40, 90)) * _MINUTE
                 self.lacking.setdefault(keys[0], (block, self.now, self.now + lasts_ms))
                 return
@@ -169,8 +170,8 @@ class _World:
 def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
-    rules = Rules(first_block=_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0)
-    world, reported, lists = _World(seed, rules, hours), set[str](), Lists()
+    facts = Facts(_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0, now=0, end=None, heights={})
+    world, reported, lists = _World(seed, facts.each, hours), set[str](), Lists()
     lists.follow(Subjects({_CHECK: ""}), world.now)
     end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN
     while world.now < end:
@@ -184,7 +185,7 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
         heights = dict.fromkeys(_ENDPOINTS, world.head())
         position = lists.position(_CHECK)
         final = None if position is None else min(world.head() - _FINAL_BLOCKS, position)
-        look = choose_look(lists.coverage(_CHECK), rules, Facts(world.now, final, heights))
+        look = choose_look(lists.coverage(_CHECK), replace(facts, now=world.now, end=final, heights=heights))
         if look is None:
             world.now += 15 * _SECOND
             continue

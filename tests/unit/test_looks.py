@@ -21,7 +21,6 @@ from lookout.core.coverage import (
     Listed,
     Log,
     Refused,
-    Rules,
     Stretch,
     checked_blocks,
     choose_look,
@@ -35,8 +34,8 @@ from lookout.core.model import Gaps
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 NOON = 1_793_880_000_000
-RULES = Rules(first_block=100, limit=50, endpoints=2)
-EACH = replace(RULES, each=True)
+FACTS = Facts(first_block=100, limit=50, endpoints=2, each=False, now=0, end=None, heights={})
+EACH = replace(FACTS, each=True)
 
 
 def tx(number: int) -> str:
@@ -47,7 +46,7 @@ def tx(number: int) -> str:
 class World:
     """Transactions by block on the chain and in the list, each as often as it counts."""
 
-    rules: Rules = RULES
+    facts: Facts = FACTS
     now: int = NOON
     head: int = 1_000
     position: int | None = 1_000
@@ -91,8 +90,8 @@ class World:
     def look(self) -> bool:
         """One look, if anything is due."""
         end = None if self.position is None else min(self.head - 5, self.position)
-        facts = Facts(self.now, end, dict.fromkeys(self.endpoints, self.head))
-        look = choose_look(self.coverage, self.rules, facts)
+        facts = replace(self.facts, now=self.now, end=end, heights=dict.fromkeys(self.endpoints, self.head))
+        look = choose_look(self.coverage, facts)
         if look is None:
             return False
         try:
@@ -171,12 +170,12 @@ def test_it_ends_within_five_minutes_of_the_repair(what: str) -> None:
 
 @pytest.mark.clause("S17")
 def test_a_transaction_with_two_events_counts_once_or_with_each_twice() -> None:
-    def a_world(rules: Rules) -> World:
-        world = World(rules)
+    def a_world(facts: Facts) -> World:
+        world = World(facts)
         world.chain[500] = [tx(500), tx(500)]
         return world.run(5)
 
-    assert a_world(RULES).gaps == Gaps()
+    assert a_world(FACTS).gaps == Gaps()
     assert a_world(EACH).gaps == Gaps(missing=1)
 
 
@@ -239,7 +238,7 @@ def test_fewer_blocks_are_asked_for_after_a_refusal() -> None:
 
 @pytest.mark.clause("S19")
 def test_a_list_that_is_cut_at_its_limit_is_asked_in_parts() -> None:
-    world = World(replace(RULES, limit=20)).run(10)
+    world = World(replace(FACTS, limit=20)).run(10)
     assert (checked_blocks(world.coverage), world.gaps) == (896, Gaps())
 
 
@@ -318,7 +317,7 @@ def test_findings_and_digests_survive_a_restart_and_a_suspicion_begins_again() -
 
 
 def test_more_differences_than_can_be_followed_are_put_off() -> None:
-    world = World(replace(RULES, limit=10_000))
+    world = World(replace(FACTS, limit=10_000))
     world.listed[500] = [tx(10_000 + number) for number in range(1_001)]
     world.coverage = replace(world.coverage, has_passed=True, trial_at=NOON)
     world.run(5)
@@ -351,7 +350,7 @@ def test_whatever_fails_nothing_is_reported_but_what_differs(seed: int) -> None:
             case AskLogs():
                 return Refused(asks_for_less=chance.random() < 0.2)
             case AskList():
-                cut = Listed({}, RULES.limit)
+                cut = Listed({}, FACTS.limit)
                 return chance.choice((Refused(), Refused(asks_for_less=True), cut, whole(ask)))
 
     world.answer = answer  # type: ignore[method-assign]
@@ -391,7 +390,7 @@ def test_a_listed_transaction_that_is_gone_before_it_is_located_is_dropped() -> 
 
 
 def test_a_single_block_whose_list_is_cut_waits() -> None:
-    world = World(replace(RULES, limit=3))
+    world = World(replace(FACTS, limit=3))
     world.listed[500] = [tx(number) for number in range(3)]
     world.run(30)
     assert [(blocks.first, blocks.last, blocks.why) for blocks in world.coverage.waiting] == [(500, 500, "list_cut")]

@@ -119,18 +119,13 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why nothing is held against this list; "" if it may be."""
 
 
-class Rules(Struct, frozen=True, kw_only=True):
-    """How a list is compared."""
+class Facts(Struct, frozen=True):
+    """How a list is compared, and what is known when a look begins."""
 
     first_block: int
     limit: int
     endpoints: int
-    each: bool = False
-
-
-class Facts(NamedTuple):
-    """What is known when a look begins."""
-
+    each: bool
     now: int
     end: int | None
     """The last block that is final and that the indexer has; None if that is unknown."""
@@ -257,21 +252,21 @@ def follow_position(coverage: Coverage, position: int) -> Coverage:
     return replace(coverage, findings=findings, stretches=stretches)
 
 
-def choose_look(coverage: Coverage, rules: Rules, facts: Facts) -> Look | None:
+def choose_look(coverage: Coverage, facts: Facts) -> Look | None:
     """What is due: a trial, the newest blocks, blocks compared long ago, a finding, then older blocks."""
-    now, end, known = facts.now, facts.end, (coverage, rules, facts)
+    now, end = facts.now, facts.end
     if end is None or _still_waiting(coverage, now, _AGAIN_MS):
         return None
     if sample := _find_sample(coverage, now, end):
-        return _try(sample, *known)
-    if newest := _find_newest(coverage, rules, now, end):
-        return _compare(newest, *known)
+        return _try(sample, coverage, facts)
+    if newest := _find_newest(coverage, facts.first_block, now, end):
+        return _compare(newest, coverage, facts)
     if stretch := _find_stretch(coverage, now, end):
-        return _repeat(stretch, *known)
+        return _repeat(stretch, coverage, facts)
     if finding := _find_finding(coverage, now, end):
-        return _follow(finding, *known)
-    if older := _find_older(coverage, rules, now, end):
-        return _compare(older, *known)
+        return _follow(finding, coverage, facts)
+    if older := _find_older(coverage, facts.first_block, now, end):
+        return _compare(older, coverage, facts)
     return None
 
 
@@ -286,10 +281,10 @@ def _find_sample(coverage: Coverage, now: int, end: int) -> Blocks | None:
     return coverage.sample if coverage.sample is not None and coverage.sample[1] <= end and is_due else None
 
 
-def _find_newest(coverage: Coverage, rules: Rules, now: int, end: int) -> Blocks | None:
+def _find_newest(coverage: Coverage, first_block: int, now: int, end: int) -> Blocks | None:
     taken = [stretch.last for stretch in coverage.stretches[-1:]]
     taken += [blocks.last for blocks in _still_waiting(coverage, now)]
-    first = max(rules.first_block, end - coverage.batch + 1, *(last + 1 for last in taken))
+    first = max(first_block, end - coverage.batch + 1, *(last + 1 for last in taken))
     return (first, end) if first <= end and _is_due(coverage.newest_at, _NEWEST_EVERY_MS, now) else None
 
 
@@ -308,10 +303,10 @@ def _find_finding(coverage: Coverage, now: int, end: int) -> Finding | None:
     return min(due, key=lambda finding: finding.looked_at, default=None)
 
 
-def _find_older(coverage: Coverage, rules: Rules, now: int, end: int) -> Blocks | None:
+def _find_older(coverage: Coverage, first_block: int, now: int, end: int) -> Blocks | None:
     """Of the highest gap below the newest blocks, which have their own time."""
     highest = coverage.stretches[-1].last if coverage.stretches else end
-    gaps = [*find_unchecked(coverage, rules.first_block, min(end, highest), now)]
+    gaps = [*find_unchecked(coverage, first_block, min(end, highest), now)]
     return (gaps[-1][0], min(gaps[-1][1], gaps[-1][0] + coverage.batch - 1)) if gaps else None
 
 
@@ -328,12 +323,12 @@ class _Sides(NamedTuple):
         return self.listed.keys() & self.logged.keys()
 
 
-def _compare(blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+def _compare(blocks: Blocks, coverage: Coverage, facts: Facts) -> Look:
     """Both sides of blocks that were not compared yet."""
     now = facts.now
     if not coverage.stretches or blocks[0] > coverage.stretches[-1].last:
         coverage = replace(coverage, newest_at=now)
-    coverage, sides = yield from _read_both(blocks, coverage, rules, facts)
+    coverage, sides = yield from _read_both(blocks, coverage, facts)
     if sides is None:
         return coverage
     listed, logged = sides.listed, sides.logged
@@ -354,10 +349,10 @@ def _compare(blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> 
         known = coverage.findings.get(key, Finding(hash=key, first=first, last=last, looked_at=now))
         findings[key] = replace(known, listed=listed.get(key, 0), logged=logged.get(key, 0))
     stretch = Stretch(*blocks, sides.length, _digest(_sum(logged)), now)
-    return _add_stretch(replace(coverage, findings=findings), stretch, rules.limit)
+    return _add_stretch(replace(coverage, findings=findings), stretch, facts.limit)
 
 
-def _repeat(stretch: Stretch, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+def _repeat(stretch: Stretch, coverage: Coverage, facts: Facts) -> Look:
     """The list alone, of blocks of which the chain's side is known. If it differs in more than what is known, both
     sides are compared again."""
     blocks, now = (stretch.first, stretch.last), facts.now
@@ -368,13 +363,13 @@ def _repeat(stretch: Stretch, coverage: Coverage, rules: Rules, facts: Facts) ->
     else:
         known = (finding for finding in coverage.findings.values() if blocks[0] <= finding.first <= blocks[1])
         lacking = {finding.hash: finding.lacking for finding in known}
-        digest = _digest(_sum(_count(answer.entries, rules)) + _sum(lacking))
-        if digest == stretch.digest and answer.length < rules.limit:
-            return _add_stretch(coverage, replace(stretch, compared_at=now, count=answer.length), rules.limit)
+        digest = _digest(_sum(_count(answer.entries, facts)) + _sum(lacking))
+        if digest == stretch.digest and answer.length < facts.limit:
+            return _add_stretch(coverage, replace(stretch, compared_at=now, count=answer.length), facts.limit)
     return replace(coverage, stretches=_outside(blocks, coverage.stretches))
 
 
-def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+def _follow(finding: Finding, coverage: Coverage, facts: Facts) -> Look:
     """A finding by its block alone: confirmed if it still differs, and dropped if it does not."""
     others = {key: other for key, other in coverage.findings.items() if key != finding.hash}
     dropped = replace(coverage, findings=others)
@@ -394,33 +389,33 @@ def _follow(finding: Finding, coverage: Coverage, rules: Rules, facts: Facts) ->
             return coverage
         for _ in range(1 + number % 2):  # so that replicas that take turns do not always get the same question
             answer = yield AskList(first, first)
-            if isinstance(answer, Refused) or answer.length >= rules.limit:
+            if isinstance(answer, Refused) or answer.length >= facts.limit:
                 return coverage
-            finding = replace(finding, listed=_count(answer.entries, rules).get(finding.hash, 0))
+            finding = replace(finding, listed=_count(answer.entries, facts).get(finding.hash, 0))
             if not finding.lacking:
                 return dropped
     if not finding.is_confirmed:
-        logs = yield from _read_logs((first, first), rules, facts)
+        logs = yield from _read_logs((first, first), facts)
         if not isinstance(logs, frozenset):
             return coverage
-        logged = _count(Counter(log.transaction for log in logs), rules).get(finding.hash, 0)
+        logged = _count(Counter(log.transaction for log in logs), facts).get(finding.hash, 0)
         finding = replace(finding, logged=logged, is_confirmed=True)
         if not finding.lacking:
             return dropped
     return replace(coverage, findings={**others, finding.hash: finding})
 
 
-def _try(sample: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+def _try(sample: Blocks, coverage: Coverage, facts: Facts) -> Look:
     """Two blocks that the list's answer names, each asked for alone, have to give what the range gave (S17)."""
-    coverage, sides = yield from _read_both(sample, replace(coverage, trial_at=facts.now), rules, facts)
+    coverage, sides = yield from _read_both(sample, replace(coverage, trial_at=facts.now), facts)
     if sides is None or not sides.shared():  # an unusable list may have no other sample
         return replace(coverage, sample=sample if coverage.unusable else None)
     blocks = sorted(sides.blocks[key] for key in sides.shared())
     for block in {blocks[0], blocks[-1]}:
         answer = yield AskList(block, block)
-        if isinstance(answer, Refused) or answer.length >= rules.limit:
+        if isinstance(answer, Refused) or answer.length >= facts.limit:
             return coverage
-        alone = _count(answer.entries, rules)
+        alone = _count(answer.entries, facts)
         expected = {key: times for key, times in sides.listed.items() if sides.blocks.get(key) == block}
         if not expected.items() <= alone.items() <= sides.listed.items():
             why = f"for block {block} alone it gives something else than for blocks around it"
@@ -429,20 +424,18 @@ def _try(sample: Blocks, coverage: Coverage, rules: Rules, facts: Facts) -> Look
     return replace(coverage, has_passed=True, unusable="", waiting=())
 
 
-def _read_both(
-    blocks: Blocks, coverage: Coverage, rules: Rules, facts: Facts
-) -> Generator[Ask, Any, tuple[Coverage, _Sides | None]]:
+def _read_both(blocks: Blocks, coverage: Coverage, facts: Facts) -> Generator[Ask, Any, tuple[Coverage, _Sides | None]]:
     """Both sides of these blocks; None if they wait, or fewer are asked for next time."""
     asked, now = blocks[1] - blocks[0] + 1, facts.now
     batch = max(1, min(coverage.batch, asked // 2))
     for_fewer = replace(coverage, batch=batch, refused_at=now, newest_at=0)
     answer = yield AskList(*blocks)
-    is_cut = isinstance(answer, Listed) and answer.length >= rules.limit
+    is_cut = isinstance(answer, Listed) and answer.length >= facts.limit
     if asked > 1 and (is_cut or (isinstance(answer, Refused) and answer.asks_for_less)):
         return for_fewer, None
     if is_cut or isinstance(answer, Refused):
         return _put_off(blocks, coverage, now, "list_cut" if is_cut else "list_failed"), None
-    logs = yield from _read_logs(blocks, rules, facts)
+    logs = yield from _read_logs(blocks, facts)
     if logs is None and asked > 1:
         return for_fewer, None
     if not isinstance(logs, frozenset):
@@ -450,11 +443,11 @@ def _read_both(
     if asked >= coverage.batch and now - coverage.refused_at >= RETRY_MS:
         coverage = replace(coverage, batch=min(2 * coverage.batch, _MOST_BLOCKS))
     of_blocks = {log.transaction: log.block for log in logs}
-    logged = _count(Counter(log.transaction for log in logs), rules)
-    return coverage, _Sides(_count(answer.entries, rules), answer.length, logged, of_blocks)
+    logged = _count(Counter(log.transaction for log in logs), facts)
+    return coverage, _Sides(_count(answer.entries, facts), answer.length, logged, of_blocks)
 
 
-def _read_logs(blocks: Blocks, rules: Rules, facts: Facts) -> Generator[Ask, Any, frozenset[Log] | Trouble | None]:
+def _read_logs(blocks: Blocks, facts: Facts) -> Generator[Ask, Any, frozenset[Log] | Trouble | None]:
     """The logs that enough endpoints gave alike, or why there are none; None if fewer blocks are to be asked for."""
     has_refused, givers = False, Counter[frozenset[Log]]()
     for name in (name for name, height in facts.heights.items() if height >= blocks[1]):
@@ -463,7 +456,7 @@ def _read_logs(blocks: Blocks, rules: Rules, facts: Facts) -> Generator[Ask, Any
             has_refused = has_refused or answer.asks_for_less
             continue
         givers[answer] += 1
-        if givers[answer] == rules.endpoints:
+        if givers[answer] == facts.endpoints:
             return answer
     if has_refused:
         return None
@@ -508,8 +501,8 @@ def _join(one: Stretch, other: Stretch, limit: int) -> Stretch | None:
     return Stretch(one.first, other.last, count, digest, min(one.compared_at, other.compared_at))
 
 
-def _count(entries: Counts, rules: Rules) -> Counts:
-    return entries if rules.each else dict.fromkeys(entries, 1)
+def _count(entries: Counts, facts: Facts) -> Counts:
+    return entries if facts.each else dict.fromkeys(entries, 1)
 
 
 def _sum(counts: Counts) -> int:

@@ -17,7 +17,6 @@ from lookout.core.coverage import (
     Facts,
     Look,
     Refused,
-    Rules,
     choose_look,
 )
 from lookout.core.model import Blocks, Check, Found
@@ -68,9 +67,9 @@ class Comparison:
     outcomes: dict[str, SideOutcome] = field(default_factory=dict)
     """How each endpoint answered last, by its name, and under "" the list."""
 
-    def rules(self) -> Rules:
+    def facts(self, now: int, end: int | None, heights: Mapping[str, int]) -> Facts:
         table = self.list.table
-        return Rules(first_block=table.first_block, limit=table.limit, endpoints=table.endpoints, each=table.each)
+        return Facts(table.first_block, table.limit, table.endpoints, table.each, now, end, heights)
 
     def subject(self) -> str:
         """What is known of a list holds for no other."""
@@ -143,7 +142,6 @@ class Comparer:
         self.check = comparison.check
         self.subject = comparison.subject()
         self._comparison = comparison
-        self._rules = comparison.rules()
         self._journal = journal
         self._clock = clock
         self._instruments = instruments
@@ -151,14 +149,14 @@ class Comparer:
     async def look(self, session: Session, heights: Mapping[str, int]) -> int:
         """Look at what is due; how long to wait until the next time, in milliseconds."""
         check, journal, began_ms = self.check, self._journal, self._clock.elapsed_ms()
-        facts = Facts(journal.now(), journal.final_entry_block(check), heights)
-        look = choose_look(journal.lists.coverage(check), self._rules, facts)
+        facts = self._comparison.facts(journal.now(), journal.final_entry_block(check), heights)
+        look = choose_look(journal.lists.coverage(check), facts)
         if look is not None:
             journal.end_look(check, await self._comparison.drive(look, session))
         took_ms, coverage = self._clock.elapsed_ms() - began_ms, journal.lists.coverage(check)
         outcomes = self._comparison.outcomes
         outcomes.setdefault("", SideOutcome(self._clock.now(), None))
-        self._instruments.board.note_coverage(check, took_ms, coverage, self._rules.first_block, outcomes)
+        self._instruments.board.note_coverage(check, took_ms, coverage, facts.first_block, outcomes)
         return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
 
 

@@ -14,8 +14,6 @@ from lookout.core.causes import describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
     Coverage,
-    Facts,
-    Rules,
     checked_blocks,
     choose_look,
     find_unchecked,
@@ -78,13 +76,13 @@ async def check_ranges(
 async def _check_range(
     comparison: Comparison, plan: Plan, first: int | None, last: int | None, session: Session
 ) -> CheckedRange:
-    rules = comparison.rules()
-    first = max(rules.first_block, first or 0)
+    first_block = comparison.list.table.first_block
+    first = max(first_block, first or 0)
     end, why, heights = await _find_end(comparison, plan, session)
     if last is not None and last < first:
-        first, end, why = last, last - 1, f"first_block is {rules.first_block}"
+        first, end, why = last, last - 1, f"first_block is {first_block}"
     last = max(first, end) if last is None else last
-    coverage = await _compare(comparison, replace(rules, first_block=first), min(last, end), heights, session)
+    coverage = await _compare(comparison, first, min(last, end), heights, session)
     not_compared = tuple(_list_unchecked(coverage, first, last, end, why))
     causes = ((name or "the list", side.cause) for name, side in comparison.outcomes.items())
     said = tuple(f"{who}: {describe_cause(cause)}" for who, cause in causes if cause)
@@ -108,18 +106,19 @@ async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tup
 
 
 async def _compare(
-    comparison: Comparison, rules: Rules, end: int, heights: Mapping[str, int], session: Session
+    comparison: Comparison, first: int, end: int, heights: Mapping[str, int], session: Session
 ) -> Coverage:
     """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
     again at once, and what could not be compared is tried again a few seconds later."""
-    coverage = Coverage(subject="", began_at=comparison.clock.now())
+    facts = replace(comparison.facts(comparison.clock.now(), end, heights), first_block=first)
+    coverage = Coverage(subject="", began_at=facts.now)
     ahead_ms = in_vain = 0
     while in_vain < _ROUNDS_IN_VAIN and not coverage.unusable:
-        if not suspected_of(coverage) and not any(find_unchecked(coverage, rules.first_block, end)):
+        if not suspected_of(coverage) and not any(find_unchecked(coverage, first, end)):
             break
         await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S if in_vain else 0)
         before = checked_blocks(coverage)
-        while look := choose_look(coverage, rules, Facts(comparison.clock.now() + ahead_ms, end, heights)):
+        while look := choose_look(coverage, replace(facts, now=comparison.clock.now() + ahead_ms)):
             coverage = await comparison.drive(look, session)
         in_vain = 0 if checked_blocks(coverage) > before else in_vain + 1
         ahead_ms += _AHEAD_MS
