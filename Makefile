@@ -6,8 +6,8 @@ BIN := .venv/bin
 ARGS ?=
 # The core's tests, which `make check` runs once, and measures what they reach.
 COVERED := tests/unit tests/contract/test_replay_vectors.py
-# Tests at the same time; they wait twice as long as they compute, so a machine bears three times as many as it has cores.
-JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((3 * cores)))
+# Tests at the same time: they wait three times as long as they compute, so each core bears four.
+JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((4 * cores)))
 PARALLEL := -n $(JOBS) --dist worksteal
 # Python keeps what it compiled, whatever the machine says: tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
