@@ -4,10 +4,8 @@ import gzip
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, expect
@@ -33,6 +31,7 @@ from tests.browser.pages import (
 from tests.browser.test_reader import wait_for
 from tests.builders import SECOND
 from tests.integration.served import LIVE, a_server
+from tests.web import Answering, serving
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
@@ -73,29 +72,20 @@ def a_foreign_site() -> Iterator[Foreign]:
     pages: dict[str, str] = {"/elsewhere": "<!doctype html><title>elsewhere</title>"}
     policy: list[str] = [""]
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_GET(self) -> None:
             is_style = self.path == "/hostile.css"
             body = (HOSTILE if is_style else pages.get(self.path, "")).encode()
-            self.send_response(200 if body else 404)
-            self.send_header("Content-Type", "text/css" if is_style else "text/html; charset=utf-8")
-            self.send_header("Content-Security-Policy", policy[0])
-            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.send(
+                200 if body else 404,
+                body,
+                Content_Type="text/css" if is_style else "text/html; charset=utf-8",
+                Content_Security_Policy=policy[0],
+                Cross_Origin_Embedder_Policy="require-corp",
+            )
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield Foreign(f"http://127.0.0.1:{server.server_port}", pages, policy)
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as base:
+        yield Foreign(base, pages, policy)
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,15 @@
 
 import time
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.pages import CHROMIUM, MISSING
 from tests.integration.served import HISTORY, LIVE, Server, a_later_ledger, a_ledger, a_server, publish
+from tests.web import Answering, serving
 
 BOTH = pytest.mark.parametrize(
     "path", [pytest.param(LIVE, id="live"), pytest.param(HISTORY, id="history", marks=pytest.mark.long)]
@@ -42,28 +40,17 @@ class Fetched(NamedTuple):
 
 
 @pytest.fixture
-def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """A page of another origin."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    (folder / "index.html").write_text("<!doctype html><title>elsewhere</title>")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(folder))) as elsewhere:
-        thread = Thread(target=elsewhere.serve_forever, args=(0.05,))
-        thread.start()
-        context = browser.new_context()
-        try:
-            opened = context.new_page()
-            opened.goto(f"http://127.0.0.1:{elsewhere.server_port}/index.html")
-            yield opened
-        finally:
-            context.close()
-            elsewhere.shutdown()
-            thread.join()
+    with serving(_Elsewhere) as base, browser.new_context() as context:
+        opened = context.new_page()
+        opened.goto(base)
+        yield opened
 
 
-class _Silent(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
+class _Elsewhere(Answering):
+    def do_GET(self) -> None:
+        self.send(200, b"<!doctype html><title>elsewhere</title>", Content_Type="text/html")
 
 
 def fetch(page: Page, url: str, **options: object) -> Fetched:

@@ -3,9 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,6 +14,7 @@ from tests.browser.pages import CHROMIUM, MISSING, a_check, a_live_report, all_c
 from tests.builders import MINUTE, SECOND
 from tests.integration.served import LIVE, a_ledger, a_server, publish
 from tests.nodejs import READER, build_scripts
+from tests.web import Answering, serving
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
@@ -72,39 +71,24 @@ def a_wallet(built: Path) -> Iterator[Wallet]:
     live: list[bytes] = []
     methods: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
             if path.endswith("/liveness"):
                 methods.append("GET")
-                self._send(live[-1], "application/json")
+                self.send(200, live[-1], Content_Type="application/json")
             elif path in PAGES:
-                self._send(PAGES[path].encode(), "text/html; charset=utf-8")
+                self.send(200, PAGES[path].encode(), Content_Type="text/html; charset=utf-8")
             elif path in ("/banner.js", "/worker.js"):
-                self._send((BANNER if path == "/banner.js" else WORKER).encode(), "text/javascript")
+                script = BANNER if path == "/banner.js" else WORKER
+                self.send(200, script.encode(), Content_Type="text/javascript")
             elif (file := (built if path.startswith("/commonjs/") else READER) / path[1:]).is_file():
-                self._send(file.read_bytes(), "text/javascript")
+                self.send(200, file.read_bytes(), Content_Type="text/javascript")
             else:
                 self.send_error(404)
 
-        def _send(self, body: bytes, media_type: str) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", media_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield Wallet(f"http://127.0.0.1:{server.server_port}", live, methods, built)
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as base:
+        yield Wallet(base, live, methods, built)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event
 
@@ -19,9 +18,10 @@ from lookout_reader import Answer, NoAnswer, Row, Update, fetch_with_urllib, fin
 from tests.contract.pollers import NOON, report_text
 from tests.integration.authority import Authority
 from tests.wait import until
+from tests.web import Answering, serving
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     """Answers by path."""
 
     def do_GET(self) -> None:
@@ -34,43 +34,27 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"{")
         elif name == "elsewhere":
-            self._answer(302, b"", "Location", "http://:x/" if self.path.startswith("/nowhere") else "/portal")
+            self.send(302, Location="http://:x/" if self.path.startswith("/nowhere") else "/portal")
         elif self.headers["If-None-Match"] == '"one"':
             self.send_response(304)
             self.end_headers()
         elif name == "busy":
-            self._answer(503, b'{"error":"unavailable"}', "Retry-After", "30")
+            self.send(503, b'{"error":"unavailable"}', Retry_After="30")
         else:
-            self._answer(200, report_text(NOON).encode() if name == "liveness" else b"<html>", "ETag", '"one"')
-
-    def _answer(self, http_code: int, body: bytes, *header: str) -> None:
-        self.send_response(http_code)
-        self.send_header(*header)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Silence."""
+            self.send(200, report_text(NOON).encode() if name == "liveness" else b"<html>", ETag='"one"')
 
 
 @contextlib.contextmanager
 def a_server(handler: type[Handler] = Handler, folder: Path | None = None) -> Iterator[str]:
     """Over TLS if there is a folder for its certificate."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        if folder is not None:
-            authority = Authority(folder)
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            tls.load_cert_chain(authority.vouch("127.0.0.1", days=1))
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-            authority.path.rename(folder / "authority.pem")
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"{'http' if folder is None else 'https'}://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    tls = None
+    if folder is not None:
+        authority = Authority(folder)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(authority.vouch("127.0.0.1", days=1))
+        authority.path.rename(folder / "authority.pem")
+    with serving(handler, tls) as base:
+        yield base
 
 
 @pytest.mark.clause("C9", "C10")
@@ -173,7 +157,7 @@ def test_a_proxy_that_drips_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPa
 def a_redirecting_server(location: str, folder: Path | None = None) -> contextlib.AbstractContextManager[str]:
     class Redirects(Handler):
         def do_GET(self) -> None:
-            self._answer(302, b"", "Location", location)
+            self.send(302, Location=location)
 
     return a_server(Redirects, folder)
 

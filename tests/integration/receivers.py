@@ -7,13 +7,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, NamedTuple
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from tests.integration.served import a_free_port
+from tests.web import Answering, serving
 
 Mood = Literal["accept", "500", "hang"]
 
@@ -82,7 +82,7 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
     """An HTTP receiver meanwhile: of what Apprise posts to ``json://``, and of anything that is asked by GET."""
     ended = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_POST(self) -> None:
             sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.answer(Message(sent["title"], sent["message"], sent.get("lookout")))
@@ -98,21 +98,11 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
                 return
             if mood == "accept" and message is not None:
                 hook.accepted.append(message)
-            self.send_response(200 if mood == "accept" else 500)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.send(200 if mood == "accept" else 500)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    hook = Receiver(f"json://127.0.0.1:{server.server_port}/{secret}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield hook
-    finally:
-        ended.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as base:
+        hook = Receiver(f"{base.replace('http', 'json')}/{secret}")
+        try:
+            yield hook
+        finally:
+            ended.set()

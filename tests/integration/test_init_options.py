@@ -2,10 +2,7 @@
 
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Final
 
 import pytest
@@ -15,6 +12,7 @@ from lookout.cli import main
 from lookout.config.file import read_config
 from tests.commands import lookout_here
 from tests.integration.sim_client import a_simulation
+from tests.web import Answering, serving
 
 SOURCES: Final = Path(__file__).parent.parent / "data" / "sources"
 GOLDEN: Final = Path(__file__).parent.parent / "data" / "init" / "options.toml"
@@ -42,30 +40,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield base
 
 
-class RecordedIndexer(BaseHTTPRequestHandler):
+class RecordedIndexer(Answering):
     """Answers every POST, and GET /ponder/status, with the status that a real indexer gave."""
 
     def do_POST(self) -> None:
         answer = {"/subgraph": "subgraph-meta", "/envio": "envio-meta"}.get(self.path)
-        self.send_response(200 if answer else 404)
-        self.end_headers()
-        self.wfile.write((SOURCES / f"{answer}.json").read_bytes() if answer else b"")
+        self.send(200 if answer else 404, (SOURCES / f"{answer}.json").read_bytes() if answer else b"")
 
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/ponder/status" else 404)
-        self.end_headers()
-        self.wfile.write((SOURCES / "ponder-status.json").read_bytes())
-
-    def log_message(self, *_: object) -> None:
-        """Silence."""
-
-
-@contextmanager
-def recorded_indexers() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), RecordedIndexer) as server:
-        Thread(target=server.serve_forever, args=(0.05,)).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+        self.send(200 if self.path == "/ponder/status" else 404, (SOURCES / "ponder-status.json").read_bytes())
 
 
 def init(*options: str) -> tuple[int, str, str]:
@@ -162,6 +145,26 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             "--alert: Apprise does not understand this address",
             id="a target that is no address",
         ),
+        pytest.param(
+            [
+                "--chain=31337",
+                "--chain=1,Main",
+                "--rpc=1,137=https://a.example",
+                "--service=bundler",
+                "--service=node=evm:https://a",
+            ],
+            "--chain 1: Lookout knows nothing about chain 31337; say ID,NAME,SECONDS[,test]\n"
+            "lookout: --chain 2: has to be ID,NAME,SECONDS[,test]\n"
+            "lookout: --rpc: has to name one chain; repeat the option for another\n"
+            "lookout: --service 1: has to be NAME[@CHAIN,CHAIN]=[KIND:]URL\n"
+            "lookout: --service 2: needs its chain, whose head it is compared with: node@CHAIN=URL",
+            id="entries of which a part is missing, all at once",
+        ),
+        pytest.param(
+            ["--messaging=https://waku.example", "--alert=ops=json://a.example", "--alert=ops=json://b.example"],
+            "--alert 2: ops is there twice; give each target a name of its own",
+            id="two targets of one name",
+        ),
     ],
 )
 def test_what_is_refused_says_why_shows_no_secret_and_writes_nothing(
@@ -188,7 +191,7 @@ def test_a_secret_among_the_options_is_warned_of_and_one_in_a_variable_is_not(
 
 def test_kinds_are_recognised_and_what_was_found_is_shown(folder: Path, base: str) -> None:
     endpoints = [f"--rpc=1={base}/rpc/1/{letter}" for letter in "abc"]
-    with recorded_indexers() as recorded:
+    with serving(RecordedIndexer) as recorded:
         indexers = {f"{base}/squid/1/graphql": "squid", f"{base}/rpc/1/a": "evm"}
         indexers |= {f"{recorded}/{kind}": kind for kind in ("subgraph", "ponder", "envio")}
         for url, kind in indexers.items():

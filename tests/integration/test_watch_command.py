@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.commands import LOOKOUT
 from tests.descriptions import a_description
 from tests.integration.planted import a_listener
 from tests.integration.served import Server, a_ledger
+from tests.integration.terminal import CTRL_C, at_a_terminal
 
 CELLS = 24
 
@@ -67,3 +69,11 @@ def test_into_a_pipe_all_columns_are_written_and_no_line_is_broken(served: Serve
     (indexer,) = (line for line in lines if line.startswith("indexer chain 1 "))
     assert len(indexer) == strip_at + CELLS
     assert any(line.endswith("The history does not tell what is up now.") and "official" in line for line in lines)
+
+
+def test_at_a_terminal_it_draws_the_screen_again_until_ctrl_c(served: Server, tmp_path: Path) -> None:
+    with at_a_terminal(tmp_path, "watch", served.base, TERM="xterm") as terminal:
+        for _ in range(2):
+            terminal.wait_for("indexer chain 1 ")
+        assert terminal.break_off(CTRL_C) == 0
+    assert "Traceback" not in terminal.shown

@@ -4,15 +4,14 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
 from tests.browser.pages import a_check, a_live_report
 from tests.nodejs import find_npm, pack_reader
+from tests.web import Answering, serving
 
 SCENARIO: Final = Path(__file__).with_name("scenario.js").read_text(encoding="utf-8")
 PLAYED: Final = {
@@ -42,30 +41,15 @@ def a_monitor() -> Iterator[Monitor]:
     asked: list[Asked] = []
     live = a_live_report([a_check("current", "ppoi", 1), a_check("current", "messaging", None)])
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_GET(self) -> None:
             asked.append(Asked(self.path, {name.lower(): value for name, value in self.headers.items()}))
             unchanged = self.headers.get("If-None-Match") == _ETAG
             code = 503 if len(asked) > 2 else 304 if unchanged else 200
-            self.send_response(code)
-            self.send_header("Access-Control-Allow-Origin", "*")
-            self.send_header("ETag", _ETAG)
-            self.send_header("Content-Length", str(len(live) if code == 200 else 0))
-            self.end_headers()
-            if code == 200:
-                self.wfile.write(live)
+            self.send(code, live if code == 200 else b"", Access_Control_Allow_Origin="*", ETag=_ETAG)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield Monitor(f"http://127.0.0.1:{server.server_port}", asked)
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as base:
+        yield Monitor(base, asked)
 
 
 def check_played(output: str, monitor: Monitor) -> None:

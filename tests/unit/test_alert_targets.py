@@ -4,11 +4,9 @@ import json
 import re
 import subprocess
 import sys
-import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import count_recipients, open_sender
 from lookout.cli import main
 from lookout.config.file import ConfigError, read_sending_config
+from tests.web import Answering, serving
 
 ROOT = Path(__file__).parent.parent.parent
 OUTAGE = Message("Lookout: messaging is unavailable", "Unavailable:\n- messaging")
@@ -33,27 +32,13 @@ def a_service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """What accepts anything that is posted meanwhile: its address, and what was posted."""
     posted: list[dict[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_POST(self) -> None:
             posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            answer = b'{"requestId": "1"}'
-            self.send_response(202)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            self.send(202, b'{"requestId": "1"}')
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", posted
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as base:
+        yield base, posted
 
 
 @pytest.fixture
