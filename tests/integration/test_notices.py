@@ -68,6 +68,9 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
             assert await succeed(tmp_path, "recheck", "messaging") == ["messaging: current (asked less than 10 s ago)"]
             no_chain = f"there is no chain 'x'; there are {', '.join(f'c{each} ({each})' for each in CHAINS)}"
             assert await fail(tmp_path, "recheck", "indexer", "x") == (2, [f"lookout: {no_chain}"])
+            nothing = "lookout: no source is configured for this service and chain"
+            assert await fail(tmp_path, "recheck", "hosted-indexer", "11155111") == (1, [nothing])
+            assert (await fail(tmp_path, "recheck", "index"))[0] == 2
             scope = ("--service", "indexer", "--chain", "C137")
             said_of_note = [f"  {TEXT}", "  indexer on c137, from 2026-11-16 14:00 to 2027-01-01 00:00 UTC"]
             times = ("--from", "2026-11-16T14:00Z", "--until", "2027-01-01T00:00:00Z")

@@ -14,7 +14,7 @@ from lookout.config.file import read_config
 from lookout.core.causes import describe_cause
 from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
-from tests.commands import lookout
+from tests.commands import lookout, lookout_here
 from tests.compared import a_compared_config
 from tests.exhaustion import without_descriptors
 from tests.integration.fast import World, a_config, a_world, run, watched
@@ -120,6 +120,7 @@ def test_it_says_which_lists_can_be_checked_and_which_nodes_compared(tmp_path: P
             found = [(each.check, each.found, each.can_be_checked) for each in (await probe_of(world)).lists]
             await world.order("squid/1", "rebuild")
             rebuilt = [(each.check, each.found) for each in (await probe_of(world)).lists]
+            shown = (await asyncio.to_thread(lookout_here, world.folder, "probe")).stdout
         indexer, hosted, node, alone = found
         assert indexer == (("indexer", 1), "the running hash holds in the first 1000 entries", True)
         assert hosted == (("hosted-indexer", 1), "the list cannot be read: no usable answer: HTTP 503", False)
@@ -128,6 +129,7 @@ def test_it_says_which_lists_can_be_checked_and_which_nodes_compared(tmp_path: P
         why = "not compared with a list: this chain has no indexer of kind squid that it could be compared with"
         assert alone == (("ppoi", 56), why, False)
         assert rebuilt[0][1] == "the running hash cannot be checked yet: no two entries are listed"
+        assert f"\nindexer 1: {rebuilt[0][1]}\n" in shown
         assert rebuilt[2][1] == "not compared with the list: no block of it is known to be final"
 
     run(look())
