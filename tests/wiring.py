@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
-from lookout.config.settings import Built, Settings, seen_by, sources_of
+from lookout.config.settings import Settings, Upstreams, seen_by, upstreams_of
 from lookout.core.ledger import Ledger
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers
@@ -31,7 +31,7 @@ from lookout.protocols.client.session import Session, open_session
 from lookout.state.codec import decode_coverages, decode_links, decode_node_gaps, decode_sightings
 from lookout.store.protocol import Writer
 
-Build = Callable[[Settings, Mapping[str, SeenBroadcasters]], Built]
+Build = Callable[[Settings, Mapping[str, SeenBroadcasters]], Upstreams]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Wiring:
     clock: Clock
     instruments: Instruments
     store: Caller = field(default_factory=lambda: DaemonThread("store").__enter__())
-    build_sources: Build = sources_of
+    build_sources: Build = upstreams_of
     seen: Callable[[], Mapping[str, SeenBroadcasters]] | None = None
     chance: Random | None = None
     session: Session | None = None

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
 from lookout.config.alerts import AlertRule, AlertsTable
-from lookout.config.settings import Built, Settings
+from lookout.config.settings import Settings, Upstreams
 from lookout.core.episodes import endpoint_check, source_check
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
@@ -197,9 +197,9 @@ def given_settings(
     return Given(given=plan, given_sources=tuple(sources), endpoints=tuple(endpoints), **more)
 
 
-def built_as_given(settings: Settings, _seen: Mapping[str, SeenBroadcasters]) -> Built:
+def built_as_given(settings: Settings, _seen: Mapping[str, SeenBroadcasters]) -> Upstreams:
     assert isinstance(settings, Given)
-    return Built(settings.given_sources, settings.endpoints)
+    return Upstreams(settings.given_sources, settings.endpoints)
 
 
 def given(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None, **more: Any) -> Wiring:

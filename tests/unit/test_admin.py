@@ -24,7 +24,7 @@ from lookout.base.admin_port import (
     process_registry,
 )
 from lookout.base.url import host_and_port
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.coverage import Coverage
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
@@ -245,7 +245,7 @@ def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
 def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> None:
     registry = process_registry()
     instruments = Instruments(registry, SetClock())
-    instruments.describe_watched((ChainDescription(1, "Ethereum"),), [], Built((), ()))
+    instruments.describe_watched((ChainDescription(1, "Ethereum"),), [], Upstreams((), ()))
     instruments.count_probe([MESSAGING], 1, {MESSAGING: Nothing()})
     instruments.count("lookout_probe_failures_total", "messaging", "", "timeout")
     instruments.count_reading(1, "rpc 1 of Ethereum", 1, "timeout")

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
 from lookout.config.alerts import AlertRule, rules_without_rows
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.model import Blocks, Check, FaultyBlocks, Found, Peers
 from lookout.monitor.board import Board, Entry
 from lookout.monitor.metrics import Instruments
@@ -224,7 +224,7 @@ def test_what_comes_begins_at_0_and_goes_on_after_a_reload() -> None:
     registry = CollectorRegistry()
     instruments = Instruments(registry, SetClock())
     rpc, bsc_rpc = Read(1, name="rpc"), Read(56, name="rpc")
-    built = Built((Asked(INDEXER), Asked(BSC)), (rpc, bsc_rpc))
+    built = Upstreams((Asked(INDEXER), Asked(BSC)), (rpc, bsc_rpc))
     instruments.describe_watched((), (), built)
     at_first = {
         "lookout_head_reads_total answered": 0,

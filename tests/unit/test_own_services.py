@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from lookout.config.file import read_config
-from lookout.config.settings import Settings, sources_of
+from lookout.config.settings import Settings, upstreams_of
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, MissingList, Nothing, Observation, Responding
 from lookout.core.services import all_checks
@@ -88,7 +88,7 @@ def test_its_rows_come_after_the_five_in_the_order_of_the_configuration_and_then
     assert plan.checks() == (*all_checks([1, 137]), FIRST, SECOND_ROW, THIRD)
     assert plan.monitored == {FIRST, SECOND_ROW, THIRD}
     assert plan.confirmations == {FIRST: 0, SECOND_ROW: 20, THIRD: 0}
-    assert [source.name for source in sources_of(settings).sources] == [
+    assert [source.name for source in upstreams_of(settings).sources] == [
         "second-indexer 137",
         "second-indexer 1",
         "another 1",

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.heads import ChainProgress, Pace, Reading
 from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger
@@ -147,7 +147,7 @@ def test_a_service_of_the_operators_own_has_the_figures_of_its_answer() -> None:
     registry, clock = CollectorRegistry(), SetClock()
     instruments = Instruments(registry, clock)
     own = (Service("second-indexer", Blocks), Service("bundler", Responding))
-    instruments.describe_watched((), own, Built((), ()))
+    instruments.describe_watched((), own, Upstreams((), ()))
     rows = (
         Row(Check("second-indexer", 1), "catching-up", "behind", metrics=Metrics(position=1, head=4)),
         Row(Check("bundler", 1), "current", "responding"),
@@ -196,7 +196,7 @@ def test_of_what_a_reload_removed_there_is_no_sample_after_the_next_publication(
     every |= {f"lookout_head_{name}" for name in ("agreed", "height", "block_timestamp_seconds")}
     every |= {f"lookout_probe_duration_seconds_{name}" for name in ("bucket", "count", "sum")}
     assert of_chain(registry, "56") == of_chain(registry, "1") == every
-    instruments.describe_watched((), (), Built((Asked(INDEXER),), ()))
+    instruments.describe_watched((), (), Upstreams((Asked(INDEXER),), ()))
     publish(INDEXER)
     assert {name for name in of_chain(registry, "56") if "_duration_" not in name} == set()  # counts stay
     assert of_chain(registry, "1") == every

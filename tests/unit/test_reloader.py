@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.clock import SystemClock
-from lookout.config.settings import Built, Settings, seen_by, sources_of
+from lookout.config.settings import Settings, Upstreams, seen_by, upstreams_of
 from lookout.config.tables import (
     AdminTable,
     ChainTable,
@@ -85,7 +85,7 @@ def test_a_list_to_compare_that_comes_changes_or_goes_is_of_its_indexer_alone() 
         assert [each.table.limit for each in new.transaction_lists().values()] == ([limit] if limit else [])
 
 
-def listening(built: Built) -> list[BroadcastersSource]:
+def listening(built: Upstreams) -> list[BroadcastersSource]:
     return [source for source in built.sources if isinstance(source, BroadcastersSource)]
 
 
@@ -94,9 +94,9 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
     with including(SERVICES, Service("relayers", Members)):
         settings = replace(SETTINGS, sources=watching(relayers=BroadcastersTable("http://r", (1,))))
         seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON}), "relayers": SeenBroadcasters((), {1: NOON + 1})}
-        stored = encode_sightings(seen_by(sources_of(settings, seen).sources))
+        stored = encode_sightings(seen_by(upstreams_of(settings, seen).sources))
         assert list(stored) == ["source/broadcasters", "source/relayers"]
-        assert seen_by(sources_of(settings, decode_sightings(stored)).sources) == seen
+        assert seen_by(upstreams_of(settings, decode_sightings(stored)).sources) == seen
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ class Settings(Table, frozen=True):
 
     def source_checks(self) -> list[Check]:
         """Pseudo-checks, by which sources have episodes of their own."""
-        return [source_check(source.name, source.checks) for source in sources_of(self).sources]
+        return [source_check(source.name, source.checks) for source in upstreams_of(self).sources]
 
     def warnings(self) -> Iterator[Problem]:
         """Settings that are allowed, but may be unintended."""
@@ -253,12 +253,14 @@ class Settings(Table, frozen=True):
             yield from unknown or matching
 
 
-class Built(NamedTuple):
+class Upstreams(NamedTuple):
+    """All that is asked."""
+
     sources: tuple[Source, ...]
     endpoints: tuple[Endpoint, ...]
 
 
-def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Built:
+def upstreams_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Upstreams:
     """All sources and endpoints, before their first probe. ``seen`` comes from ``seen_by`` before a restart (M7)."""
     sources = (
         source
@@ -270,7 +272,7 @@ def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) ->
         for chain in settings.chains
         for name, rpc in zip(chain.endpoint_names(), chain.rpc, strict=True)
     )
-    return Built(tuple(sources), tuple(endpoints))
+    return Upstreams(tuple(sources), tuple(endpoints))
 
 
 def seen_by(sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lookout.base.clock import Clock
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.coverage import (
     Ask,
     AskList,
@@ -116,17 +116,17 @@ class Comparison:
 
 def build_comparisons(
     lists: Mapping[Check, TransactionList],
-    built: Built,
+    upstreams: Upstreams,
     clock: Clock,
     every_ms: Mapping[int | None, float],
     hear: Callable[[Check, Found], None] = lambda _check, _found: None,
     count: Callable[..., None] = lambda *_: None,
 ) -> list[Comparison]:
     """One for each check that has the table; ``every_ms`` is how often each chain's endpoints may be asked."""
-    sources = {source.checks[0]: source for source in built.sources}
+    sources = {source.checks[0]: source for source in upstreams.sources}
     budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in every_ms.items()}
     nodes: dict[int | None, dict[str, EvmEndpoint]] = defaultdict(dict)
-    for node in built.endpoints:
+    for node in upstreams.endpoints:
         if isinstance(node, EvmEndpoint):
             nodes[node.chain_id][node.name] = node
     return [
@@ -161,11 +161,15 @@ class Comparer:
 
 
 def build_comparers(
-    lists: Mapping[Check, TransactionList], built: Built, journal: Journal, clock: Clock, instruments: Instruments
+    lists: Mapping[Check, TransactionList],
+    upstreams: Upstreams,
+    journal: Journal,
+    clock: Clock,
+    instruments: Instruments,
 ) -> tuple[Comparer, ...]:
     """One for each check that has the table. The lists of a chain share its smallest budget."""
     every_ms: dict[int | None, float] = defaultdict(float)
     for check, of in lists.items():
         every_ms[check.chain_id] = max(every_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
-    comparisons = build_comparisons(lists, built, clock, every_ms, journal.hear_position, instruments.count)
+    comparisons = build_comparisons(lists, upstreams, clock, every_ms, journal.hear_position, instruments.count)
     return tuple(Comparer(comparison, journal, clock, instruments) for comparison in comparisons)

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
 from lookout.base.instants import parse_instant
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.causes import code_of
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
@@ -190,7 +190,7 @@ class Instruments(Collector):
         registry.register(self)
 
     def describe_watched(
-        self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], built: Built
+        self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], upstreams: Upstreams
     ) -> None:
         """Set what is monitored from now on. Series begin at 0, so that a rate includes the first event. Causes are too
         many for that: the rate of all failures includes their first event."""
@@ -199,7 +199,7 @@ class Instruments(Collector):
         services = (*SERVICES, *own_services)
         self._answers = {service.name: service.answer for service in services}
         self._declare(services)
-        for endpoint in built.endpoints:
+        for endpoint in upstreams.endpoints:
             labels = str(endpoint.chain_id), endpoint.name
             for outcome in get_args(AnswerOutcome):
                 self.count("lookout_head_reads_total", labels[0], outcome, by=0)

@@ -9,7 +9,7 @@ from typing import Final
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
-from lookout.config.settings import Built, Settings, seen_by, sources_of
+from lookout.config.settings import Settings, Upstreams, seen_by, upstreams_of
 from lookout.config.tables import PingTable
 from lookout.core.ledger import Ledger, State
 from lookout.core.own_clock import describe_clock_error
@@ -50,18 +50,18 @@ def build_monitor(
     path of the configuration file, for messages. ``store`` makes the writer's calls."""
     plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(config)
     lists, counted = settings.transaction_lists(), settings.counted_lists()
-    built = sources_of(settings, decode_sightings(stored))
+    upstreams = upstreams_of(settings, decode_sightings(stored))
     ledger, alerts = resume_ledger(plan, stored), Alerts(policy, stored, clock, instruments)
     known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
     beside = {node: indexer for node, (indexer, _) in counted.items()}
     journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
     notices = NoticeKeeper(description, plan, stored, journal)
-    seen, history_every_s = partial(seen_by, built.sources), settings.history.write_every_s
+    seen, history_every_s = partial(seen_by, upstreams.sources), settings.history.write_every_s
     publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
-    comparers = build_comparers(lists, built, journal, clock, instruments)
+    comparers = build_comparers(lists, upstreams, journal, clock, instruments)
     readers = build_list_readers(settings.linked_lists(), counted, plan, journal, clock, instruments)
-    watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers)
-    return Monitor(plan, description, settings.ping, built, journal, notices, publisher, watcher, instruments)
+    watcher = Watcher(upstreams, journal, plan.limits, clock, instruments, comparers, readers)
+    return Monitor(plan, description, settings.ping, upstreams, journal, notices, publisher, watcher, instruments)
 
 
 def resume_ledger(
@@ -84,7 +84,7 @@ class Monitor:
         plan: Plan,
         description: Description,
         ping: PingTable,
-        built: Built,
+        upstreams: Upstreams,
         journal: Journal,
         notices: NoticeKeeper,
         publisher: Publisher,
@@ -98,7 +98,7 @@ class Monitor:
         self._plan = plan
         self._description = description
         self._ping = ping
-        self._built = built
+        self._upstreams = upstreams
         self._journal = journal
         self._watcher = watcher
         self._instruments = instruments
@@ -108,7 +108,7 @@ class Monitor:
         """Run until cancelled. LostStoreError if the store is another monitor's now."""
         plan, published_at = self._plan, self._journal.ledger.published_at
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
-        self._instruments.describe_watched(self._description.chains, plan.own_services, self._built)
+        self._instruments.describe_watched(self._description.chains, plan.own_services, self._upstreams)
         self._instruments.count_tasks_of(asyncio.get_running_loop())
         self._journal.start()
         self._watcher.set_read_lists()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.base.instants import format_duration
-from lookout.config.settings import Settings, sources_of
+from lookout.config.settings import Settings, upstreams_of
 from lookout.config.tables import ChainTable
 from lookout.core.causes import describe_cause, explain, find_doubts
 from lookout.core.heads import Reading
@@ -89,18 +89,18 @@ class _Run(NamedTuple):
 async def probe_once(settings: Settings, clock: Clock) -> Probed:
     """Ask all sources and endpoints at the same time. As after a start, positions are compared once all endpoints have
     answered."""
-    built, plan = sources_of(settings), settings.plan()
+    upstreams, plan = upstreams_of(settings), settings.plan()
     ledger = Ledger(plan)
     ledger.start(clock.now())
     async with open_session(settings.policy.probe_timeout_s) as session, asyncio.TaskGroup() as group:
         run = _Run(ledger, plan.limits, session, clock)
         chains: dict[int | None, asyncio.Task[ProbedChain]] = {
             chain.id: group.create_task(
-                _read_head(chain, [endpoint for endpoint in built.endpoints if endpoint.chain_id == chain.id], run)
+                _read_head(chain, [each for each in upstreams.endpoints if each.chain_id == chain.id], run)
             )
             for chain in settings.chains
         }
-        probes = [group.create_task(_probe(source, chains, run)) for source in built.sources]
+        probes = [group.create_task(_probe(source, chains, run)) for source in upstreams.sources]
         links = [group.create_task(_probe_links(check, of, run)) for check, of in settings.linked_lists().items()]
         rows = {row.row.check: row for probe in probes for row in await probe}
         counts = [group.create_task(_probe_agreement(node, rows, settings, run)) for node in _compared_nodes(settings)]

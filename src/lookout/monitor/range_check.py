@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.base.clock import Clock
-from lookout.config.settings import Settings, sources_of
+from lookout.config.settings import Settings, upstreams_of
 from lookout.core.causes import describe_cause
 from lookout.core.coverage import (
     TROUBLE_WORDS,
@@ -68,7 +68,7 @@ async def check_ranges(
     plan, lists = settings.plan(), settings.transaction_lists()
     every_ms = {check.chain_id: _BETWEEN_REQUESTS_MS for check in lists}
     async with open_session(settings.policy.probe_timeout_s) as session:
-        comparisons = build_comparisons(lists, sources_of(settings), clock, every_ms)
+        comparisons = build_comparisons(lists, upstreams_of(settings), clock, every_ms)
         checks = (_check_range(comparison, plan, first, last, session) for comparison in comparisons)
         return await asyncio.gather(*checks)
 

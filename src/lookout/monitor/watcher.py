@@ -14,7 +14,7 @@ from msgspec import Struct
 from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.causes import code_of, describe_cause, find_doubts
 from lookout.core.model import Blocks, Failed, Found, Members
 from lookout.core.own_clock import OwnClock
@@ -71,7 +71,7 @@ class Watcher:
 
     def __init__(
         self,
-        built: Built,
+        upstreams: Upstreams,
         journal: Journal,
         limits: Limits,
         clock: Clock,
@@ -81,7 +81,7 @@ class Watcher:
         chance: Random = _CHANCE,
     ) -> None:
         self.own_clock = OwnClock()
-        self._built = built
+        self._upstreams = upstreams
         self._journal = journal
         self._limits = limits
         self._clock = clock
@@ -121,7 +121,7 @@ class Watcher:
 
     async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
         """Probe the sources of these services and chains now, ignoring back-off, but none twice in 10 s."""
-        sources = self._built.sources
+        sources = self._upstreams.sources
         meant = [source for source in sources if any(check.is_among(services, chains) for check in source.checks)]
         asked: list[_Turn] = []
         for source in meant:
@@ -140,7 +140,7 @@ class Watcher:
     async def _ask_until_woken(self) -> None:
         """Run all tasks, with the chains as if after a start, until the clock was set."""
         by_chain: dict[int, list[Endpoint]] = defaultdict(list)
-        for endpoint in self._built.endpoints:
+        for endpoint in self._upstreams.endpoints:
             by_chain[endpoint.chain_id].append(endpoint)
         board = self._instruments.board
         for chain_id, endpoints in by_chain.items():
@@ -150,7 +150,7 @@ class Watcher:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [
-                    *(group.create_task(self._watch(source)) for source in self._built.sources),
+                    *(group.create_task(self._watch(source)) for source in self._upstreams.sources),
                     *(
                         group.create_task(self._follow(endpoint, number))
                         for endpoints in by_chain.values()

@@ -14,7 +14,7 @@ import uvloop
 from msgspec.structs import asdict, fields
 
 from lookout.base.setting_types import extract_certificates, trust_only
-from lookout.config.settings import Settings, sources_of
+from lookout.config.settings import Settings, upstreams_of
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import BROADCASTERS
@@ -167,7 +167,7 @@ def ask_source(
 
 def ask_endpoint(session: Session, url: str, access: AccessTable) -> Awaitable[object]:
     chain = ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint(url, **asdict(access)),))
-    (endpoint,) = sources_of(Settings(chains=(chain,))).endpoints
+    (endpoint,) = upstreams_of(Settings(chains=(chain,))).endpoints
     return endpoint.read(session, lambda: NOON)
 
 

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger, State
@@ -108,7 +108,7 @@ class ObservedInstruments(Instruments):
         self,
         chains: tuple[ChainDescription, ...],
         own_services: Iterable[Service],
-        built: Built,
+        built: Upstreams,
     ) -> None: ...
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None: ...

@@ -6,7 +6,7 @@ from email.utils import formatdate
 from random import Random
 from typing import Final
 
-from lookout.config.settings import Built
+from lookout.config.settings import Upstreams
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
@@ -96,7 +96,7 @@ def _date(scene: Scene) -> str:
     return formatdate(scene.true_at() / 1000, usegmt=True)
 
 
-def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Built:
+def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Upstreams:
     """All that a monitor with this plan asks."""
     sources = (SimSource(scene, life, name, checks, ask) for name, checks, ask in _asked(plan, scene.sim))
     endpoints = (
@@ -105,7 +105,7 @@ def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Built:
         if chain.chain_id in plan.chains
         for number in range(chain.endpoints)
     )
-    return Built(tuple(sources), tuple(endpoints))
+    return Upstreams(tuple(sources), tuple(endpoints))
 
 
 def sources_in(scene: Scene, plan: Plan) -> dict[str, tuple[Check, ...]]:
