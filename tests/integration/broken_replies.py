@@ -173,4 +173,5 @@ BROKEN_REPLIES: Final[dict[str, tuple[Break, str]]] = {
     "429 as JSON": (only(becomes(429, b"{}"), 200, 304, path=HISTORY), "E2"),
     "schema that refuses additions": (only(changed(additionalProperties=False), path="/schemas/history.json"), "V1"),
     "OpenAPI of an old version": (only(changed(openapi="3.0.3"), path="/openapi.json"), "V2"),
+    "OpenAPI without an endpoint": (only(changed(paths={}), path="/openapi.json"), "V2"),
 }

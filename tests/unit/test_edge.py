@@ -29,6 +29,7 @@ def test_the_origin_and_the_paths_are_those_of_the_settings() -> None:
         pytest.param("127.0.0.1:8080", "", "127.0.0.1:8080", id="where the server listens"),
         pytest.param("0.0.0.0:81", "", "127.0.0.1:81", id="all IPv4 addresses are asked at the loopback"),
         pytest.param("[::]:81", "", "[::1]:81", id="all addresses are asked at the loopback"),
+        pytest.param("localhost:81", "", "localhost:81", id="a name is asked as it is"),
         pytest.param("127.0.0.1:81", "10.0.0.5:82", "10.0.0.5:82", id="an origin that is set wins"),
     ],
 )

@@ -82,6 +82,11 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
             '"kind":"coverage","service":"indexer","chainId":1,"missing":2,"extra":0',
             Compared(NOON, INDEXER, Gaps(missing=2)),
         ),
+        (
+            '"kind":"coverage","service":"indexer","chainId":1,"missing":0,"extra":1,"breaks":3',
+            Compared(NOON, INDEXER, Gaps(extra=1, breaks=3)),
+        ),
+        ('"kind":"agreement","chainId":1,"gap":4', Compared(NOON, PPOI, Gaps(gap=4))),
         *(
             pytest.param(
                 f'"kind":"probe","service":"oracle","chainId":{chain},"outcome":{outcome}',

@@ -140,6 +140,8 @@ def put(document: Any, way: tuple[str | int, ...], value: object) -> object:
 
 
 @given(st.sampled_from(places(LIVE)), st.sampled_from(places(HISTORY)), values)
+@example((), ("from",), None)
+@example((), ("from",), "2026-11-05T13:00:00Z")
 def test_no_document_is_too_strange_to_be_judged(
     in_live: tuple[str | int, ...], in_history: tuple[str | int, ...], value: object
 ) -> None:
