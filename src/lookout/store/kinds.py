@@ -82,7 +82,5 @@ def find_kind(url: str) -> StoreKind | None:
 
 
 def kind_of(url: str) -> StoreKind:
-    kind = find_kind(url)
-    if kind is None:
-        raise ValueError(f"{url.partition(':')[0]}: is no kind of store")
-    return kind
+    """Of an address that the configuration accepted."""
+    return next(kind for kind in KINDS if re.match(kind.pattern, url))

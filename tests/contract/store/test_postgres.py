@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lookout.documents.document import Pieces
-from lookout.store.postgres import PostgresReader, open_writer
+from lookout.store.postgres import DatabaseAddress, PostgresReader, open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, write_again
 from tests.postgres import Postgres
@@ -124,6 +124,10 @@ def test_no_failure_shows_the_password(url: str, said: str) -> None:
         assert PLANTED not in "".join(traceback.format_exception(caught.value))
         assert said in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_an_address_shows_its_host_and_database_alone() -> None:
+    assert repr(DatabaseAddress.of(f"postgresql://me:{PLANTED}@host/lookout")) == "PostgreSQL lookout on host"
 
 
 def check_read(reader: Reader, writer: Writer) -> None:
