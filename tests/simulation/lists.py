@@ -63,7 +63,7 @@ class _World:
         self.fork: dict[int, int] = {}  # how often blocks were replaced
         self.chain: dict[int, list[str]] = {}  # the transactions of every block that has some, by their events
         self.filled: list[int] = []
-        self.lacking: dict[str, tuple[int, int, int | None]] = {}  # block, since, until
+        self.shortfall: dict[str, tuple[int, int, int | None]] = {}  # block, since, until
         self.mode = self.chance.choice(("plain", "replicas", "rounds", "plain", "rebuilt"))
         self.rebuilt_at: int | None = None
         self.dropping: tuple[str, int] | None = None  # an endpoint, until when
@@ -102,7 +102,7 @@ class _World:
             first, last = first + 1, last + 1  # dates its entries by another block
         entries: list[str] = []
         for _, keys in self.logs_in(first, min(last, position)):
-            lost = self.lacking.get(keys[0])
+            lost = self.shortfall.get(keys[0])
             entries += keys[lost is not None and self.is_lacking(lost) :]
         return Listed(Counter(entries), len(entries))
 
@@ -111,7 +111,7 @@ class _World:
 
     def was_lacking(self, finding: Finding) -> bool:
         """Whether the list lacks it, or lacked it until a moment ago."""
-        lost = self.lacking.get(finding.hash)
+        lost = self.shortfall.get(finding.hash)
         if lost is None or finding.listed > finding.logged:
             return False
         return lost[1] <= self.now and (lost[2] is None or self.now < lost[2] + _END_MS + 5 * _MINUTE)
@@ -154,7 +154,7 @@ class _World:
             self.failing[chance.choice(_ENDPOINTS)] = self.now + chance.randrange(30) * _MINUTE
         if self.mode == "rebuilt" and self.rebuilt_at is None and chance.random() < 0.02:
             self.rebuilt_at = self.now
-        if len(self.lacking) < 3 and chance.random() < 0.03:
+        if len(self.shortfall) < 3 and chance.random() < 0.03:
             self.lose(head - chance.randrange(-20, 200))
 
     def lose(self, near: int) -> None:
@@ -163,7 +163,7 @@ class _World:
         for block, keys in self.logs_in(near, near + 500):
             if self.each or len(keys) == 1:
                 lasts_ms = self.chance.choice((3, 40, 90)) * _MINUTE
-                self.lacking.setdefault(keys[0], (block, self.now, self.now + lasts_ms))
+                self.shortfall.setdefault(keys[0], (block, self.now, self.now + lasts_ms))
                 return
 
 
@@ -217,7 +217,7 @@ def _find_late(world: _World, reported: set[str]) -> str:
     """In a world in which nothing else goes wrong, what lacks for long is reported."""
     if world.mode != "plain" or world.narrow < 10**9 or world.failing or world.dropping:
         return ""
-    for key, (block, since, until) in world.lacking.items():
+    for key, (block, since, until) in world.shortfall.items():
         final_at = _ORIGIN + (block + _FINAL_BLOCKS - _FIRST - 2_000) * _BLOCK_MS
         lasted_ms = (until or world.now) - max(since, final_at)
         if since < final_at and lasted_ms > _REPORT_MS and world.now > final_at + _REPORT_MS and key not in reported:

@@ -147,6 +147,7 @@ def test_what_was_found_survives_a_restart_and_leaves_with_the_table(tmp_path: P
     assert gaps_of(before) == Gaps(missing=store.row()["metrics"]["missing"]) != Gaps()
 
     async def continue_and_reload(life: Life) -> None:
+        assert outcome_of(life) == "not_asked"
         assert life.gauge("checked_blocks") == sum(each.last - each.first + 1 for each in before.stretches)
         life.place.order("squid/1", "hole", blocks=200)  # it reaches back to the same blocks
         await life.wait(MINUTE)

@@ -101,7 +101,7 @@ def test_a_copy_never_outlives_what_it_says_and_something_is_always_left_to_do(
 def begins(history: bytes) -> list[tuple[int, bool]]:
     past = a_picture(a_report(), history).past
     assert past is not None
-    return [(trouble.incident.begins_at, trouble.incident.ends_at is None) for trouble in past.troubles]
+    return [(found.incident.begins_at, found.incident.ends_at is None) for found in past.incidents]
 
 
 def test_incidents_that_last_come_first_and_then_the_newest() -> None:

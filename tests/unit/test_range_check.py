@@ -71,7 +71,7 @@ def test_what_is_missing_where_nothing_shows_that_the_list_may_be_believed_is_no
     checked = Run(tmp_path).check(Ends(missing.first, missing.first), hole={"blocks": 40})
     assert not checked.differs
     (why,) = checked.not_compared
-    assert why.endswith(": the list was not tried against itself yet")
+    assert why.endswith(": the list has not passed its trial against itself")
 
 
 @pytest.mark.clause("S17")

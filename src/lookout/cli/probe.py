@@ -176,7 +176,7 @@ def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:
 
 def _list_findings(what: str, findings: list[Finding]) -> None:
     if findings:
-        click.echo(f"  {what}: {sum(abs(finding.lacking) for finding in findings)}")
+        click.echo(f"  {what}: {sum(abs(finding.shortfall) for finding in findings)}")
     for finding in findings:
         to_last = f" to {finding.last}" if finding.last > finding.first else ""
         click.echo(f"    {finding.hash} in block {finding.first}{to_last}")

@@ -1,8 +1,7 @@
-"""Comparing an indexer's list of transactions with its chain's logs, without I/O (S17 to S19).
+"""Compares an indexer's list of transactions with its chain's logs, without I/O (S17 to S19).
 
-What is known of a list is a value, its ``Coverage``. A look at the two sides is a generator: it yields a question
-(``Ask``), is sent the answer, and returns what is known then. So it reads from top to bottom although time passes
-between its lines. What could not be read changes nothing.
+What is known of a list is a value, its ``Coverage``. A look at the two sides is a generator: it yields an ``Ask``, is
+sent the answer, and returns the new ``Coverage``. A failed request confirms no difference and ends none.
 """
 
 from collections import Counter
@@ -28,10 +27,11 @@ _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
 _NEWEST_EVERY_MS: Final = 90_000
 _AGAIN_MS: Final = _MINUTE_MS
-"""How long after its first sight a difference is looked at again."""
+"""The pause of a list after a failure, and how long after its first sight a difference is looked at again."""
 _FOLLOW_MS: Final = 2 * _MINUTE_MS
 """How often the list is asked for what is confirmed."""
 RETRY_MS: Final = 10 * _MINUTE_MS
+"""After so long blocks that failed are asked for again, an unusable list is tried again, and batches may grow."""
 _REPEAT_MS: Final = 20 * _HOUR_MS
 """How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
@@ -48,7 +48,7 @@ TROUBLE_WORDS: Final[dict[Trouble, str]] = {
     "logs_disagree": "the endpoints give different logs",
     "too_many": "too many differences to follow: the list, the contracts or the events may be of something else",
     "position": "the indexer was not that far when it was asked again",
-    "untried": "the list was not tried against itself yet",
+    "untried": "the list has not passed its trial against itself",
 }
 
 
@@ -87,8 +87,8 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """When the list was last asked for it."""
 
     @property
-    def lacking(self) -> int:
-        """How often the list has it too rarely; below 0, how often too often."""
+    def shortfall(self) -> int:
+        """Logs less entries: negative if the list has too many."""
         return self.logged - self.listed
 
 
@@ -108,15 +108,15 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     batch: int = _FIRST_BATCH
     """How many blocks one request asks for."""
     refused_at: int = 0
-    """When fewer blocks were last asked for than before."""
+    """When the batch was last reduced."""
     sample: Blocks | None = None
     """Blocks in which both sides had something: there the list is tried against itself."""
     has_passed: bool = False
     """The list gave for single blocks what it gives for a range."""
     trial_at: int = 0
-    """When it was last tried with a result."""
+    """When the last trial began."""
     unusable: str = ""
-    """Why nothing is held against this list; "" if it may be."""
+    """Why the list is not judged; "" if it is."""
 
 
 class Facts(Struct, frozen=True):
@@ -130,7 +130,7 @@ class Facts(Struct, frozen=True):
     end: int | None
     """The last block that is final and that the indexer has; None if that is unknown."""
     heights: Mapping[str, int]
-    """Of the endpoints that agree on the head."""
+    """By endpoint, of those that agree on the head."""
 
 
 class Log(NamedTuple):
@@ -181,15 +181,15 @@ Look = Generator[Ask, Any, Coverage]
 def gaps_of(coverage: Coverage) -> Gaps:
     """What the row is judged by (S18)."""
     missing, extra = split_confirmed(coverage)
-    return Gaps(sum(finding.lacking for finding in missing), -sum(finding.lacking for finding in extra))
+    return Gaps(sum(finding.shortfall for finding in missing), -sum(finding.shortfall for finding in extra))
 
 
 def split_confirmed(coverage: Coverage) -> tuple[list[Finding], list[Finding]]:
     """What is confirmed to be missing, and to be extra, each by its blocks."""
     findings = sorted(coverage.findings.values(), key=lambda finding: (finding.first, finding.hash))
     confirmed = [finding for finding in findings if finding.is_confirmed]
-    missing = [finding for finding in confirmed if finding.lacking > 0]
-    return missing, [finding for finding in confirmed if finding.lacking < 0]
+    missing = [finding for finding in confirmed if finding.shortfall > 0]
+    return missing, [finding for finding in confirmed if finding.shortfall < 0]
 
 
 def suspected_of(coverage: Coverage) -> list[Finding]:
@@ -201,7 +201,7 @@ def describe_gaps(coverage: Coverage) -> str:
     parts = []
     for what, findings in zip(("missing", "extra"), split_confirmed(coverage), strict=True):
         if findings:
-            count, others = abs(sum(finding.lacking for finding in findings)), len(findings[_MOST_NAMED:])
+            count, others = abs(sum(finding.shortfall for finding in findings)), len(findings[_MOST_NAMED:])
             named = ", ".join(finding.hash for finding in findings[:_MOST_NAMED])
             where = f"in blocks {findings[0].first} to {findings[-1].last}"
             parts.append(f"{count} {what} {where}: {named}{f' and {others} more' if others else ''}")
@@ -271,7 +271,7 @@ def choose_look(coverage: Coverage, facts: Facts) -> Look | None:
 
 
 def _is_due(at: int, wait_ms: int, now: int) -> bool:
-    """Also if the clock was set back meanwhile."""
+    """Whether the wait is over, or the clock was set back."""
     return not at <= now < at + wait_ms
 
 
@@ -297,17 +297,20 @@ def _find_stretch(coverage: Coverage, now: int, end: int) -> Stretch | None:
 
 
 def _find_finding(coverage: Coverage, now: int, end: int) -> Finding | None:
-    waits_ms = {True: _FOLLOW_MS, False: _AGAIN_MS}
     reached = (finding for finding in coverage.findings.values() if finding.last <= end)
-    due = (finding for finding in reached if _is_due(finding.looked_at, waits_ms[finding.is_confirmed], now))
+    due = (
+        finding
+        for finding in reached
+        if _is_due(finding.looked_at, _FOLLOW_MS if finding.is_confirmed else _AGAIN_MS, now)
+    )
     return min(due, key=lambda finding: finding.looked_at, default=None)
 
 
 def _find_older(coverage: Coverage, first_block: int, now: int, end: int) -> Blocks | None:
-    """Of the highest gap below the newest blocks, which have their own time."""
+    """The beginning of the highest uncompared range below the newest blocks."""
     highest = coverage.stretches[-1].last if coverage.stretches else end
-    gaps = [*find_unchecked(coverage, first_block, min(end, highest), now)]
-    return (gaps[-1][0], min(gaps[-1][1], gaps[-1][0] + coverage.batch - 1)) if gaps else None
+    ranges = [*find_unchecked(coverage, first_block, min(end, highest), now)]
+    return (ranges[-1][0], min(ranges[-1][1], ranges[-1][0] + coverage.batch - 1)) if ranges else None
 
 
 class _Sides(NamedTuple):
@@ -353,8 +356,8 @@ def _compare(blocks: Blocks, coverage: Coverage, facts: Facts) -> Look:
 
 
 def _repeat(stretch: Stretch, coverage: Coverage, facts: Facts) -> Look:
-    """The list alone, of blocks of which the chain's side is known. If it differs in more than what is known, both
-    sides are compared again."""
+    """The list alone, of blocks of which the chain's side is known. Both sides are compared again if it differs in more
+    than what is known, or refused for a day."""
     blocks, now = (stretch.first, stretch.last), facts.now
     answer = yield AskList(*blocks)
     if isinstance(answer, Refused):
@@ -362,8 +365,8 @@ def _repeat(stretch: Stretch, coverage: Coverage, facts: Facts) -> Look:
             return _put_off(blocks, coverage, now, "list_failed")
     else:
         known = (finding for finding in coverage.findings.values() if blocks[0] <= finding.first <= blocks[1])
-        lacking = {finding.hash: finding.lacking for finding in known}
-        digest = _digest(_sum(_count(answer.entries, facts)) + _sum(lacking))
+        shortfalls = {finding.hash: finding.shortfall for finding in known}
+        digest = _digest(_sum(_count(answer.entries, facts)) + _sum(shortfalls))
         if digest == stretch.digest and answer.length < facts.limit:
             return _add_stretch(coverage, replace(stretch, compared_at=now, count=answer.length), facts.limit)
     return replace(coverage, stretches=_outside(blocks, coverage.stretches))
@@ -392,7 +395,7 @@ def _follow(finding: Finding, coverage: Coverage, facts: Facts) -> Look:
             if isinstance(answer, Refused) or answer.length >= facts.limit:
                 return coverage
             finding = replace(finding, listed=_count(answer.entries, facts).get(finding.hash, 0))
-            if not finding.lacking:
+            if not finding.shortfall:
                 return dropped
     if not finding.is_confirmed:
         logs = yield from _read_logs((first, first), facts)
@@ -400,7 +403,7 @@ def _follow(finding: Finding, coverage: Coverage, facts: Facts) -> Look:
             return coverage
         logged = _count(Counter(log.transaction for log in logs), facts).get(finding.hash, 0)
         finding = replace(finding, logged=logged, is_confirmed=True)
-        if not finding.lacking:
+        if not finding.shortfall:
             return dropped
     return replace(coverage, findings={**others, finding.hash: finding})
 
@@ -448,23 +451,23 @@ def _read_both(blocks: Blocks, coverage: Coverage, facts: Facts) -> Generator[As
 
 
 def _read_logs(blocks: Blocks, facts: Facts) -> Generator[Ask, Any, frozenset[Log] | Trouble | None]:
-    """The logs that enough endpoints gave alike, or why there are none; None if fewer blocks are to be asked for."""
-    has_refused, givers = False, Counter[frozenset[Log]]()
+    """The logs on which enough endpoints agree, or why they do not; None if fewer blocks are to be asked for."""
+    asks_for_less, answers = False, Counter[frozenset[Log]]()
     for name in (name for name, height in facts.heights.items() if height >= blocks[1]):
         answer: frozenset[Log] | Refused = yield AskLogs(name, *blocks)
         if isinstance(answer, Refused):
-            has_refused = has_refused or answer.asks_for_less
+            asks_for_less = asks_for_less or answer.asks_for_less
             continue
-        givers[answer] += 1
-        if givers[answer] == facts.endpoints:
+        answers[answer] += 1
+        if answers[answer] == facts.endpoints:
             return answer
-    if has_refused:
+    if asks_for_less:
         return None
-    return "logs_disagree" if len(givers) > 1 else "logs_failed"
+    return "logs_disagree" if len(answers) > 1 else "logs_failed"
 
 
 def _put_off(blocks: Blocks, coverage: Coverage, now: int, why: Trouble) -> Coverage:
-    """Nothing is asked for a minute, and nothing about these blocks for longer."""
+    """Pause the list for a minute, and these blocks for ten."""
     others = _outside(blocks, _still_waiting(coverage, now))
     return replace(coverage, waiting=(*others, Waiting(*blocks, now, why)))
 
@@ -506,7 +509,7 @@ def _count(entries: Counts, facts: Facts) -> Counts:
 
 
 def _sum(counts: Counts) -> int:
-    """A transaction's hash is as good a number as any: nobody chooses it."""
+    """The sum of the hashes' first 16 bytes, each as often as it counts. Nobody can choose these numbers."""
     return sum(times * int(key[2 : 2 + 2 * _DIGEST_BYTES], 16) for key, times in counts.items())
 
 

@@ -29,7 +29,7 @@ from lookout.core.node_gap import NodeGap
 
 MOST_LISTED: Final = 20
 
-EntryOutcome = Literal["answered", "failed", "own_fault", "bug"]
+EntryOutcome = Literal["answered", "failed", "own_fault", "bug", "not_asked"]
 
 
 class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -61,6 +61,8 @@ class SideOutcome(NamedTuple):
 
     at: int
     cause: str | None
+    is_asked: bool = True
+    """False since the start, while nothing is due or no block is known to be final."""
 
 
 class LinksNote(NamedTuple):
@@ -346,7 +348,7 @@ def _describe_waiting(blocks: Waiting) -> NotComparedEntry:
 
 
 def _describe_reading(check: Check, kind: EntryKind, took_ms: int, last: SideOutcome) -> Entry:
-    outcome: EntryOutcome = "answered" if last.cause is None else "failed"
+    outcome: EntryOutcome = "failed" if last.cause is not None else "answered" if last.is_asked else "not_asked"
     return _entry(EntryKey(kind, check.name), last.at, took_ms, outcome, last.cause or UNSET)
 
 

@@ -1,4 +1,4 @@
-"""Comparing an indexer's list with its chain, for as long as the monitor runs (S17 to S19)."""
+"""Asks an indexer and RPC endpoints for the two sides of a list, which ``core.coverage`` compares (S17 to S19)."""
 
 import asyncio
 from collections import defaultdict
@@ -72,7 +72,7 @@ class Comparison:
         return Facts(table.first_block, table.limit, table.endpoints, table.each, now, end, heights)
 
     def subject(self) -> str:
-        """What is known of a list holds for no other."""
+        """A fingerprint of the list and of how it is compared: what is known under another one is forgotten."""
         table, of = self.list.table, self.list
         wanted = (sorted(map(str.lower, names)) for names in (table.contracts, table.events))
         same = (*wanted, table.first_block, table.query, table.pointer)
@@ -93,7 +93,7 @@ class Comparison:
             found = (await observe(self.source, session, self.clock.now))[self.check]
             self.hear(self.check, found)
             return found.position if isinstance(found, Blocks) else None
-        name, cause = ask.endpoint if isinstance(ask, AskLogs) else "", None
+        name, cause = (ask.endpoint if isinstance(ask, AskLogs) else ""), None
         try:
             answer = await self._read(ask, session)
         except ProbeFailed as failure:
@@ -136,27 +136,28 @@ def build_comparisons(
 
 
 class Comparer:
-    """Of one check; what is known of the list is the journal's."""
+    """Compares the list of one check, a look at a time; the journal keeps what is found."""
 
-    def __init__(self, comparison: Comparison, journal: Journal, clock: Clock, instruments: Instruments) -> None:
+    def __init__(self, comparison: Comparison, journal: Journal, instruments: Instruments) -> None:
         self.check = comparison.check
         self.subject = comparison.subject()
         self._comparison = comparison
         self._journal = journal
-        self._clock = clock
         self._instruments = instruments
+        self._took_ms = 0
 
     async def look(self, session: Session, heights: Mapping[str, int]) -> int:
         """Look at what is due; how long to wait until the next time, in milliseconds."""
-        check, journal, began_ms = self.check, self._journal, self._clock.elapsed_ms()
-        facts = self._comparison.facts(journal.now(), journal.final_entry_block(check), heights)
+        check, journal, comparison, clock = self.check, self._journal, self._comparison, self._comparison.clock
+        facts = comparison.facts(journal.now(), journal.final_entry_block(check), heights)
         look = choose_look(journal.lists.coverage(check), facts)
         if look is not None:
-            journal.end_look(check, await self._comparison.drive(look, session))
-        took_ms, coverage = self._clock.elapsed_ms() - began_ms, journal.lists.coverage(check)
-        outcomes = self._comparison.outcomes
-        outcomes.setdefault("", SideOutcome(self._clock.now(), None))
-        self._instruments.board.note_coverage(check, took_ms, coverage, facts.first_block, outcomes)
+            began_ms = clock.elapsed_ms()
+            journal.end_look(check, await comparison.drive(look, session))
+            self._took_ms = clock.elapsed_ms() - began_ms
+        comparison.outcomes.setdefault("", SideOutcome(clock.now(), None, is_asked=False))
+        known = self._took_ms, journal.lists.coverage(check), facts.first_block, comparison.outcomes
+        self._instruments.board.note_coverage(check, *known)
         return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
 
 
@@ -172,4 +173,4 @@ def build_comparers(
     for check, of in lists.items():
         every_ms[check.chain_id] = max(every_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
     comparisons = build_comparisons(lists, upstreams, clock, every_ms, journal.hear_position, instruments.count)
-    return tuple(Comparer(comparison, journal, clock, instruments) for comparison in comparisons)
+    return tuple(Comparer(comparison, journal, instruments) for comparison in comparisons)

@@ -80,10 +80,10 @@ _BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
     "lookout_scheduler_delay_seconds": (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     "lookout_store_write_duration_seconds": (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 }
-# Made at each scrape, so never stale. Unknown values have no sample.
+# Made at each scrape from the last publication. Unknown values have no sample.
 _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_rows": ("Rows of the last publication, by status", "status"),
-    "lookout_row_status": ("1 for the status that each row has", "service", "chain", "status"),
+    "lookout_row_status": ("1 for the status of each row in the last publication", "service", "chain", "status"),
     # A row has at most one of the next two: a ppoi node's indexes are not blocks.
     "lookout_row_lag_blocks": (
         "How many blocks a row is behind the head that it is compared with",
@@ -96,14 +96,14 @@ _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     ),
     "lookout_row_position": ("How far a row is", "service", "chain"),
     "lookout_row_head": ("What the position of a row is compared with", "service", "chain"),
-    "lookout_row_expires_timestamp_seconds": ("From when on a row says nothing any more", "service", "chain"),
+    "lookout_row_expires_timestamp_seconds": ("When a row expires", "service", "chain"),
     "lookout_head_agreed": ("1 while a chain has a head that positions are compared with, else 0", "chain"),
     "lookout_head_height": ("The block that a chain's endpoints agree on", "chain"),
-    "lookout_head_block_timestamp_seconds": ("The timestamp of that block", "chain"),
+    "lookout_head_block_timestamp_seconds": ("The timestamp of the agreed head's block", "chain"),
     "lookout_row_uptime_ratio": ("The uptime of a row, as the history has it", "service", "chain", "window"),
     "lookout_endpoint_height": ("The newest block of an RPC endpoint, while it answers", "chain", "endpoint"),
     "lookout_endpoint_lag_blocks": (
-        "How many blocks that is below the agreed head; above it: below 0",
+        "How many blocks an RPC endpoint is below the agreed head; negative if above",
         *("chain", "endpoint"),
     ),
     "lookout_endpoint_standing": (
@@ -115,15 +115,15 @@ _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
         *("service", "chain"),
     ),
     "lookout_coverage_missing": (
-        "Transactions of the chain that are confirmed to be missing in the list",
+        "Confirmed transactions of the chain (with each: logs) that the list lacks",
         *("service", "chain"),
     ),
     "lookout_coverage_extra": (
-        "Transactions of the list that the chain is confirmed not to have",
+        "Confirmed transactions of the list (with each: entries) that the chain does not have",
         *("service", "chain"),
     ),
     "lookout_coverage_oldest_unchecked_seconds": (
-        "Seconds since the least recently compared block was compared",
+        "Age of the oldest comparison; since the beginning while blocks were never compared",
         *("service", "chain"),
     ),
     "lookout_links_breaks": (
@@ -134,7 +134,7 @@ _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
         "Entries by which a ppoi node is behind an indexer's list, at the last reading",
         *("service", "chain"),
     ),
-    "lookout_agreement_confirmed": ("1 if that has lasted for an hour, otherwise 0", "service", "chain"),
+    "lookout_agreement_confirmed": ("1 if the gap is confirmed, otherwise 0", "service", "chain"),
     "lookout_source_doubt": ("1 for each cause for which something is wrong with a source", "source", "cause"),
     "lookout_source_certificate_expires_timestamp_seconds": (
         "Until when the certificate of a source is valid",
@@ -192,8 +192,8 @@ class Instruments(Collector):
     def describe_watched(
         self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], upstreams: Upstreams
     ) -> None:
-        """Set what is monitored from now on. Series begin at 0, so that a rate includes the first event. Causes are too
-        many for that: the rate of all failures includes their first event."""
+        """Set what is monitored from now on. Most series begin at 0, so that a rate includes the first event. Causes
+        are too many for that: the rate of all failures includes their first event."""
         self.board.begin()
         self._chains = chains
         services = (*SERVICES, *own_services)

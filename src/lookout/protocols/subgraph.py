@@ -17,7 +17,7 @@ from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.source import Protocol
 
 _META_QUERY: Final = query("{ _meta { block { number } hasIndexingErrors } }")
-_NO_BLOCK: Final = "no latest block of one chain"
+_NO_BLOCK: Final = "not one deployment on one chain, with its latest block"
 
 
 class SubgraphTable(ListTable, frozen=True):
@@ -31,8 +31,8 @@ class SubgraphTable(ListTable, frozen=True):
 
 
 def _request(settings: SubgraphTable) -> Request:
-    query = status_query(settings.deployment) if settings.deployment else _META_QUERY
-    return Request("POST", settings.url, settings, query)
+    body = status_query(settings.deployment) if settings.deployment else _META_QUERY
+    return Request("POST", settings.url, settings, body)
 
 
 def parse_meta(body: bytes) -> Blocks:

@@ -18,7 +18,7 @@ from lookout.public.picture import (
     Names,
     Past,
     Picture,
-    RowTrouble,
+    RowIncident,
     instant_text,
 )
 from lookout_reader.about import AboutNote
@@ -84,7 +84,7 @@ def _entries(picture: Picture, names: Names) -> Iterator[_Entry]:
         yield _silence(picture, names)
     yield from (_note(note, names) for note in picture.notes)
     if (past := picture.past) is not None:
-        yield from (_incident(trouble, past, names) for trouble in past.troubles)
+        yield from (_incident(row_incident, past, names) for row_incident in past.incidents)
 
 
 def _silence(picture: Picture, names: Names) -> _Entry:
@@ -113,8 +113,8 @@ def _note(note: AboutNote, names: Names) -> _Entry:
     )
 
 
-def _incident(trouble: RowTrouble, past: Past, names: Names) -> _Entry:
-    check, incident, cut = trouble
+def _incident(row_incident: RowIncident, past: Past, names: Names) -> _Entry:
+    check, incident, cut = row_incident
     service, chain_id = check
     name = names.row(check)
     began = "earlier" if cut else format_second(incident.begins_at)
@@ -125,15 +125,15 @@ def _incident(trouble: RowTrouble, past: Past, names: Names) -> _Entry:
         published_at=begins_at,
         updated_at=begins_at if incident.ends_at is None else incident.ends_at,
         category=incident.worst,
-        text=_story(names, trouble, past),
+        text=_story(names, row_incident, past),
     )
 
 
-def _story(names: Names, trouble: RowTrouble, past: Past) -> str:
+def _story(names: Names, row_incident: RowIncident, past: Past) -> str:
     """A bucket that is bad is bad for a minute or more, so both instants are as exact as a bucket is long."""
-    name, incident = names.row(trouble.check), trouble.incident
+    name, incident = names.row(row_incident.check), row_incident.incident
     lasted = format_duration(incident.buckets * past.bucket_ms, units=3)
-    begin = f"{'before ' if trouble.cut else ''}{instant_text(incident.begins_at)}"
+    begin = f"{'before ' if row_incident.cut else ''}{instant_text(incident.begins_at)}"
     if incident.ends_at is None:
         parts = [f"{name} was not current from {begin} on, and not seen to recover."]
     else:
@@ -143,7 +143,7 @@ def _story(names: Names, trouble: RowTrouble, past: Past) -> str:
     parts.append(f"At worst {incident.worst}.")
     if not incident.begin_seen:
         parts.append("It may have begun earlier.")
-    return " ".join((*parts, *names.limits_of(trouble.check[0])))
+    return " ".join((*parts, *names.limits_of(row_incident.check[0])))
 
 
 def _id(names: Names, *parts: str) -> str:

@@ -1,4 +1,4 @@
-"""What both documents come to at an instant, read as every reader reads them.
+"""A snapshot of both documents at an instant, read as every reader reads them: for feeds, summaries and badges.
 
 Names and notes are text that can be printed: the configuration and the monitor refuse any other.
 """
@@ -24,7 +24,7 @@ MOST_INCIDENTS: Final = 100
 NOT_OFFICIAL: Final = (
     "What one monitor sees from one place: no official status, and no signal that it is safe to transact."
 )
-# Twice what the page waits for, since an entry of a feed is not taken back: by now no row can hold any more.
+# A feed cannot retract an entry, so it waits until every row has expired: twice as long as the page.
 SILENT_MS: Final = OLD_MS
 
 _DAY_S: Final = 86_400
@@ -38,7 +38,7 @@ class Names(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The operator's, or the project's name if there is none."""
+        """The operator's; the project's name if there is none, or only the protocol's."""
         own = self.about.title
         return "Lookout" if own in ("", self.protocol) else own
 
@@ -48,8 +48,8 @@ class Names(NamedTuple):
 
     def limits_of(self, service: str) -> list[str]:
         """What a service's rows do not say (C12)."""
-        notes = notes_for(service, service in self.about.run_by_others)
-        return [note.text for note in notes if note.services is not None]
+        caveats = notes_for(service, service in self.about.run_by_others)
+        return [caveat.text for caveat in caveats if caveat.services is not None]
 
     def note_scope(self, note: AboutNote) -> str:
         return scope_text(note.services, [*map(self.about.chain_name, note.chains)])
@@ -63,7 +63,7 @@ class EffectiveRow(NamedTuple):
     observed_at: int | None
 
 
-class RowTrouble(NamedTuple):
+class RowIncident(NamedTuple):
     """An incident of a row. If it is ``cut``, it began at an unknown time before the history's window."""
 
     check: Check
@@ -73,16 +73,16 @@ class RowTrouble(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the history says; of more than ``MOST_INCIDENTS``, the incidents that last and then the newest."""
+    """What the history says, with at most ``MOST_INCIDENTS``: open incidents first, then the newest."""
 
     from_at: int
     bucket_ms: int
-    troubles: tuple[RowTrouble, ...]
+    incidents: tuple[RowIncident, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Both documents at an instant. Time alone changes nothing in it for ``holds_ms``, or ever if that is None."""
+    """Both documents at an instant. Without new documents it stays true for ``holds_ms``; None is for ever."""
 
     generated_at: int
     silent: bool
@@ -135,7 +135,7 @@ def _effective_rows(rows: Iterable[Row | UnreadableRow], now: int, received_ago_
 
 
 def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[int]:
-    """How far ahead the instants are at which ``effective_status`` may turn."""
+    """Milliseconds until ``effective_status`` may change."""
     for row in rows:
         if isinstance(row, Row) and row.observed_at is not None and row.expires_at is not None:
             age_ms = now - row.observed_at
@@ -145,7 +145,7 @@ def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) 
 
 
 def note_edges(about: About, now: int) -> Iterator[int]:
-    """How far ahead the instants are at which a note begins, or is over."""
+    """Milliseconds until a note begins or ends."""
     for note in about.notes:
         yield from (at - now for at in (note.from_at, note.until_at) if at is not None and at > now)
 
@@ -161,24 +161,24 @@ def _past(history: bytes) -> Past | None:
     found = parse_history(history)
     if isinstance(found, Unreadable):
         return None
-    troubles = [
-        trouble
-        for trouble in _troubles(found)
-        # One that is over and whose beginning is gone would be another one every five minutes.
-        if not trouble.cut or trouble.incident.ends_at is None
+    incidents = [
+        row_incident
+        for row_incident in _row_incidents(found)
+        # An ended incident whose beginning is cut off would get a new id with every bucket.
+        if not row_incident.cut or row_incident.incident.ends_at is None
     ]
-    troubles.sort(key=lambda trouble: (trouble.incident.ends_at is None, trouble.incident.begins_at), reverse=True)
+    incidents.sort(key=lambda each: (each.incident.ends_at is None, each.incident.begins_at), reverse=True)
     return Past(
         from_at=found.from_at,
         bucket_ms=found.bucket_seconds * 1000,
-        troubles=tuple(troubles[:MOST_INCIDENTS]),
+        incidents=tuple(incidents[:MOST_INCIDENTS]),
     )
 
 
-def _troubles(history: History) -> Iterator[RowTrouble]:
+def _row_incidents(history: History) -> Iterator[RowIncident]:
     days = history.retention_days
     is_full = days is None or history.length > days * _DAY_S // history.bucket_seconds
     for row in history.rows:
         if row.check is not None:
             for incident in incidents_of(history, row):
-                yield RowTrouble(row.check, incident, is_full and incident.begins_at == history.from_at)
+                yield RowIncident(row.check, incident, is_full and incident.begins_at == history.from_at)

@@ -12,7 +12,7 @@ from lookout.public.picture import (
     EffectiveRow,
     Names,
     Picture,
-    RowTrouble,
+    RowIncident,
     instant_text,
 )
 from lookout_reader.document import Check
@@ -146,10 +146,10 @@ def _component(row: EffectiveRow, position: int, picture: Picture, names: Names)
 def _incidents(picture: Picture, names: Names, components: dict[Check, Component]) -> Iterator[Incident]:
     """The incidents of rows that have not recovered since the history was written."""
     recovered = {row.check for row in picture.rows if row.status == "current"}
-    for trouble in () if picture.past is None else picture.past.troubles:
-        lasts = trouble.incident.ends_at is None and trouble.check not in recovered
-        if lasts and trouble.check in components:
-            yield _incident(trouble, names, components[trouble.check])
+    for row_incident in () if picture.past is None else picture.past.incidents:
+        lasts = row_incident.incident.ends_at is None and row_incident.check not in recovered
+        if lasts and row_incident.check in components:
+            yield _incident(row_incident, names, components[row_incident.check])
 
 
 def _maintenances(picture: Picture, names: Names, components: dict[Check, Component]) -> Iterator[Maintenance]:
@@ -171,13 +171,13 @@ def _maintenances(picture: Picture, names: Names, components: dict[Check, Compon
         )
 
 
-def _incident(trouble: RowTrouble, names: Names, component: Component) -> Incident:
-    began = format_instant(trouble.incident.begins_at)
+def _incident(row_incident: RowIncident, names: Names, component: Component) -> Incident:
+    began = format_instant(row_incident.incident.begins_at)
     return Incident(
-        id=f"{component.id}-{'earlier' if trouble.cut else began}",
-        name=f"{component.name}: {BY_WORD[trouble.incident.worst].name}",
+        id=f"{component.id}-{'earlier' if row_incident.cut else began}",
+        name=f"{component.name}: {BY_WORD[row_incident.incident.worst].name}",
         status="investigating",
-        impact=_IMPACTS[trouble.incident.worst],
+        impact=_IMPACTS[row_incident.incident.worst],
         created_at=began,
         started_at=began,
         updated_at=component.updated_at,

@@ -39,7 +39,7 @@ class ComparedRow(Struct, frozen=True, rename="camel"):
 
 
 class Total(Struct, frozen=True, rename="camel"):
-    """All compared rows together. ``changes`` counts buckets by their two characters: ``{"ck": 12}``."""
+    """All compared rows together. ``changes`` counts buckets: ``{"ck": 12}`` if 12 turn from c to k."""
 
     rows: int
     changed_rows: int
@@ -50,7 +50,7 @@ class Total(Struct, frozen=True, rename="camel"):
 
 
 class ComparedMessage(Struct, frozen=True, rename="camel"):
-    """An alert, and under which settings it would have been sent, at this second."""
+    """An alert of this second, and whether each of the two configurations sends it."""
 
     at: str
     target: str
@@ -68,7 +68,7 @@ class HistoryComparison(Struct, frozen=True, rename="camel"):
     rows: list[ComparedRow]
     total: Total
     left_out: list[str]
-    messages: list[ComparedMessage] = []
+    messages: list[ComparedMessage]
 
 
 def compare_messages(was: Sequence[SentMessage], would_be: Sequence[SentMessage]) -> list[ComparedMessage]:
@@ -79,19 +79,19 @@ def compare_messages(was: Sequence[SentMessage], would_be: Sequence[SentMessage]
 def compare(was: HistoryView, would_be: HistoryView, messages: Sequence[ComparedMessage] = ()) -> HistoryComparison:
     """What another configuration with buckets of the same length would have made of the same log."""
     since_at, last_at = max(was.from_at, would_be.from_at), min(was.to_at, would_be.to_at)
-    before = {row.check: row for row in was.rows}
-    after = {row.check: row for row in would_be.rows}
-    both = [(before[check], after[check]) for check in before if check in after]
+    was_rows = {row.check: row for row in was.rows}
+    would_rows = {row.check: row for row in would_be.rows}
+    both = [(was_rows[check], would_rows[check]) for check in was_rows if check in would_rows]
     rows: list[ComparedRow] = []
     changes: Counter[str] = Counter()
-    for one, other in both:
+    for row, would_row in both:
         pairs = list(
-            zip(_between(was, one, since_at, last_at), _between(would_be, other, since_at, last_at), strict=True)
+            zip(_between(was, row, since_at, last_at), _between(would_be, would_row, since_at, last_at), strict=True)
         )
         stretches = list(_stretches(pairs, since_at, was.span.bucket_ms))
-        figures = map(Figure, astuple(one.uptime), astuple(other.uptime))
+        figures = map(Figure, astuple(row.uptime), astuple(would_row.uptime))
         changed = sum(stretch.buckets for stretch in stretches)
-        rows.append(ComparedRow(*one.check, changed, stretches, dict(zip(WINDOWS, figures, strict=True))))
+        rows.append(ComparedRow(*row.check, changed, stretches, dict(zip(WINDOWS, figures, strict=True))))
         changes.update(before + after for before, after in pairs if before != after)
     buckets = (last_at - since_at) // was.span.bucket_ms + 1
     totals = map(Figure, _total(was, [row for row, _ in both]), _total(would_be, [row for _, row in both]))
@@ -109,7 +109,7 @@ def compare(was: HistoryView, would_be: HistoryView, messages: Sequence[Compared
         format_second(last_at + was.span.bucket_ms),
         rows,
         total,
-        [check.name for check in (*before, *after) if (check in before) != (check in after)],
+        [check.name for check in (*was_rows, *would_rows) if (check in was_rows) != (check in would_rows)],
         [*messages],
     )
 
