@@ -41,6 +41,10 @@ NO_BLOCKS = {
     "a negative height": (BLOCK.replace(b"0x10", b"-0x1"), "not_understood: the block number"),
     "a height beyond counts": (BLOCK.replace(b"0x10", b"0x20000000000000"), "not_understood: the block number"),
     "a pending block": (BLOCK.replace(b'"0x10"', b"null"), "not_understood: the block number"),
+    "a timestamp after the year 9999": (
+        BLOCK.replace(b"0x20", b"0xffffffffff"),
+        "not_understood: the block's timestamp is in no calendar",
+    ),
     "a timestamp that is no hex": (BLOCK.replace(b'"0x20"', b"32"), "not_understood: the block's timestamp"),
     "an empty batch": (b"[]", "not_understood: no JSON-RPC answer"),
     "a block page with 200": (b"<html>Access denied</html>", "not_json: HTML or XML"),

@@ -61,6 +61,11 @@ NOT_UNDERSTOOD = {
         b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":"9007199254740992"}}]}]}}',
         "not_understood: the block number",
     ),
+    "two deployments": (
+        "index node",
+        b'{"data":{"indexingStatuses":[{"chains":[]},{"chains":[]}]}}',
+        "not_understood: not one deployment on one chain, with its latest block",
+    ),
     "an error for a status": ("ponder", b'{"error":"x"}', "not_understood: no status of chains"),
     "a chain without a block": ("ponder", b'{"mainnet":{"id":1}}', "not_understood: no block"),
     "a chain that does not say which": (

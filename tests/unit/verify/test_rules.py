@@ -357,7 +357,9 @@ def test_addresses_that_can_be_used(url: str, base: str) -> None:
     assert str(parse_base_url(url)) == base
 
 
-@pytest.mark.parametrize("url", ["", "host", "ftp://host", "http://host:0", "http://host?x", "http://a@host"])
+@pytest.mark.parametrize(
+    "url", ["", "host", "ftp://host", "http://host:0", "http://host?x", "http://a@host", "http://host:x"]
+)
 def test_addresses_that_cannot(url: str) -> None:
     with pytest.raises(BaseUrlError):
         parse_base_url(url)
