@@ -69,7 +69,7 @@ class Wiring:
             *(journal, notices, seen, self.writer, self.store, clock, instruments),
         )
         lists = settings.transaction_lists()
-        comparers = build_comparers(lists, built, journal, clock, instruments)
+        comparers = build_comparers(lists, built, clock, journal.hear_position, instruments.count)
         readers = build_list_readers(settings.linked_lists(), counted, plan, journal, clock, instruments)
         watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers, self.chance or Random(1))
         opened: Any = open_session if self.session is None else lambda _: nullcontext(self.session)

@@ -20,10 +20,9 @@ from lookout.core.coverage import (
     choose_look,
 )
 from lookout.core.model import Blocks, Check, Found
-from lookout.monitor.board import SideOutcome
+from lookout.monitor.board import Board, SideOutcome
 from lookout.monitor.journal import Journal
 from lookout.monitor.list_readers import fingerprint
-from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
@@ -51,8 +50,8 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """The two sides of one check's list: asks them, and keeps how each answered."""
+class Comparer:
+    """Asks the two sides of one check's list, and keeps how each answered."""
 
     check: Check
     list: TransactionList
@@ -71,12 +70,27 @@ class Comparison:
         table = self.list.table
         return Facts(table.first_block, table.limit, table.endpoints, table.each, now, end, heights)
 
+    @property
     def subject(self) -> str:
         """A fingerprint of the list and of how it is compared: what is known under another one is forgotten."""
         table, of = self.list.table, self.list
         wanted = (sorted(map(str.lower, names)) for names in (table.contracts, table.events))
         same = (*wanted, table.first_block, table.query, table.pointer)
         return fingerprint(*same, of.url, of.kind, table.endpoints, *(("each",) if table.each else ()))
+
+    async def look(self, journal: Journal, board: Board, session: Session, heights: Mapping[str, int]) -> int:
+        """Look at what is due; how long to wait until the next time, in milliseconds."""
+        check, began_ms = self.check, self.clock.elapsed_ms()
+        facts = self.facts(journal.now(), journal.final_entry_block(check), heights)
+        look = choose_look(journal.lists.coverage(check), facts)
+        if look is None and "" in self.outcomes:
+            return _NOTHING_DUE_MS
+        if look is not None:
+            journal.end_look(check, await self.drive(look, session))
+        self.outcomes.setdefault("", SideOutcome(self.clock.now(), None, is_asked=False))
+        took_ms, known = self.clock.elapsed_ms() - began_ms, journal.lists.coverage(check)
+        board.note_coverage(check, took_ms, known, facts.first_block, self.outcomes)
+        return _BETWEEN_LOOKS_MS
 
     async def drive(self, look: Look, session: Session) -> Coverage:
         """Answer all that a look asks; return what is known then."""
@@ -114,63 +128,26 @@ class Comparison:
         return await node.read_logs(*wanted, ask.first, ask.last, session, self.clock.now)
 
 
-def build_comparisons(
+def build_comparers(
     lists: Mapping[Check, TransactionList],
     upstreams: Upstreams,
     clock: Clock,
-    every_ms: Mapping[int | None, float],
     hear: Callable[[Check, Found], None] = lambda _check, _found: None,
     count: Callable[..., None] = lambda *_: None,
-) -> list[Comparison]:
-    """One for each check that has the table; ``every_ms`` is how often each chain's endpoints may be asked."""
+    every_ms: float = 0,
+) -> tuple[Comparer, ...]:
+    """One for each check that has the table. The lists of a chain share its smallest budget, or ``every_ms``, which is
+    how often the chain's endpoints may be asked."""
     sources = {source.checks[0]: source for source in upstreams.sources}
-    budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in every_ms.items()}
     nodes: dict[int | None, dict[str, EvmEndpoint]] = defaultdict(dict)
     for node in upstreams.endpoints:
         if isinstance(node, EvmEndpoint):
             nodes[node.chain_id][node.name] = node
-    return [
-        Comparison(check, of, sources[check], nodes[check.chain_id], budgets[check.chain_id], clock, hear, count)
-        for check, of in lists.items()
-    ]
-
-
-class Comparer:
-    """Compares the list of one check, a look at a time; the journal keeps what is found."""
-
-    def __init__(self, comparison: Comparison, journal: Journal, instruments: Instruments) -> None:
-        self.check = comparison.check
-        self.subject = comparison.subject()
-        self._comparison = comparison
-        self._journal = journal
-        self._instruments = instruments
-        self._took_ms = 0
-
-    async def look(self, session: Session, heights: Mapping[str, int]) -> int:
-        """Look at what is due; how long to wait until the next time, in milliseconds."""
-        check, journal, comparison, clock = self.check, self._journal, self._comparison, self._comparison.clock
-        facts = comparison.facts(journal.now(), journal.final_entry_block(check), heights)
-        look = choose_look(journal.lists.coverage(check), facts)
-        if look is not None:
-            began_ms = clock.elapsed_ms()
-            journal.end_look(check, await comparison.drive(look, session))
-            self._took_ms = clock.elapsed_ms() - began_ms
-        comparison.outcomes.setdefault("", SideOutcome(clock.now(), None, is_asked=False))
-        known = self._took_ms, journal.lists.coverage(check), facts.first_block, comparison.outcomes
-        self._instruments.board.note_coverage(check, *known)
-        return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
-
-
-def build_comparers(
-    lists: Mapping[Check, TransactionList],
-    upstreams: Upstreams,
-    journal: Journal,
-    clock: Clock,
-    instruments: Instruments,
-) -> tuple[Comparer, ...]:
-    """One for each check that has the table. The lists of a chain share its smallest budget."""
-    every_ms: dict[int | None, float] = defaultdict(float)
+    waits_ms: dict[int | None, float] = defaultdict(float)
     for check, of in lists.items():
-        every_ms[check.chain_id] = max(every_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
-    comparisons = build_comparisons(lists, upstreams, clock, every_ms, journal.hear_position, instruments.count)
-    return tuple(Comparer(comparison, journal, instruments) for comparison in comparisons)
+        waits_ms[check.chain_id] = every_ms or max(waits_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
+    budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in waits_ms.items()}
+    return tuple(
+        Comparer(check, of, sources[check], nodes[check.chain_id], budgets[check.chain_id], clock, hear, count)
+        for check, of in lists.items()
+    )

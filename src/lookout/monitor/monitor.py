@@ -58,7 +58,7 @@ def build_monitor(
     notices = NoticeKeeper(description, plan, stored, journal)
     seen, history_every_s = partial(seen_by, upstreams.sources), settings.history.write_every_s
     publisher = Publisher(plan, description, history_every_s, journal, notices, seen, writer, store, clock, instruments)
-    comparers = build_comparers(lists, upstreams, journal, clock, instruments)
+    comparers = build_comparers(lists, upstreams, clock, journal.hear_position, instruments.count)
     readers = build_list_readers(settings.linked_lists(), counted, plan, journal, clock, instruments)
     watcher = Watcher(upstreams, journal, plan.limits, clock, instruments, comparers, readers)
     return Monitor(plan, description, settings.ping, upstreams, journal, notices, publisher, watcher, instruments)

@@ -23,7 +23,7 @@ from lookout.core.coverage import (
 from lookout.core.heads import Heads, find_final_block
 from lookout.core.model import Blocks, Check, Failed
 from lookout.core.plan import Plan
-from lookout.monitor.comparer import Comparison, build_comparisons
+from lookout.monitor.comparer import Comparer, build_comparers
 from lookout.monitor.heads import read_heads_once
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import observe
@@ -66,37 +66,36 @@ async def check_ranges(
     """All of them at the same time, by default from the configured first block to the last final one that the indexer
     has. OwnFault if a local resource ran out."""
     plan, lists = settings.plan(), settings.transaction_lists()
-    every_ms = {check.chain_id: _BETWEEN_REQUESTS_MS for check in lists}
     async with open_session(settings.policy.probe_timeout_s) as session:
-        comparisons = build_comparisons(lists, upstreams_of(settings), clock, every_ms)
-        checks = (_check_range(comparison, plan, first, last, session) for comparison in comparisons)
+        comparers = build_comparers(lists, upstreams_of(settings), clock, every_ms=_BETWEEN_REQUESTS_MS)
+        checks = (_check_range(comparer, plan, first, last, session) for comparer in comparers)
         return await asyncio.gather(*checks)
 
 
 async def _check_range(
-    comparison: Comparison, plan: Plan, first: int | None, last: int | None, session: Session
+    comparer: Comparer, plan: Plan, first: int | None, last: int | None, session: Session
 ) -> CheckedRange:
-    first_block = comparison.list.table.first_block
+    first_block = comparer.list.table.first_block
     first = max(first_block, first or 0)
-    end, why, heights = await _find_end(comparison, plan, session)
+    end, why, heights = await _find_end(comparer, plan, session)
     if last is not None and last < first:
         first, end, why = last, last - 1, f"first_block is {first_block}"
     last = max(first, end) if last is None else last
-    coverage = await _compare(comparison, first, min(last, end), heights, session)
+    coverage = await _compare(comparer, first, min(last, end), heights, session)
     not_compared = tuple(_list_unchecked(coverage, first, last, end, why))
-    causes = ((name or "the list", side.cause) for name, side in comparison.outcomes.items())
+    causes = ((name or "the list", side.cause) for name, side in comparer.outcomes.items())
     said = tuple(f"{who}: {describe_cause(cause)}" for who, cause in causes if cause)
-    return CheckedRange(comparison.check, first, last, coverage, not_compared, said)
+    return CheckedRange(comparer.check, first, last, coverage, not_compared, said)
 
 
-async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tuple[int, str, Mapping[str, int]]:
+async def _find_end(comparer: Comparer, plan: Plan, session: Session) -> tuple[int, str, Mapping[str, int]]:
     """The last block that can be compared, and why no later one; with the heights of the chain's endpoints."""
-    check, clock = comparison.check, comparison.clock
-    heads, nodes = Heads(plan.chains[check.chain_id or 0]), tuple(comparison.endpoints.values())
+    check, clock = comparer.check, comparer.clock
+    heads, nodes = Heads(plan.chains[check.chain_id or 0]), tuple(comparer.endpoints.values())
     read = await read_heads_once(nodes, heads, plan.limits.head_max_age_ms, session, clock)
     if read.head is None:
         return _NO_BLOCK, "the chain's RPC endpoints agree on no head", {}
-    found = (await observe(comparison.source, session, clock.now))[check]
+    found = (await observe(comparer.source, session, clock.now))[check]
     if not isinstance(found, Blocks):
         cause = f" ({describe_cause(found.error)})" if isinstance(found, Failed) else ""
         return _NO_BLOCK, f"the indexer does not say how far it is{cause}", {}
@@ -105,12 +104,10 @@ async def _find_end(comparison: Comparison, plan: Plan, session: Session) -> tup
     return end, f"the last final block that the indexer has is {end}", read.heights
 
 
-async def _compare(
-    comparison: Comparison, first: int, end: int, heights: Mapping[str, int], session: Session
-) -> Coverage:
+async def _compare(comparer: Comparer, first: int, end: int, heights: Mapping[str, int], session: Session) -> Coverage:
     """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
     again at once, and what could not be compared is tried again a few seconds later."""
-    facts = replace(comparison.facts(comparison.clock.now(), end, heights), first_block=first)
+    facts = replace(comparer.facts(comparer.clock.now(), end, heights), first_block=first)
     coverage = Coverage(subject="", began_at=facts.now)
     ahead_ms = in_vain = 0
     while in_vain < _ROUNDS_IN_VAIN and not coverage.unusable:
@@ -118,8 +115,8 @@ async def _compare(
             break
         await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S if in_vain else 0)
         before = checked_blocks(coverage)
-        while look := choose_look(coverage, replace(facts, now=comparison.clock.now() + ahead_ms)):
-            coverage = await comparison.drive(look, session)
+        while look := choose_look(coverage, replace(facts, now=comparer.clock.now() + ahead_ms)):
+            coverage = await comparer.drive(look, session)
         in_vain = 0 if checked_blocks(coverage) > before else in_vain + 1
         ahead_ms += _AHEAD_MS
     return coverage

@@ -181,7 +181,8 @@ class Watcher:
 
     async def _compare(self, comparer: Comparer) -> NoReturn:
         async def look() -> int:
-            return await comparer.look(self._session, self._chains[comparer.check.chain_id or 0].heights())
+            heights = self._chains[comparer.check.chain_id or 0].heights()
+            return await comparer.look(self._journal, self._instruments.board, self._session, heights)
 
         await self._keep_asking(EntryKey("coverage", comparer.check.name), look)
 
