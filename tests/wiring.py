@@ -53,7 +53,7 @@ class Wiring:
     def build(self, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None = None) -> Monitor:
         plan, description = settings.plan(), settings.description()
         clock, instruments = self.clock, self.instruments
-        built = self.build_sources(settings, decode_sightings(stored))
+        upstreams = self.build_sources(settings, decode_sightings(stored))
         alerts = Alerts(settings.alert_policy(), stored, clock, instruments, self.open_thread, self.open_sender)
         ledger = resume_ledger(plan, stored, self.ledger)
         known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
@@ -61,7 +61,7 @@ class Wiring:
         beside = {node: indexer for node, (indexer, _) in counted.items()}
         journal = Journal(ledger, Timeline(clock), alerts, recorder, known, beside)
         notices = NoticeKeeper(description, plan, stored, journal)
-        seen = self.seen or partial(seen_by, built.sources)
+        seen = self.seen or partial(seen_by, upstreams.sources)
         publisher = Publisher(
             plan,
             description,
@@ -69,12 +69,14 @@ class Wiring:
             *(journal, notices, seen, self.writer, self.store, clock, instruments),
         )
         lists = settings.transaction_lists()
-        comparers = build_comparers(lists, built, clock, journal.hear_position, instruments.count)
+        comparers = build_comparers(lists, upstreams, clock, journal.hear_position, instruments.count)
         readers = build_list_readers(settings.linked_lists(), counted, plan, journal, clock, instruments)
-        watcher = Watcher(built, journal, plan.limits, clock, instruments, comparers, readers, self.chance or Random(1))
+        watcher = Watcher(
+            upstreams, journal, plan.limits, clock, instruments, comparers, readers, self.chance or Random(1)
+        )
         opened: Any = open_session if self.session is None else lambda _: nullcontext(self.session)
         ping = settings.ping
-        return Monitor(plan, description, ping, built, journal, notices, publisher, watcher, instruments, opened)
+        return Monitor(plan, description, ping, upstreams, journal, notices, publisher, watcher, instruments, opened)
 
     def succeed(self, settings: Settings, stored: Mapping[str, bytes] = {}, record: Any = None) -> Succession:
         """The monitors of one process. A record that is no real one takes what is recorded under all settings."""

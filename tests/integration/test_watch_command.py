@@ -74,6 +74,6 @@ def test_into_a_pipe_all_columns_are_written_and_no_line_is_broken(served: Serve
 def test_at_a_terminal_it_draws_the_screen_again_until_ctrl_c(served: Server, tmp_path: Path) -> None:
     with at_a_terminal(tmp_path, "watch", served.base, TERM="xterm") as terminal:
         for _ in range(2):
-            terminal.wait_for("indexer chain 1 ")
+            terminal.wait_for("The history does not tell")
         assert terminal.break_off(CTRL_C) == 0
     assert "Traceback" not in terminal.shown

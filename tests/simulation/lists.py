@@ -63,12 +63,13 @@ class _World:
         self.fork: dict[int, int] = {}  # how often blocks were replaced
         self.chain: dict[int, list[str]] = {}  # the transactions of every block that has some, by their events
         self.filled: list[int] = []
-        self.shortfall: dict[str, tuple[int, int, int | None]] = {}  # block, since, until
+        self.lacking: dict[str, tuple[int, int, int | None]] = {}  # block, since, until
         self.mode = self.chance.choice(("plain", "replicas", "rounds", "plain", "rebuilt"))
         self.rebuilt_at: int | None = None
         self.dropping: tuple[str, int] | None = None  # an endpoint, until when
         self.failing: dict[str, int] = {}
-        self.narrow = self.chance.choice((10**9, 700, 90))
+        self.is_calm = self.mode == "plain" and self.chance.random() < 0.5
+        self.narrow = 10**9 if self.is_calm else self.chance.choice((10**9, 700, 90))
         self.turn = 0
         self.density = self.chance.choice((3, 17, 60))
         self.make_blocks(range(_FIRST, _FIRST + 2_000 + (hours * _HOUR + _HOUR) // _BLOCK_MS))
@@ -102,7 +103,7 @@ class _World:
             first, last = first + 1, last + 1  # dates its entries by another block
         entries: list[str] = []
         for _, keys in self.logs_in(first, min(last, position)):
-            lost = self.shortfall.get(keys[0])
+            lost = self.lacking.get(keys[0])
             entries += keys[lost is not None and self.is_lacking(lost) :]
         return Listed(Counter(entries), len(entries))
 
@@ -111,7 +112,7 @@ class _World:
 
     def was_lacking(self, finding: Finding) -> bool:
         """Whether the list lacks it, or lacked it until a moment ago."""
-        lost = self.shortfall.get(finding.hash)
+        lost = self.lacking.get(finding.hash)
         if lost is None or finding.listed > finding.logged:
             return False
         return lost[1] <= self.now and (lost[2] is None or self.now < lost[2] + _END_MS + 5 * _MINUTE)
@@ -148,13 +149,13 @@ class _World:
             replaced = range(head - chance.randrange(1, _FINAL_BLOCKS - _CONFIRMATIONS), head + 1)
             self.fork.update({block: self.fork.get(block, 0) + 1 for block in replaced})
             self.make_blocks(replaced)
-        if chance.random() < 0.05:
+        if not self.is_calm and chance.random() < 0.05:
             self.dropping = (chance.choice(_ENDPOINTS), self.now + 20 * _MINUTE)
-        if chance.random() < 0.05:
+        if not self.is_calm and chance.random() < 0.05:
             self.failing[chance.choice(_ENDPOINTS)] = self.now + chance.randrange(30) * _MINUTE
         if self.mode == "rebuilt" and self.rebuilt_at is None and chance.random() < 0.02:
             self.rebuilt_at = self.now
-        if len(self.shortfall) < 3 and chance.random() < 0.03:
+        if len(self.lacking) < 3 and chance.random() < 0.03:
             self.lose(head - chance.randrange(-20, 200))
 
     def lose(self, near: int) -> None:
@@ -163,7 +164,7 @@ class _World:
         for block, keys in self.logs_in(near, near + 500):
             if self.each or len(keys) == 1:
                 lasts_ms = self.chance.choice((3, 40, 90)) * _MINUTE
-                self.shortfall.setdefault(keys[0], (block, self.now, self.now + lasts_ms))
+                self.lacking.setdefault(keys[0], (block, self.now, self.now + lasts_ms))
                 return
 
 
@@ -171,7 +172,7 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
     facts = Facts(_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0, now=0, end=None, heights={})
-    world, reported, lists = _World(seed, facts.each, hours), set[str](), Lists()
+    world, reported, lists = _World(seed, facts.each, hours), dict[str, int](), Lists()
     lists.follow(Subjects({_CHECK: ""}), world.now)
     end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN
     while world.now < end:
@@ -194,7 +195,8 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
         for finding in coverage.findings.values():
             if (finding.is_confirmed or not second_look) and not world.was_lacking(finding):
                 return Outcome(f"seed {seed}: {finding} was reported, and the list has it", len(reported), 0)
-            reported |= {finding.hash} if finding.is_confirmed else set()
+            if finding.is_confirmed:
+                reported.setdefault(finding.hash, world.now)
         if coverage.unusable and lists.gaps(_CHECK) != NO_GAPS:
             return Outcome(f"seed {seed}: an unusable list was accused", len(reported), 0)
     late = _find_late(world, reported)
@@ -213,13 +215,12 @@ def _drive(look: Look, world: _World, lists: Lists) -> Coverage:
         return done.value  # type: ignore[no-any-return]
 
 
-def _find_late(world: _World, reported: set[str]) -> str:
-    """In a world in which nothing else goes wrong, what lacks for long is reported."""
-    if world.mode != "plain" or world.narrow < 10**9 or world.failing or world.dropping:
-        return ""
-    for key, (block, since, until) in world.shortfall.items():
+def _find_late(world: _World, reported: dict[str, int]) -> str:
+    """In a calm world, what is lacking when its block becomes final is reported within ten minutes."""
+    for key, (block, since, until) in world.lacking.items() if world.is_calm else ():
         final_at = _ORIGIN + (block + _FINAL_BLOCKS - _FIRST - 2_000) * _BLOCK_MS
-        lasted_ms = (until or world.now) - max(since, final_at)
-        if since < final_at and lasted_ms > _REPORT_MS and world.now > final_at + _REPORT_MS and key not in reported:
-            return f"{key} in block {block} was not reported"
+        due_at = final_at + _REPORT_MS
+        is_still_due = world.chain.get(block, [""])[0] == key and due_at < min(until or world.now, world.now)
+        if since < final_at and is_still_due and reported.get(key, world.now) > due_at:
+            return f"{key} in block {block}, final at {final_at}, was reported at {reported.get(key)}"
     return ""

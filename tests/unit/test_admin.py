@@ -256,7 +256,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.board.certificates_end_at["indexer 1"] = NOON
     instruments.count("lookout_coverage_requests_total", "1", RPC.name, "answered")
     answered = SideOutcome(NOON, None)
-    instruments.board.note_coverage(INDEXER, 1, Coverage(subject="", began_at=NOON), 0, {"": answered})
+    instruments.board.note_coverage(INDEXER, Coverage(subject="", began_at=NOON), 0, {"": answered})
     instruments.board.note_links(LinksNote(INDEXER, 1, Links(subject=""), answered))
     instruments.board.note_agreement(AgreementNote(PPOI, INDEXER, 1, NodeGap(""), answered))
     compared = (

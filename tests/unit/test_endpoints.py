@@ -224,8 +224,8 @@ def test_what_comes_begins_at_0_and_goes_on_after_a_reload() -> None:
     registry = CollectorRegistry()
     instruments = Instruments(registry, SetClock())
     rpc, bsc_rpc = Read(1, name="rpc"), Read(56, name="rpc")
-    built = Upstreams((Asked(INDEXER), Asked(BSC)), (rpc, bsc_rpc))
-    instruments.describe_watched((), (), built)
+    upstreams = Upstreams((Asked(INDEXER), Asked(BSC)), (rpc, bsc_rpc))
+    instruments.describe_watched((), (), upstreams)
     at_first = {
         "lookout_head_reads_total answered": 0,
         "lookout_head_reads_total failed": 0,
@@ -245,5 +245,5 @@ def test_what_comes_begins_at_0_and_goes_on_after_a_reload() -> None:
 
     count()
     assert series_of(registry, chain="56")["lookout_endpoint_failures_total rpc timeout"] == 1
-    instruments.describe_watched((), (), built)
+    instruments.describe_watched((), (), upstreams)
     assert series_of(registry, chain="1")["lookout_endpoint_reads_total rpc failed"] == 1

@@ -85,8 +85,8 @@ def test_a_list_to_compare_that_comes_changes_or_goes_is_of_its_indexer_alone() 
         assert [each.table.limit for each in new.transaction_lists().values()] == ([limit] if limit else [])
 
 
-def listening(built: Upstreams) -> list[BroadcastersSource]:
-    return [source for source in built.sources if isinstance(source, BroadcastersSource)]
+def listening(upstreams: Upstreams) -> list[BroadcastersSource]:
+    return [source for source in upstreams.sources if isinstance(source, BroadcastersSource)]
 
 
 @pytest.mark.clause("M7")

@@ -29,7 +29,8 @@ _NEWEST_EVERY_MS: Final = 90_000
 _AGAIN_MS: Final = _MINUTE_MS
 """The pause of a list after a failure, and how long after its first sight a difference is looked at again."""
 _FOLLOW_MS: Final = 2 * _MINUTE_MS
-"""How often the list is asked for what is confirmed."""
+_FOLLOW_EACH_MS: Final = 4_000
+"""How often the list is asked for what is confirmed: rarer if there is much of it, so that half of the time is left."""
 RETRY_MS: Final = 10 * _MINUTE_MS
 """After so long blocks that failed are asked for again, an unusable list is tried again, and batches may grow."""
 _REPEAT_MS: Final = 20 * _HOUR_MS
@@ -297,11 +298,12 @@ def _find_stretch(coverage: Coverage, now: int, end: int) -> Stretch | None:
 
 
 def _find_finding(coverage: Coverage, now: int, end: int) -> Finding | None:
+    follow_ms = max(_FOLLOW_MS, _FOLLOW_EACH_MS * len(coverage.findings))
     reached = (finding for finding in coverage.findings.values() if finding.last <= end)
     due = (
         finding
         for finding in reached
-        if _is_due(finding.looked_at, _FOLLOW_MS if finding.is_confirmed else _AGAIN_MS, now)
+        if _is_due(finding.looked_at, follow_ms if finding.is_confirmed else _AGAIN_MS, now)
     )
     return min(due, key=lambda finding: finding.looked_at, default=None)
 

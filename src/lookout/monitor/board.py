@@ -61,6 +61,7 @@ class SideOutcome(NamedTuple):
 
     at: int
     cause: str | None
+    took_ms: int = 0
     is_asked: bool = True
     """False since the start, while nothing is due or no block is known to be final."""
 
@@ -275,7 +276,7 @@ class Board:
         self._entries[endpoint] = entry
 
     def note_coverage(
-        self, check: Check, took_ms: int, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
+        self, check: Check, coverage: Coverage, first_block: int, outcomes: Mapping[str, SideOutcome]
     ) -> None:
         """``outcomes`` are of endpoints, by name, and under "" of the list."""
         gaps, (missing, extra) = gaps_of(coverage), split_confirmed(coverage)
@@ -297,7 +298,7 @@ class Board:
             not_compared_more=len(coverage.waiting[MOST_LISTED:]),
             endpoints=tuple(_describe_side(name, last) for name, last in outcomes.items() if name),
         )
-        entry = _describe_reading(check, "coverage", took_ms, outcomes[""])
+        entry = _describe_reading(check, "coverage", outcomes[""].took_ms, outcomes[""])
         self._entries[EntryKey("coverage", check.name)] = replace(entry, coverage=described)
 
     def note_links(self, note: LinksNote) -> None:

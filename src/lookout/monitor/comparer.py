@@ -80,17 +80,14 @@ class Comparer:
 
     async def look(self, journal: Journal, board: Board, session: Session, heights: Mapping[str, int]) -> int:
         """Look at what is due; how long to wait until the next time, in milliseconds."""
-        check, began_ms = self.check, self.clock.elapsed_ms()
+        check = self.check
         facts = self.facts(journal.now(), journal.final_entry_block(check), heights)
         look = choose_look(journal.lists.coverage(check), facts)
-        if look is None and "" in self.outcomes:
-            return _NOTHING_DUE_MS
         if look is not None:
             journal.end_look(check, await self.drive(look, session))
         self.outcomes.setdefault("", SideOutcome(self.clock.now(), None, is_asked=False))
-        took_ms, known = self.clock.elapsed_ms() - began_ms, journal.lists.coverage(check)
-        board.note_coverage(check, took_ms, known, facts.first_block, self.outcomes)
-        return _BETWEEN_LOOKS_MS
+        board.note_coverage(check, journal.lists.coverage(check), facts.first_block, self.outcomes)
+        return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
 
     async def drive(self, look: Look, session: Session) -> Coverage:
         """Answer all that a look asks; return what is known then."""
@@ -108,11 +105,12 @@ class Comparer:
             self.hear(self.check, found)
             return found.position if isinstance(found, Blocks) else None
         name, cause = (ask.endpoint if isinstance(ask, AskLogs) else ""), None
+        began_ms = self.clock.elapsed_ms()
         try:
             answer = await self._read(ask, session)
         except ProbeFailed as failure:
             answer, cause = Refused(asks_for_less(failure)), failure.reason
-        self.outcomes[name] = SideOutcome(self.clock.now(), cause)
+        self.outcomes[name] = SideOutcome(self.clock.now(), cause, self.clock.elapsed_ms() - began_ms)
         if name:
             outcome = "answered" if cause is None else "failed"
             self.count("lookout_coverage_requests_total", str(self.check.chain_id), name, outcome)

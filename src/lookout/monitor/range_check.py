@@ -115,7 +115,7 @@ async def _compare(comparer: Comparer, first: int, end: int, heights: Mapping[st
             break
         await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S if in_vain else 0)
         before = checked_blocks(coverage)
-        while look := choose_look(coverage, replace(facts, now=comparer.clock.now() + ahead_ms)):
+        while look := choose_look(coverage, replace(facts, now=facts.now + ahead_ms)):
             coverage = await comparer.drive(look, session)
         in_vain = 0 if checked_blocks(coverage) > before else in_vain + 1
         ahead_ms += _AHEAD_MS

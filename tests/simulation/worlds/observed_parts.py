@@ -108,7 +108,7 @@ class ObservedInstruments(Instruments):
         self,
         chains: tuple[ChainDescription, ...],
         own_services: Iterable[Service],
-        built: Upstreams,
+        upstreams: Upstreams,
     ) -> None: ...
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None: ...
