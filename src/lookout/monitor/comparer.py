@@ -68,7 +68,15 @@ class Comparer:
 
     def facts(self, now: int, end: int | None, heights: Mapping[str, int]) -> Facts:
         table = self.list.table
-        return Facts(table.first_block, table.limit, table.endpoints, table.each, now, end, heights)
+        return Facts(
+            first_block=table.first_block,
+            limit=table.limit,
+            endpoints=table.endpoints,
+            each=table.each,
+            now=now,
+            end=end,
+            heights=heights,
+        )
 
     @property
     def subject(self) -> str:
