@@ -261,10 +261,10 @@ def choose_look(coverage: Coverage, facts: Facts) -> Look | None:
     if sample := _find_sample(coverage, now, end):
         return _try(sample, coverage, facts)
     if newest := _find_newest(coverage, facts.first_block, now, end):
-        return _compare(newest, coverage, facts)
+        return _compare(newest, replace(coverage, newest_at=now), facts)
     if stretch := _find_stretch(coverage, now, end):
         return _repeat(stretch, coverage, facts)
-    if finding := _find_finding(coverage, now, end):
+    if finding := _find_finding(coverage, now):
         return _follow(finding, coverage, facts)
     if older := _find_older(coverage, facts.first_block, now, end):
         return _compare(older, coverage, facts)
@@ -297,12 +297,11 @@ def _find_stretch(coverage: Coverage, now: int, end: int) -> Stretch | None:
     return next((stretch for stretch in due if stretch.last <= end and stretch.first not in waits), None)
 
 
-def _find_finding(coverage: Coverage, now: int, end: int) -> Finding | None:
+def _find_finding(coverage: Coverage, now: int) -> Finding | None:
     follow_ms = max(_FOLLOW_MS, _FOLLOW_EACH_MS * len(coverage.findings))
-    reached = (finding for finding in coverage.findings.values() if finding.last <= end)
     due = (
         finding
-        for finding in reached
+        for finding in coverage.findings.values()
         if _is_due(finding.looked_at, follow_ms if finding.is_confirmed else _AGAIN_MS, now)
     )
     return min(due, key=lambda finding: finding.looked_at, default=None)
@@ -331,8 +330,6 @@ class _Sides(NamedTuple):
 def _compare(blocks: Blocks, coverage: Coverage, facts: Facts) -> Look:
     """Both sides of blocks that were not compared yet."""
     now = facts.now
-    if not coverage.stretches or blocks[0] > coverage.stretches[-1].last:
-        coverage = replace(coverage, newest_at=now)
     coverage, sides = yield from _read_both(blocks, coverage, facts)
     if sides is None:
         return coverage
