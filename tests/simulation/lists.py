@@ -126,7 +126,7 @@ class _World:
             case AskPosition():
                 return position
             case AskList(first, last):
-                if self.chance.random() < 0.01:
+                if not self.is_calm and self.chance.random() < 0.01:
                     return Refused()
                 return self.list_of(first, last, position)
             case AskLogs(endpoint, first, last):
