@@ -30,7 +30,7 @@ _AGAIN_MS: Final = _MINUTE_MS
 """The pause of a list after a failure, and how long after its first sight a difference is looked at again."""
 _FOLLOW_MS: Final = 2 * _MINUTE_MS
 _FOLLOW_EACH_MS: Final = 4_000
-"""How often the list is asked for what is confirmed: rarer if there is much of it, so that half of the time is left."""
+"""How often the list is asked for a confirmed finding: with many less often, so that half of the time is left."""
 RETRY_MS: Final = 10 * _MINUTE_MS
 """After so long blocks that failed are asked for again, an unusable list is tried again, and batches may grow."""
 _REPEAT_MS: Final = 20 * _HOUR_MS

@@ -140,10 +140,10 @@ def build_comparers(
     clock: Clock,
     hear: Callable[[Check, Found], None] = lambda _check, _found: None,
     count: Callable[..., None] = lambda *_: None,
-    every_ms: float = 0,
+    every_ms: float | None = None,
 ) -> tuple[Comparer, ...]:
-    """One for each check that has the table. The lists of a chain share its smallest budget, or ``every_ms``, which is
-    how often the chain's endpoints may be asked."""
+    """One for each check that has the table. The lists of a chain share its smallest budget, unless ``every_ms``
+    says how often the chain's endpoints may be asked."""
     sources = {source.checks[0]: source for source in upstreams.sources}
     nodes: dict[int | None, dict[str, EvmEndpoint]] = defaultdict(dict)
     for node in upstreams.endpoints:
