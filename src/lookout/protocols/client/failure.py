@@ -140,9 +140,10 @@ def _lacking(error: BaseException) -> Lacking | None:
         case OSError(errno=errno.EADDRNOTAVAIL):
             # Also the error for an unroutable address, such as ::1 without IPv6.
             return None if has_free_port() else "ports"
-        case socket.gaierror() | ssl.SSLError():
+        case socket.gaierror() | ssl.SSLError() | OSError(errno=errno.EBUSY):
             # Files were needed for these: the system's list of hosts, a name server's socket, a certificate. If they
-            # could not be opened, the error says that the name or the certificate's authority is unknown.
+            # could not be opened, the error says that the name or the certificate's authority is unknown, or that a
+            # module for looking up names (of systemd, for example) is busy.
             return None if can_open_files() else "descriptors"
         case OSError(errno=None):  # several addresses failed in different ways
             return "descriptors" if not can_open_files() else "ports" if not has_free_port() else None
