@@ -169,7 +169,7 @@ def test_a_note_stands_in_the_band_and_changes_no_row(site: Site, open_page: Ope
     page = open_page(clock_ahead_ms=0, routes={PATH: lambda route: route.fulfill(body=json.dumps(described))})
     expect(page.locator(".networks > li")).to_have_count(5)
     page.evaluate("window.same = true")
-    page.clock.run_for(61 * SECOND)
+    page.clock.fast_forward(61 * SECOND)
     shown = page.locator(".band .operator-notes li")
     expect(shown.locator("p")).to_have_text(["<b>Polygon</b> forks.", "Long ago.", "It moves."])
     expect(shown.locator("p").first).to_have_attribute("dir", "auto")
