@@ -47,7 +47,7 @@ class AskedFor(NamedTuple):
 
     @property
     def is_for_comparison(self) -> bool:
-        return b'"eth_getLogs"' in self.body or b'"eth_getTransactionReceipt"' in self.body or b'"from"' in self.body
+        return b'"eth_getLogs"' in self.body or b'"variables":{"' in self.body
 
 
 class Place:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lookout.demo.sim.ppoi import REQUIRED_LIST
+from lookout.protocols.client.failure import ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.simulated_upstreams import BASE, Life, live
 
@@ -22,7 +23,11 @@ def test_a_lost_entry_is_told_within_ten_minutes_and_no_longer_once_it_is_back(t
         life.place.order("squid/1", "lose")
         await life.until(lambda: life.store.status() == "degraded/incomplete", 12 * MINUTE)
         assert life.store.row()["metrics"]["breaks"] == 1
+        life.place.errors["squid/1"] = ProbeFailed("timeout")  # for questions about its list alone
         life.place.order("squid/1", None)
+        await life.wait(5 * MINUTE)
+        assert life.store.status() == "degraded/incomplete"
+        life.place.errors.clear()
         await life.until(lambda: life.store.status() == "current/synced", 5 * MINUTE)
         assert "breaks" not in life.store.row()["metrics"]
 

@@ -104,24 +104,26 @@ def test_a_lack_of_descriptors_ends_it_and_is_no_finding(tmp_path: Path) -> None
 
 TOO_HIGH = f"the last final block that the indexer has is {FINAL}"
 HEADLESS = "the chain's RPC endpoints agree on no head"
+MUTE = "the indexer does not say how far it is (not reached: nothing listens at its address)"
 
 
 @pytest.mark.clause("S17")
 @pytest.mark.parametrize(
-    ("ends", "has_head", "range_", "why"),
+    ("ends", "refuses", "range_", "why"),
     [
-        pytest.param(Ends(None, 5), True, (5, 5), f"first_block is {FIRST}", id="to below the first block"),
-        pytest.param(Ends(BEYOND), True, (BEYOND, BEYOND), TOO_HIGH, id="from above the last"),
-        pytest.param(Ends(BEYOND, BEYOND + 9), True, (BEYOND, BEYOND + 9), TOO_HIGH, id="both above the last"),
-        pytest.param(WHOLE, False, (FIRST, FIRST), HEADLESS, id="without a head"),
+        pytest.param(Ends(None, 5), None, (5, 5), f"first_block is {FIRST}", id="to below the first block"),
+        pytest.param(Ends(BEYOND), None, (BEYOND, BEYOND), TOO_HIGH, id="from above the last"),
+        pytest.param(Ends(BEYOND, BEYOND + 9), None, (BEYOND, BEYOND + 9), TOO_HIGH, id="both above the last"),
+        pytest.param(WHOLE, "rpc/1", (FIRST, FIRST), HEADLESS, id="without a head"),
+        pytest.param(WHOLE, "squid/1", (FIRST, FIRST), MUTE, id="without a position"),
     ],
 )
 def test_a_range_without_a_block_to_compare_is_said_why(
-    ends: Ends, has_head: bool, range_: tuple[int, int], why: str, tmp_path: Path
+    ends: Ends, refuses: str | None, range_: tuple[int, int], why: str, tmp_path: Path
 ) -> None:
     run = Run(tmp_path)
-    if not has_head:
-        run.after_s(0, lambda: run.place.order("rpc/1", "refuse"))
+    if refuses:
+        run.after_s(0, lambda: run.place.order(refuses, "refuse"))
     checked = run.check(ends)
     assert checked.not_compared == ("blocks {} to {}: {}".format(*range_, why),)
     assert (checked.first, checked.last, checked_blocks(checked.coverage)) == (*range_, 0)

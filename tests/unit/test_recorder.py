@@ -143,26 +143,6 @@ def test_after_a_file_was_moved_away_a_new_one_begins(tmp_path: Path) -> None:
     assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 1)]
 
 
-def test_a_file_that_another_process_began_after_a_move_stays_its_own(tmp_path: Path) -> None:
-    path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
-    with closing(LogFile(path, 1)) as first, closing(LogFile(path, 10_000_000)) as second:
-        first.append(Started(NOON))  # and is full
-        path.rename(moved)
-        second.append(Started(NOON + 1))
-        for at in (NOON + 2, NOON + 3):
-            with pytest.raises(BlockingIOError, match="another process records to it"):
-                first.append(Stopped(at))
-        second.append(Stopped(NOON + 4))
-        assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 4)]
-        second.close()
-        first.append(Stopped(NOON + 5))
-    assert [events_in(file) for file in (moved, path.with_name("log.jsonl.1"), path)] == [
-        [Started(NOON)],
-        [Started(NOON + 1), Stopped(NOON + 4)],
-        [Started(NOON + 5), Stopped(NOON + 5)],
-    ]
-
-
 def test_two_writers_of_one_file_never_mix_their_lines(tmp_path: Path) -> None:
     """Both writers close the file now and then, and the file is often full: every turn begins with a start."""
     path = tmp_path / "log.jsonl"
