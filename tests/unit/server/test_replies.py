@@ -113,6 +113,19 @@ def test_no_reply_speaks_of_credentials_or_varies_by_origin() -> None:
         assert "access-control-allow-credentials" not in headers_of(reply)
 
 
+@pytest.mark.parametrize("with_body", [True, False], ids=["GET", "HEAD"])
+@pytest.mark.parametrize("keeps_open", [True, False], ids=["another may follow", "the last"])
+def test_a_reply_is_encoded_once_for_each_way_to_ask_and_second(with_body: bool, keeps_open: bool) -> None:
+    reply, date = make_reply(404, (("a", "b"), ("c", "d")), b"body"), b"date: now\r\n"
+    (found,) = encoded = reply.encode(date, with_body=with_body, keeps_open=keeps_open)
+    lines = (
+        b"HTTP/1.1 404 Not Found\r\ndate: now\r\na: b\r\nc: d\r\ncontent-length: 4\r\nx-content-type-options: nosniff"
+    )
+    close, body = b"" if keeps_open else b"\r\nconnection: close", b"body" if with_body else b""
+    assert found == lines + close + b"\r\n\r\n" + body
+    assert reply.encode(date, with_body=with_body, keeps_open=keeps_open) is encoded
+
+
 @pytest.mark.parametrize(("size", "parts"), [(65_536, 1), (65_537, 2)])
 def test_a_large_body_is_not_copied_for_each_second(size: int, parts: int) -> None:
     reply = make_reply(200, (), bytes(size))

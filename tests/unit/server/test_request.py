@@ -5,12 +5,16 @@ import pytest
 from lookout.base.sockets import open_listener
 from lookout.server.connection import HttpServer, Limits
 from lookout.server.replies import Responder
-from lookout.server.request import Callers, RefusedError, parse_head
+from lookout.server.request import Callers, RefusedError, Request, parse_head
 from lookout.server.shared import Counts
 from tests.integration.raw import a_request
 from tests.integration.served import LIVE
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 from tests.wait import until_async
+
+
+def parse(*lines: str) -> Request:
+    return parse_head("\r\n".join((*(lines or ("GET / HTTP/1.1",)), "", "")).encode("latin-1"))
 
 
 @pytest.mark.parametrize(
@@ -29,8 +33,59 @@ from tests.wait import until_async
     ],
 )
 def test_what_is_no_head_is_refused(head: bytes) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(RefusedError) as refused:
         parse_head(head)
+    assert refused.value.http_code == 400
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "names_one_host", "keeps_open"),
+    [
+        pytest.param("1.1", ["Host: a"], True, True, id="a request"),
+        pytest.param("1.1", ["Host: a", "Content-Length: 0"], True, True, id="an empty body"),
+        pytest.param("1.1", ["Host: a", "Connection: a", "Connection: Close"], True, False, id="the last request"),
+        pytest.param("1.1", ["Host: a", "Content-Length: 5"], True, False, id="a body"),
+        pytest.param("1.1", ["Host: a", "Transfer-Encoding: chunked"], True, False, id="a body in chunks"),
+        pytest.param("1.1", ["Host: a", "Expect: 100-continue"], True, False, id="a body that is to be asked for"),
+        pytest.param("1.1", ["Host: a", "Connection: Upgrade", "Upgrade: h2c"], True, False, id="another protocol"),
+        pytest.param("1.1", [], False, False, id="no host"),
+        pytest.param("1.1", ["Host: a", "Host: b"], False, False, id="two hosts"),
+        pytest.param("1.1", ["Host: \xe9"], False, False, id="a host that is not ASCII"),
+        pytest.param("1.0", ["Host: a"], True, False, id="an old client"),
+        pytest.param("1.0", ["Host: a", "Connection: keep-alive"], True, False, id="an old client that would stay"),
+        pytest.param("1.0", [], True, False, id="no host, of an old client"),
+        pytest.param("1.0", ["Host: a", "Host: b"], False, False, id="two hosts, of an old client"),
+    ],
+)
+@pytest.mark.parametrize("target", ["/", "http://a/"], ids=["a path", "a proxy's form"])
+def test_a_connection_stays_open_after_one_whole_request_of_one_host(
+    version: str, headers: list[str], names_one_host: bool, keeps_open: bool, target: str
+) -> None:
+    request = parse(f"GET {target} HTTP/{version}", *headers)
+    assert (request.names_one_host, request.keeps_open) == (names_one_host, keeps_open)
+
+
+@pytest.mark.clause("A1")
+@pytest.mark.parametrize(
+    ("line", "path", "query"),
+    [
+        pytest.param("GET /a%20b/%C3%A9%ff?x=%20?y#z HTTP/1.1", "/a b/\xe9\ufffd", "x=%20?y", id="what is encoded"),
+        pytest.param("GET http://a/b?x HTTP/1.1", "/b", "x", id="as a proxy is asked"),
+        pytest.param("GET http://a?x HTTP/1.1", "/", "x", id="as a proxy is asked, without a path"),
+        pytest.param("CONNECT a:443 HTTP/1.1", "a:443", "", id="a host and a port"),
+        pytest.param("FOO /b HTTP/1.1", "/b", "", id="a method that nobody knows"),
+    ],
+)
+def test_a_target_has_a_path_and_a_query(line: str, path: str, query: str) -> None:
+    request = parse(line, "Host: a")
+    assert (request.method, request.path, request.query) == (line.split(" ")[0], path, query)
+
+
+@pytest.mark.clause("A7", "A15")
+def test_headers_on_several_lines_are_one_list() -> None:
+    assert (parse().prefers_gzip, parse().if_none_match) == (False, None)
+    request = parse("GET / HTTP/1.1", "ACCEPT-encoding: br", "If-None-Match: \t\xff ", "Accept-Encoding: gzip", "X: a ")
+    assert (request.prefers_gzip, request.if_none_match, request.join("x")) == (True, "\xff", "a")
 
 
 @pytest.mark.clause("A14")
@@ -40,7 +95,6 @@ def test_what_is_no_head_is_refused(head: bytes) -> None:
         pytest.param("Accept-Encoding: gzip", True, id="what many ask alike"),
         pytest.param("Cookie: a=b", False, id="a cookie"),
         pytest.param("X-Forwarded-For: 1.1.1.1", False, id="whom a proxy heard"),
-        pytest.param("Forwarded: for=1.1.1.1", False, id="the same by RFC 7239"),
         pytest.param("CF-Connecting-IP: 1.1.1.1", False, id="a header that nobody here knows"),
         pytest.param("User-Agent: " + "a" * 1_000, False, id="a long one"),
     ],
