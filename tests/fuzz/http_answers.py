@@ -36,15 +36,22 @@ class Asked(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """``whole`` are those that are complete, and ``begun`` is one of which the head alone is."""
+    """``whole`` are those that are complete, ``begun`` is one of which the head alone is, and ``malformed`` is what
+    follows and is no request."""
 
     whole: tuple[Asked, ...]
     begun: Asked | None = None
+    malformed: bytes = b""
 
     @property
     def heads(self) -> tuple[Asked, ...]:
         """All that can be answered: a server need not wait for a body."""
         return self.whole if self.begun is None else (*self.whole, self.begun)
+
+    @property
+    def methods(self) -> list[bytes]:
+        """What is malformed may still say that it is HEAD, whose refusal has no body."""
+        return [*(each.method for each in self.heads), self.malformed.split(b" ")[0]]
 
 
 class Answered(NamedTuple):
@@ -77,9 +84,10 @@ def requests_in(sent: bytes) -> Requests:
     whole: list[Asked] = []
     rest, goes_on = sent, True
     while goes_on:
-        asked, is_whole, rest, goes_on = _first_request(rest)
+        before = rest.lstrip()  # a server may pass over what is empty
+        asked, is_whole, rest, goes_on = _first_request(before)
         if asked is None:
-            break
+            return Requests(tuple(whole), malformed=before)
         if not is_whole:
             return Requests(tuple(whole), asked)
         whole.append(asked)
@@ -87,7 +95,6 @@ def requests_in(sent: bytes) -> Requests:
 
 
 def _first_request(sent: bytes) -> _Read:
-    sent = sent.lstrip()  # a server may pass over what is empty
     try:
         return _read_request(sent)
     except h11.RemoteProtocolError:

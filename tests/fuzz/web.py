@@ -125,8 +125,8 @@ def _whole_answers(came: Came, sent: bytes, methods: Sequence[bytes]) -> list[An
 
 def judge_exchange(server: Known, sent: bytes, came: Came) -> str:
     """Found unless every answer is a refusal at the end, or the reply to the request at its place."""
-    asked = requests_in(sent).heads
-    answers = _whole_answers(came, sent, [each.method for each in asked])
+    requests = requests_in(sent)
+    asked, answers = requests.heads, _whole_answers(came, sent, requests.methods)
     for number, answer in enumerate(answers):
         if answer.http_code in REFUSALS:
             if number < len(answers) - 1:

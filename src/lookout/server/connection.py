@@ -274,11 +274,12 @@ class Connection(asyncio.Protocol):
         for _ in range(_AT_ONCE):
             if self._is_full or self._is_busy:
                 return
+            head = None
             try:
                 head = self._take_head()
                 request = None if head is None else self._server.parse(head)
             except RefusedError as refused:
-                is_head = self._unread.lstrip(b"\r\n").startswith(b"HEAD ")
+                is_head = (head or self._unread).lstrip(b"\r\n").startswith(b"HEAD ")
                 self._write(self._server.application.refuse(refused.http_code, with_body=not is_head))
                 self._end()
                 return

@@ -69,8 +69,7 @@ class Request:
 
 
 def parse_head(head: bytes) -> Request:
-    """The request of a head, which ends with its only empty line; RefusedError if llhttp refuses it, or does not end it
-    there."""
+    """The request of a head, which ends with its only empty line; RefusedError if llhttp refuses it."""
     line = _LINE.match(head)
     if line is None:
         raise RefusedError
@@ -78,16 +77,11 @@ def parse_head(head: bytes) -> Request:
     seen = _Seen()
     parser = HttpRequestParser(seen)
     try:
-        parser.feed_data(memoryview(head)[:-1] if method in _READ_BY_NAME else b"PUT" + head[line.end(1) : -1])
-        if seen.is_ended:
-            raise RefusedError
-        parser.feed_data(head[-1:])
+        parser.feed_data(head if method in _READ_BY_NAME else b"PUT" + head[line.end(1) :])
     except HttpParserUpgrade:  # not supported
         pass
     except HttpParserError:
         raise RefusedError from None
-    if not seen.is_ended:
-        raise RefusedError
     return _digest(method.decode(), minor == b"1", seen, len(head), is_upgrade=parser.should_upgrade())
 
 
@@ -95,16 +89,12 @@ class _Seen:
     def __init__(self) -> None:
         self.target = b""
         self.headers: dict[str, list[str]] = {}
-        self.is_ended = False
 
     def on_url(self, piece: bytes) -> None:
         self.target += piece
 
     def on_header(self, name: bytes, text: bytes) -> None:
         self.headers.setdefault(name.decode("latin-1").lower(), []).append(text.decode("latin-1").strip(" \t"))
-
-    def on_headers_complete(self) -> None:
-        self.is_ended = True
 
 
 def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bool) -> Request:

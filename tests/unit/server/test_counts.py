@@ -1,6 +1,5 @@
 """What the processes of a server share, and what the admin port shows of it."""
 
-import gzip
 import multiprocessing
 import os
 import re
@@ -135,31 +134,10 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
     assert ServerInstruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
-def connect(responder: Responder, peer: str = "1.1.1.1") -> Connection:
-    with socket.socket() as nobody:
-        return Connection(HttpServer(nobody, responder, Limits(1), CALLERS), CALLERS.look_up(peer))
-
-
 def ask(responder: Responder, method: str, path: str, peer: str = "1.1.1.1", *headers: str) -> Answer:
-    return parsed(b"".join(responder.answer(parse_head(a_request(method, path, *headers)), connect(responder, peer))))
-
-
-@pytest.mark.clause("A14", "A15")
-def test_a_request_that_is_kept_has_its_answer_ready_until_something_else_is_published() -> None:
-    clock, store = SetClock(), FakeReader()
-    poller = a_poller(store, clock)
-    responder = Responder(poller, poller.site.paths, CALLERS, None, Counts(1).attach(), clock)
-    live, connection = poller.site.paths[0], connect(responder)
-    get = parse_head(a_request("GET", live, "Accept-Encoding: gzip", close=False))
-    for body in (b"a" * 99, b"b" * 99):
-        store.publish("live", body)
-        poller.poll()
-        answer = responder.answer(get, connection)
-        head, _, packed = answer[0].partition(b"\r\n\r\n")
-        assert (gzip.decompress(packed), b"connection" in head) == (body, False)
-        assert responder.answer(get, connection) is answer
-        (head_alone,) = responder.answer(parse_head(a_request("HEAD", live)), connection)
-        assert head_alone.endswith(b"\r\nconnection: close\r\n\r\n")
+    with socket.socket() as nobody:
+        connection = Connection(HttpServer(nobody, responder, Limits(1), CALLERS), CALLERS.look_up(peer))
+    return parsed(b"".join(responder.answer(parse_head(a_request(method, path, *headers)), connection)))
 
 
 @pytest.mark.clause("E2", "E6")

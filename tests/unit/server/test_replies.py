@@ -115,7 +115,7 @@ def test_no_reply_speaks_of_credentials_or_varies_by_origin() -> None:
 
 @pytest.mark.parametrize("with_body", [True, False], ids=["GET", "HEAD"])
 @pytest.mark.parametrize("keeps_open", [True, False], ids=["another may follow", "the last"])
-def test_a_reply_is_encoded_once_for_each_way_to_ask_and_second(with_body: bool, keeps_open: bool) -> None:
+def test_a_reply_is_encoded_once_a_second_for_each_way_to_ask(with_body: bool, keeps_open: bool) -> None:
     reply, date = make_reply(404, (("a", "b"), ("c", "d")), b"body"), b"date: now\r\n"
     (found,) = encoded = reply.encode(date, with_body=with_body, keeps_open=keeps_open)
     lines = (
