@@ -16,14 +16,14 @@ from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.world import launch_world
+from lookout.monitor.assembly import build_monitor
 from lookout.monitor.board import Board
-from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
 from lookout.store.sqlite import SqliteReader, open_writer
+from tests.machines import a_machine
 from tests.stores import once_free
 from tests.wait import until_async
-from tests.wiring import Wiring
 
 CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
 REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
@@ -140,13 +140,11 @@ async def watched(
     path = world.folder / "lookout.toml"
     path.write_text(config)
     writer = once_free(lambda: open_writer(world.folder / "lookout.db"))
-    clock = clock or SystemClock()
-    instruments = Instruments(registry := CollectorRegistry(), clock)
-    wiring = Wiring(writer, clock, instruments)
-    monitor = wiring.build(read_config(path), writer.load(), recorder)
+    machine = a_machine(writer, clock or SystemClock(), registry := CollectorRegistry(), recorder=recorder)
+    monitor = build_monitor(read_config(path), writer.load(), machine)
     running = asyncio.create_task(monitor.run())
     try:
-        yield Watched(monitor, instruments.board, registry)
+        yield Watched(monitor, machine.instruments.board, registry)
     finally:
         running.cancel()
         try:

@@ -16,8 +16,8 @@ from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.board import Board
-from lookout.monitor.monitor import Succession
 from lookout.monitor.recorder import Record as RealRecord
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
@@ -26,8 +26,9 @@ from lookout.protocols.source import Endpoint, Now, Source
 from lookout.state.log import Event
 from lookout.store.protocol import Writer
 from tests.builders import NOON
+from tests.machines import Kept as KeptRecord
+from tests.machines import a_machine
 from tests.unit.kept_pieces import apply_pieces
-from tests.wiring import Wiring, wire
 
 FAILED = Failed("timeout")
 NO_SESSION = Session(cast("Any", None), 0)  # these sources need none
@@ -202,9 +203,9 @@ def built_as_given(settings: Settings, _seen: Mapping[str, SeenBroadcasters]) ->
     return Upstreams(settings.given_sources, settings.endpoints)
 
 
-def given(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None, **more: Any) -> Wiring:
-    """A monitor of given settings: with real threads and connections, if it needs any."""
-    return wire(writer, clock, registry, build_sources=built_as_given, **more)
+def given(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None, **replaced: Any) -> Machine:
+    """For monitors of given settings: with real threads and connections, if they need any."""
+    return a_machine(writer, clock, registry, build_upstreams=built_as_given, **replaced)
 
 
 @asynccontextmanager
@@ -239,22 +240,23 @@ def lived(
     ``stored``; the titles of its alerts are put into ``sent``."""
     writer = Kept()
     alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"}, rules=rules)
-    wiring = given(
+    machine = given(
         writer,
         clock or FastClock(),
         registry,
         chance=Even(luck),
-        session=session,
+        open_session=lambda _: nullcontext(session),
         store=InLine(),
         open_thread=lambda _: nullcontext(InLine()),
         open_sender=lambda _: lambda message: None if sent is None else sent.append(message.title),
     )
     if board is not None:
-        wiring.instruments.board = board
+        machine.instruments.board = board
 
     async def live() -> None:
         settings = given_settings(plan, sources, endpoints, alerts=alerts)
-        succession = wiring.succeed(settings, stored or {}, record)
+        kept = record if isinstance(record, RealRecord) else KeptRecord(record)
+        succession = Succession(settings, stored or {}, machine, kept)
         task = asyncio.create_task(succession.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())

@@ -17,14 +17,14 @@ from lookout.config.settings import Settings
 from lookout.demo.sim.server import UPSTREAMS
 from lookout.demo.sim.upstream import Asked
 from lookout.demo.sim.world import launch_world
+from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Succession
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from tests.builders import NOON
+from tests.machines import Kept
 from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, KeptInMemory, Record
-from tests.wiring import Wiring
 
 _Parsed = TypeVar("_Parsed")
 BASE = "http://simulated"
@@ -163,8 +163,16 @@ def live(
 
     async def run() -> Life:
         in_line = lambda _: nullcontext(InLine())  # noqa: E731
-        wiring = Wiring(store, clock, instruments, InLine(), chance=Even(), session=session, open_thread=in_line)
-        succession = wiring.succeed(settings_of(folder, config), store.load(), record)
+        machine = Machine(
+            writer=store,
+            store=InLine(),
+            instruments=instruments,
+            clock=clock,
+            chance=Even(),
+            open_session=lambda _: nullcontext(session),
+            open_thread=in_line,
+        )
+        succession = Succession(settings_of(folder, config), store.load(), machine, Kept(record))
         life = Life(succession, place, clock, store, registry, instruments, folder)
         task = asyncio.create_task(succession.run())
         await asyncio.sleep(1)  # the first publication

@@ -11,21 +11,16 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
-from lookout.base.concurrency import DaemonThread
-from lookout.config.settings import Settings
 from lookout.config.tables import HistoryTable
-from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.documents.document import Document, DocumentName, Pieces
-from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal, Timeline
-from lookout.monitor.metrics import Instruments
-from lookout.monitor.notice_keeper import NoticeKeeper
+from lookout.monitor.assembly import build_monitor
+from lookout.monitor.journal import Journal
 from lookout.monitor.publisher import GATHER_MS, Publisher
 from lookout.store.protocol import StoreError, Writer
-from tests.builders import LAUNCH, MESSAGING, NO_ALERTS, PPOI, a_plan
+from tests.builders import LAUNCH, MESSAGING, PPOI, a_plan
 from tests.logs import capture_logs
-from tests.unit.running_monitor import Asked, KeptInMemory, lived, running
+from tests.unit.running_monitor import Asked, KeptInMemory, given, given_settings, lived, running
 from tests.wait import until_async
 
 EVERY_SECOND = HistoryTable(write_every_s=1)
@@ -46,16 +41,10 @@ def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it()
 
 
 def a_publisher(writer: Writer, history: HistoryTable) -> tuple[Journal, Publisher]:
-    """One that has just started."""
-    plan, clock = a_plan(), SystemClock()
-    instruments = Instruments(CollectorRegistry(), clock)
-    journal = Journal(Ledger(plan), Timeline(clock), Alerts(NO_ALERTS, {}, clock, instruments), None)
-    journal.start()
-    description = Settings().description()
-    notices = NoticeKeeper(description, plan, {}, journal)
-    every_s = history.write_every_s
-    thread = DaemonThread("store").__enter__()
-    return journal, Publisher(plan, description, every_s, journal, notices, dict, writer, thread, clock, instruments)
+    """One that has just started, of a monitor that asks nothing."""
+    monitor = build_monitor(given_settings(a_plan(), history=history), {}, given(writer, SystemClock()))
+    monitor.journal.start()
+    return monitor.journal, monitor.publisher
 
 
 class Slow(KeptInMemory):

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName, Pieces
-from lookout.monitor.monitor import Monitor, Succession
+from lookout.monitor.assembly import Succession, build_monitor
+from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, a_plan
+from tests.machines import Kept
 from tests.unit.running_monitor import (
     NO_SESSION,
     FastClock,
@@ -48,7 +50,7 @@ class Switched(KeptInMemory):
 
 
 def a_monitor(writer: Switched) -> Monitor:
-    return given(writer, SystemClock()).build(given_settings(a_plan()), writer.pieces)
+    return build_monitor(given_settings(a_plan()), writer.pieces, given(writer, SystemClock()))
 
 
 async def test_a_notice_is_acknowledged_once_it_is_stored_and_is_there_after_a_restart() -> None:
@@ -98,10 +100,16 @@ class NeverTakesNotices(Switched):
 
 def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
     in_line = lambda _: nullcontext(InLine())  # noqa: E731
-    wiring = given(NeverTakesNotices(), FastClock(), session=NO_SESSION, store=InLine(), open_thread=in_line)
+    machine = given(
+        NeverTakesNotices(),
+        FastClock(),
+        store=InLine(),
+        open_session=lambda _: nullcontext(NO_SESSION),
+        open_thread=in_line,
+    )
 
     async def live() -> None:
-        monitor = wiring.build(given_settings(a_plan()), {})
+        monitor = build_monitor(given_settings(a_plan()), {}, machine)
         async with running(monitor.run()):
             with pytest.raises(NotStoredError) as refused:
                 await monitor.notices.add(NOTE)
@@ -109,7 +117,7 @@ def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
                 "the store did not take it within 10 s: it is in force, but not stored yet; it is lost if the monitor"
             )
             assert str(refused.value) == f"{told} ends before the store works again"
-            assert [each.text for each in monitor.notices.current.list_valid(wiring.clock.now())] == [NOTE.text]
+            assert [each.text for each in monitor.notices.current.list_valid(machine.clock.now())] == [NOTE.text]
 
     with asyncio.Runner(loop_factory=FastLoop) as runner:
         runner.run(live())
@@ -134,7 +142,7 @@ def test_a_note_is_published_at_once_and_leaves_when_it_is_over_without_waiting_
 
 async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
     writer = Switched()
-    succession = given(writer, SystemClock()).succeed(given_settings(a_plan(chains=(1, 56))))
+    succession = Succession(given_settings(a_plan(chains=(1, 56))), {}, given(writer, SystemClock()), Kept())
     async with running(succession.run()):
         before = succession.monitor.notices
         added = await before.add(replace(NOTE, services=("indexer",)))

@@ -13,8 +13,8 @@ from lookout.config.tables import PingTable
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found, Members, Observation, Peers
 from lookout.core.own_clock import OwnClock
+from lookout.monitor.assembly import Succession
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Succession
 from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
 from lookout.protocols.client.session import Session, open_session

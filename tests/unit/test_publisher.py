@@ -2,24 +2,18 @@
 
 import json
 from itertools import pairwise
-from typing import cast
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
 from lookout.base.instants import parse_instant
 from lookout.core.heads import Reading
-from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.documents.document import with_compressed
-from lookout.monitor.alerts import Alerts
-from lookout.monitor.journal import Journal, Timeline
-from lookout.monitor.metrics import Instruments
-from lookout.monitor.recorder import Recorder
+from lookout.monitor.assembly import build_monitor
 from lookout.state.log import HeadRead
-from tests.builders import HOUR, LAUNCH, MESSAGING, NO_ALERTS, NOON, SECOND, a_plan
-from tests.unit.running_monitor import Record, lived
+from tests.builders import HOUR, LAUNCH, MESSAGING, NOON, SECOND, a_plan
+from tests.unit.running_monitor import InLine, KeptInMemory, Record, given, given_settings, lived
 from tests.unit.server.fakes import SetClock
 
 
@@ -28,9 +22,8 @@ class Starting:
 
     def __init__(self) -> None:
         self.clock, self.record = SetClock(), Record()
-        recorder = cast("Recorder", self.record)
-        alerts = Alerts(NO_ALERTS, {}, self.clock, Instruments(CollectorRegistry(), self.clock))
-        self.journal = Journal(Ledger(a_plan()), Timeline(self.clock), alerts, recorder)
+        machine = given(KeptInMemory(), self.clock, store=InLine(), recorder=self.record)
+        self.journal = build_monitor(given_settings(a_plan()), {}, machine).journal
         self.journal.start()
 
     def heads_after(self, *answers: Reading) -> list[Reading]:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from lookout.core.model import Peers
-from lookout.monitor.monitor import Succession
+from lookout.monitor.assembly import Succession
 from lookout.monitor.watcher import Rechecked
 from tests.builders import INDEXER, MESSAGING, a_plan
 from tests.unit.running_monitor import FAILED, Asked, Happening, lived

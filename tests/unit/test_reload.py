@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.core.model import Blocks, Check, Peers
 from lookout.documents.document import DocumentName, StateError
+from lookout.monitor.assembly import Succession
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
+from tests.machines import Kept
 from tests.unit.running_monitor import (
     FAILED,
     Asked,
@@ -73,7 +75,7 @@ def test_a_source_that_is_replaced_while_it_is_asked_is_never_heard() -> None:
 
 async def test_a_monitor_that_cannot_be_built_changes_nothing_and_says_why() -> None:
     writer = KeptInMemory()
-    succession = given(writer, SystemClock()).succeed(given_settings(a_plan()))
+    succession = Succession(given_settings(a_plan()), {}, given(writer, SystemClock()), Kept())
     async with running(succession.run()):
         await until_async(lambda: bool(writer.documents), "it runs")
         before = succession.monitor

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.clock import SystemClock
-from lookout.config.settings import Settings, Upstreams, seen_by, upstreams_of
+from lookout.config.settings import Settings, Upstreams, upstreams_of
 from lookout.config.tables import (
     AdminTable,
     ChainTable,
@@ -94,9 +94,9 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
     with including(SERVICES, Service("relayers", Members)):
         settings = replace(SETTINGS, sources=watching(relayers=BroadcastersTable("http://r", (1,))))
         seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON}), "relayers": SeenBroadcasters((), {1: NOON + 1})}
-        stored = encode_sightings(seen_by(upstreams_of(settings, seen).sources))
+        stored = encode_sightings(upstreams_of(settings, seen).seen())
         assert list(stored) == ["source/broadcasters", "source/relayers"]
-        assert seen_by(upstreams_of(settings, decode_sightings(stored)).sources) == seen
+        assert upstreams_of(settings, decode_sightings(stored)).seen() == seen
 
 
 @pytest.mark.parametrize(

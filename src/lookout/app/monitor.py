@@ -3,7 +3,7 @@ other."""
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -21,11 +21,10 @@ from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_rep
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
-from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
+from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor, Succession, build_monitor
-from lookout.monitor.recorder import Record, Recorder
+from lookout.monitor.recorder import Record
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
@@ -68,13 +67,13 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
     lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
     changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
 
-    def build(settings: Settings, known: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
-        return build_monitor(settings, known, writer, store, clock, instruments, recorder, str(reloader.path))
-
     with DaemonThread("store") as store:
         try:
             record.use(record.open(settings.monitor))
-            succession = Succession(build, settings, writer.load(), record)
+            machine = Machine(
+                writer=writer, store=store, instruments=instruments, clock=clock, config=str(reloader.path)
+            )
+            succession = Succession(settings, writer.load(), machine, record)
             desk = NoticeDesk(succession, clock, reloader)
             routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
             # Only with the store: until then the other monitor may use the same address.

@@ -12,7 +12,8 @@ from lookout.base.admin_port import CHANGE_HEADER, AdminReply, AdminRoutes, Chan
 from lookout.base.clock import Clock
 from lookout.base.instants import format_second
 from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind
-from lookout.monitor.monitor import Monitor, Succession
+from lookout.monitor.assembly import Succession
+from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import STORED_WITHIN_S, NotStoredError
 
 LIST_PATH: Final = "/notices"

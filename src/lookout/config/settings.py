@@ -259,9 +259,18 @@ class Upstreams(NamedTuple):
     sources: tuple[Source, ...]
     endpoints: tuple[Endpoint, ...]
 
+    def seen(self) -> Mapping[str, SeenBroadcasters]:
+        """What the sources of a service have to remember over a restart (M7), by service."""
+        listening = [source for source in self.sources if isinstance(source, BroadcastersSource)]
+        return {
+            service.name: _join(source.seen for source in listening if source.checks[0].service == service.name)
+            for service in SERVICES
+            if service.answer is Members
+        }
+
 
 def upstreams_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Upstreams:
-    """All sources and endpoints, before their first probe. ``seen`` comes from ``seen_by`` before a restart (M7)."""
+    """All sources and endpoints, before their first probe. ``seen`` is what they had seen before a restart (M7)."""
     sources = (
         source
         for service, table in settings.tables()
@@ -273,16 +282,6 @@ def upstreams_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) 
         for name, rpc in zip(chain.endpoint_names(), chain.rpc, strict=True)
     )
     return Upstreams(tuple(sources), tuple(endpoints))
-
-
-def seen_by(sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
-    """What the sources of a service have to remember over a restart (M7), by service."""
-    listening = [source for source in sources if isinstance(source, BroadcastersSource)]
-    return {
-        service.name: _join(source.seen for source in listening if source.checks[0].service == service.name)
-        for service in SERVICES
-        if service.answer is Members
-    }
 
 
 def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:

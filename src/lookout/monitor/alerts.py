@@ -12,9 +12,9 @@ from typing import Final, NoReturn
 from lookout.alerts.event import AlertFacts, AlertPolicy
 from lookout.alerts.messages import Message, write_clock, write_message
 from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
-from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
+from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.clock import Clock
-from lookout.base.concurrency import Caller, DaemonThread
+from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
 from lookout.core.causes import WITHOUT_HEAD
 from lookout.core.episodes import advance, has_row, restart
@@ -36,8 +36,8 @@ class Alerts:
         stored: Mapping[str, bytes],
         clock: Clock,
         instruments: Instruments,
-        open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread,
-        open_sender: Callable[[str], Sender] = open_sender,
+        open_thread: Callable[[str], AbstractContextManager[Caller]],
+        open_sender: Callable[[str], Sender],
         first_rest_ms: int = FIRST_WAIT_MS,
     ) -> None:
         """Go on with what is stored; StateError if it cannot be read. ``first_rest_ms`` is the first rest of a target

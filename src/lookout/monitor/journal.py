@@ -79,8 +79,8 @@ class Journal:
         timeline: Timeline,
         alerts: Alerts,
         recorder: Recorder | None,
-        lists: Lists | None = None,
-        beside: Mapping[Check, Check] = {},
+        lists: Lists,
+        beside: Mapping[Check, Check],
     ) -> None:
         """``beside`` maps a ppoi node's check to the check of the indexer that it is compared with (S21)."""
         self.ledger = ledger
@@ -90,7 +90,7 @@ class Journal:
         self.causes: dict[Check, str] = {}  # why probed checks are not current
         self._standing: dict[Check, tuple[int, int]] = {}  # positions, and since when
         self.silent_chains: set[int] = set()  # no RPC endpoint answers
-        self.lists = Lists() if lists is None else lists
+        self.lists = lists
         self._beside = beside
         self._recorder = recorder
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from random import Random, SystemRandom
+from random import Random
 from typing import Final, NoReturn
 
 from msgspec import Struct
@@ -31,7 +31,6 @@ from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source, observe
 
 EXHAUSTED_RECHECKS: Final = 2  # a local fault counts as over after this many waits without one
-_CHANCE: Final = SystemRandom()
 _READS_PER_RECHECK: Final = 2  # of an endpoint
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
 
@@ -76,9 +75,9 @@ class Watcher:
         limits: Limits,
         clock: Clock,
         instruments: Instruments,
-        comparers: tuple[Comparer, ...] = (),
-        list_readers: tuple[ListReader, ...] = (),
-        chance: Random = _CHANCE,
+        comparers: tuple[Comparer, ...],
+        list_readers: tuple[ListReader, ...],
+        chance: Random,
     ) -> None:
         self.own_clock = OwnClock()
         self._upstreams = upstreams

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from lookout.config.settings import seen_by
+from lookout.config.settings import Upstreams
 from lookout.core.model import Check, Found
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable, SeenBroadcasters
 from lookout.protocols.broadcasters.source import BROADCASTERS
@@ -32,6 +32,6 @@ def probes(
             for at in instants:
                 answers = [await observe(source, session, lambda at=at: at) for source in sources]  # type: ignore[misc]
                 found.append({check: what for each in answers for check, what in each.items()})
-            return found, asked, seen_by(sources)["broadcasters"]
+            return found, asked, Upstreams(tuple(sources), ()).seen()["broadcasters"]
 
     return asyncio.run(converse())

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
+from lookout.monitor.assembly import build_monitor
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters
 from lookout.protocols.broadcasters.source import StoreBroadcasters
 from lookout.protocols.client.session import open_session
@@ -77,7 +78,8 @@ async def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> 
     async with answering(store, after_s=hang) as (url, asked):
         sources = [StoreBroadcasters("broadcasters", BroadcastersTable(url, (each,))) for each in (1, 137)]
         settings = given_settings(plan, sources)
-        monitor = given(KeptInMemory(), clock, ledger=lambda _plan, _state: ledger).build(settings, {})
+        machine = given(KeptInMemory(), clock, make_ledger=lambda _plan, _state: ledger)
+        monitor = build_monitor(settings, {}, machine)
         task = asyncio.create_task(monitor.run())
         wanted = dict(zip(checks, ("current", "unknown"), strict=True))
         await until_async(lambda: len(asked) == 2 and statuses() == wanted, "the row of chain 1", 30)

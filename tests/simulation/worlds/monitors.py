@@ -1,20 +1,15 @@
 """The real monitor, on virtual time: everything of it but sockets and threads."""
 
 import asyncio
-from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-import msgspec
-
 from lookout.base.concurrency import Caller
-from lookout.config.settings import Settings
-from lookout.monitor.monitor import Monitor, Succession
+from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.recorder import Record
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.client.session import Session
-from lookout.state.codec import decode_sightings
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process
@@ -24,17 +19,15 @@ from tests.simulation.worlds.script import ORIGIN_AT
 from tests.simulation.worlds.settings import build_settings
 from tests.simulation.worlds.stores import Store, messages_in
 from tests.simulation.worlds.targets import open_sender, sending_thread
-from tests.simulation.worlds.upstreams import upstreams_of
-from tests.wiring import Wiring
+from tests.simulation.worlds.upstreams import build_upstreams
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 _CLOSE_S: Final = 2.0
 _RESTART_S: Final = 3.0
 _NO_SESSION: Final = Session(cast("Any", None), 0)  # these sources need none
-SIGHTINGS: Final = "source/broadcasters"
 
 
-class Machine:
+class Host:
     """One machine, and the monitor that is started on it again whenever it ended."""
 
     def __init__(self, scene: Scene, store: Store, number: int) -> None:
@@ -134,10 +127,7 @@ class Machine:
             scene.waiting = messages_in(stored)
             scene.emit(Resumed(life, stored))
             thread = VirtualThread(scene, life)
-            succession = Succession(
-                lambda settings, known, _: self._a_monitor(writer, thread, life, settings, known),
-                *(life.settings, stored, Record(Path())),
-            )
+            succession = Succession(life.settings, stored, self._machine(writer, thread, life), Record(Path()))
             reloading = asyncio.create_task(self._accept_reloads(life, succession))
             await succession.run()
         finally:
@@ -145,25 +135,21 @@ class Machine:
                 reloading.cancel()
             await self._close(writer, life)
 
-    def _a_monitor(
-        self, writer: Writer, store: Caller, life: Life, settings: Settings, stored: Mapping[str, bytes]
-    ) -> Monitor:
-        """The real one, of which a world sees through its ledger, its instruments, its senders and its threads."""
+    def _machine(self, writer: Writer, store: Caller, life: Life) -> Machine:
+        """A world sees into the real monitor through its ledger, its instruments, its senders and its threads."""
         scene = self._scene
-        wiring = Wiring(
-            writer,
-            life.clock,
-            ObservedInstruments(scene, life),
-            store,
-            build_sources=lambda settings, _: upstreams_of(scene, life, settings.plan()),
-            seen=_Sightings(life, stored),
+        return Machine(
+            writer=writer,
+            store=store,
+            instruments=ObservedInstruments(scene, life),
+            clock=life.clock,
             chance=scene.chance(f"watcher {life.serial}"),
-            session=_NO_SESSION,
+            open_session=lambda _: nullcontext(_NO_SESSION),
             open_thread=partial(sending_thread, scene, life),
             open_sender=partial(open_sender, scene, life),
-            ledger=partial(ObservedLedger, scene=scene, life=life),
+            build_upstreams=partial(build_upstreams, scene, life),
+            make_ledger=partial(ObservedLedger, scene=scene, life=life),
         )
-        return wiring.build(settings, stored)
 
     async def _accept_reloads(self, life: Life, succession: Succession) -> None:
         scene = self._scene
@@ -180,18 +166,3 @@ class Machine:
                 await VirtualThread(self._scene, life).call(writer.close)
         except TimeoutError:
             self._scene.note(f"{life.name} could not close the store")
-
-
-class _Sightings:
-    """What a source has to remember: here, how often it was asked to, divided by three."""
-
-    def __init__(self, life: Life, stored: Mapping[str, bytes]) -> None:
-        self._life = life
-        self._times = 3 * decode_sightings(stored).get("broadcasters", NOTHING_SEEN).asked_at.get(0, 0)
-        life.sightings = stored.get(SIGHTINGS, b"")
-
-    def __call__(self) -> dict[str, SeenBroadcasters]:
-        self._times += 1
-        seen = SeenBroadcasters((), {0: self._times // 3})
-        self._life.sightings = msgspec.json.encode(seen)
-        return {"broadcasters": seen}

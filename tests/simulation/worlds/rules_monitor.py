@@ -9,9 +9,8 @@ from lookout.core.model import Blocks, Check
 from lookout.documents.document import StateError
 from lookout.state.codec import decode_state
 from tests.simulation.worlds import scene as s
-from tests.simulation.worlds.monitors import SIGHTINGS
 from tests.simulation.worlds.rules import Rule
-from tests.simulation.worlds.upstreams import sources_in
+from tests.simulation.worlds.upstreams import SIGHTINGS, sources_in
 
 _JITTER_MS: Final = 3_000
 _TIMEOUT_MS: Final = 10_000

@@ -6,11 +6,14 @@ from email.utils import formatdate
 from random import Random
 from typing import Final
 
-from lookout.config.settings import Upstreams
+import msgspec
+
+from lookout.config.settings import Settings, Upstreams
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import World as Sim
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
@@ -18,6 +21,7 @@ from tests.simulation.worlds.scene import Answered, Asked, HeadAnswered, Life, S
 from tests.simulation.worlds.simulated_sources import SimulatedAsk, ask_endpoint, endpoint_delay_ms, simulated_sources
 
 TIMEOUT_S: Final = 10.0  # what a session allows (M3)
+SIGHTINGS: Final = "source/broadcasters"
 NOT_WATCHED: Final = Check("indexer", 999)
 
 
@@ -96,8 +100,22 @@ def _date(scene: Scene) -> str:
     return formatdate(scene.true_at() / 1000, usegmt=True)
 
 
-def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Upstreams:
-    """All that a monitor with this plan asks."""
+class _Upstreams(Upstreams):
+    """What a world's sources have to remember is how often they were asked for it, divided by three."""
+
+    life: Life
+    times: int
+
+    def seen(self) -> Mapping[str, SeenBroadcasters]:
+        self.times += 1
+        seen = SeenBroadcasters((), {0: self.times // 3})
+        self.life.sightings = msgspec.json.encode(seen)
+        return {"broadcasters": seen}
+
+
+def build_upstreams(scene: Scene, life: Life, settings: Settings, seen: Mapping[str, SeenBroadcasters]) -> Upstreams:
+    """All that a monitor with these settings asks."""
+    plan = settings.plan()
     sources = (SimSource(scene, life, name, checks, ask) for name, checks, ask in _asked(plan, scene.sim))
     endpoints = (
         SimEndpoint(scene, life, chain.chain_id, number)
@@ -105,7 +123,11 @@ def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Upstreams:
         if chain.chain_id in plan.chains
         for number in range(chain.endpoints)
     )
-    return Upstreams(tuple(sources), tuple(endpoints))
+    upstreams = _Upstreams(tuple(sources), tuple(endpoints))
+    remembered = seen.get("broadcasters")
+    upstreams.life, upstreams.times = life, 3 * remembered.asked_at[0] if remembered else 0
+    life.sightings = msgspec.json.encode(remembered) if remembered else b""
+    return upstreams
 
 
 def sources_in(scene: Scene, plan: Plan) -> dict[str, tuple[Check, ...]]:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tests.simulation.silence import without_logs
 from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_servers
 from tests.simulation.worlds.loop import Process, VirtualLoop
-from tests.simulation.worlds.monitors import Machine
+from tests.simulation.worlds.monitors import Host
 from tests.simulation.worlds.scene import Broken, Concluded, Scene
 from tests.simulation.worlds.script import Fault, Script
 from tests.simulation.worlds.servers import Cache, Server, read_along
@@ -45,7 +45,7 @@ def live(script: Script) -> Lived:
         loop = VirtualLoop()  # type: ignore[abstract]  # asyncio asks for a few of a loop's methods only
         scene = Scene(script, loop, [rule() for rule in RULES])
         store: Store = ModelStore(scene) if script.store == "model" else SqliteStore(scene, Path(folder))
-        monitors = [Machine(scene, store, number) for number in range(script.monitors)]
+        monitors = [Host(scene, store, number) for number in range(script.monitors)]
         servers = [Server(scene, store, number) for number in range(script.servers)]
         readers = Process("readers")
         scene.processes.append(readers)
@@ -73,7 +73,7 @@ def live(script: Script) -> Lived:
         return lived
 
 
-def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Machine], servers: Sequence[Server]) -> None:
+def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Host], servers: Sequence[Server]) -> None:
     """What happens at an instant. Faults that merely last are looked up by the parts that they concern."""
     at_s, end_s = fault.at_ms / 1000, (fault.at_ms + fault.lasts_ms) / 1000
     loop = scene.loop
@@ -108,7 +108,7 @@ def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Machi
             pass
 
 
-def _stop(scene: Scene, monitor: Machine, lasts_ms: int) -> None:
+def _stop(scene: Scene, monitor: Host, lasts_ms: int) -> None:
     """The supervisor starts it again when it is gone, which it has to be soon (what is being sent has
     5 s, the last write another 5, the end 2)."""
     process = monitor.stop()
@@ -121,14 +121,14 @@ def _stop(scene: Scene, monitor: Machine, lasts_ms: int) -> None:
     scene.loop.call_later(max(lasts_ms, 12_500) / 1000, start)
 
 
-def _set_clock(scene: Scene, monitor: Machine, fault: Fault) -> None:
+def _set_clock(scene: Scene, monitor: Host, fault: Fault) -> None:
     monitor.clock.step(fault.size)
     scene.note(f"the clock of monitor {fault.of} is set by {fault.size} ms")
     if fault.size < 0:
         scene.stepped_back_ms = scene.ms
 
 
-def _end(scene: Scene, loop: VirtualLoop, monitors: Sequence[Machine], servers: Sequence[Server]) -> None:
+def _end(scene: Scene, loop: VirtualLoop, monitors: Sequence[Host], servers: Sequence[Server]) -> None:
     """Nobody watches any more; what is under way comes to its end."""
     scene.over = True
     loop.error = None
