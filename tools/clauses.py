@@ -36,8 +36,14 @@ def problems(clauses: list[str], tests: dict[str, set[str]]) -> list[str]:
     ]
 
 
+def read_clauses() -> list[str]:
+    """The clauses of docs/contract.md: all ids but those reserved for what the code does not keep yet."""
+    pending = (ROOT / "clauses-pending.txt").read_text().split()
+    return [clause for clause in (ROOT / "clauses.txt").read_text().split() if clause not in pending]
+
+
 def main() -> int:
-    clauses = (ROOT / "clauses.txt").read_text().split()
+    clauses = read_clauses()
     collector = _Collector()
     said = io.StringIO()
     with contextlib.redirect_stdout(said):

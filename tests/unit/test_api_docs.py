@@ -16,6 +16,7 @@ from lookout.documents.reports import build_schemas
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
 from lookout.server.shared import CODES
 from lookout_reader.statuses import CHARACTERS, NO_DATA
+from tools.clauses import read_clauses
 from tools.examples import build_history_example, build_live_example, build_note_example
 from tools.openapi import describe_api
 
@@ -93,5 +94,4 @@ def test_the_paths_are_there_and_the_operators_own_ones_as_conveniences() -> Non
 
 
 def test_every_clause_that_the_page_names_is_one() -> None:
-    clauses = set((DOCS.parent / "clauses.txt").read_text(encoding="utf-8").split())
-    assert set(re.findall(r"\b[MRSHAECV]\d+\b", PAGE)) <= clauses
+    assert set(re.findall(r"\b[MRSHAECV]\d+\b", PAGE)) <= set(read_clauses())
