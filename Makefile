@@ -68,7 +68,8 @@ campaign: .venv/installed-dev .venv/packages .venv/container-packages $(ESBUILD)
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
 	@$(BIN)/python -m tools.edge $(ARGS)
 
-mutants: .venv-mutants/installed ## change the rules in every small way and check that a test fails; tens of minutes
+mutants: .venv-mutants/installed .venv/installed-dev ## leave out what the assembly passes on, change the rules in every small way, and check that a test fails; tens of minutes
+	$(BIN)/python -m tools.omissions
 	.venv-mutants/bin/mutmut run $(ARGS)
 	.venv-mutants/bin/mutmut results
 

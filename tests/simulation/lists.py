@@ -190,7 +190,7 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
         if look is None:
             world.now += 15 * _SECOND
             continue
-        lists.end_look(_CHECK, _drive(look, world, lists))
+        lists.end_look(_CHECK, _drive(look, world))
         coverage = lists.coverage(_CHECK)
         for finding in coverage.findings.values():
             if (finding.is_confirmed or not second_look) and not world.was_lacking(finding):
@@ -203,14 +203,11 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     return Outcome(late and f"seed {seed}: {late}", len(reported), hours)
 
 
-def _drive(look: Look, world: _World, lists: Lists) -> Coverage:
+def _drive(look: Look, world: _World) -> Coverage:
     try:
         ask = next(look)
         while True:
-            answer = world.answer(ask)
-            if isinstance(ask, AskPosition):
-                lists.hear(_CHECK, Blocks(answer))
-            ask = look.send(answer)
+            ask = look.send(world.answer(ask))
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]
 

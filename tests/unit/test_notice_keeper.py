@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.base.clock import SystemClock
+from lookout.config.alerts import AlertRule
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName, Pieces
 from lookout.monitor.assembly import Succession, build_monitor
@@ -17,10 +18,11 @@ from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
-from tests.builders import LAUNCH, a_plan
+from tests.builders import LAUNCH, MESSAGING, a_plan
 from tests.machines import Kept
 from tests.unit.running_monitor import (
     NO_SESSION,
+    Asked,
     FastClock,
     FastLoop,
     InLine,
@@ -152,3 +154,21 @@ async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
             await succession.monitor.notices.add(replace(NOTE, services=("squid",)))
         with pytest.raises(NotStoredError, match="the monitor ended"):  # asked of the one that was replaced
             await before.add(NOTE)
+
+
+def test_no_alert_begins_for_what_is_silenced_until_the_silence_is_over() -> None:
+    tasks, sent = [], list[str]()
+    rules = (AlertRule(name="down", from_="unavailable", targets=("ops",)),)
+
+    def silence(succession: Succession) -> None:
+        draft = NoticeDraft("silence", for_="600s")
+        tasks.append(asyncio.ensure_future(succession.monitor.notices.add(draft)))
+
+    def note_alerts(_succession: Succession) -> None:
+        during.extend(sent)
+
+    during: list[str] = []
+    happenings = ((1.0, silence), (590.0, note_alerts))
+    lived(900, a_plan(MESSAGING), [Asked(MESSAGING)], [], *happenings, sent=sent, rules=rules)
+    assert during == []
+    assert len(sent) == 1

@@ -79,7 +79,7 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
         clock,
         instruments,
     )
-    comparers = build_comparers(lists, upstreams, clock, journal.hear_position, instruments.count)
+    comparers = build_comparers(lists, upstreams, clock, instruments.count)
     readers = build_list_readers(links, counted, plan, journal, clock, instruments)
     watcher = Watcher(upstreams, journal, plan.limits, clock, instruments, comparers, readers, machine.chance)
     pinger = Pinger(settings.ping, plan.limits, instruments)

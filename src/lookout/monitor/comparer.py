@@ -19,7 +19,7 @@ from lookout.core.coverage import (
     Refused,
     choose_look,
 )
-from lookout.core.model import Blocks, Check, Found
+from lookout.core.model import Blocks, Check
 from lookout.monitor.board import Board, SideOutcome
 from lookout.monitor.journal import Journal
 from lookout.monitor.list_readers import fingerprint
@@ -59,8 +59,6 @@ class Comparer:
     endpoints: Mapping[str, EvmEndpoint]
     budget: Budget
     clock: Clock
-    hear: Callable[[Check, Found], None]
-    """Called with what the indexer says of its position."""
     count: Callable[..., None]
     """Called with a metric and its labels for each request to an endpoint."""
     outcomes: dict[str, SideOutcome] = field(default_factory=dict)
@@ -110,7 +108,6 @@ class Comparer:
         """The answer; Refused if there is none that counts. A fault of our own ends the look: it proves nothing."""
         if isinstance(ask, AskPosition):
             found = (await observe(self.source, session, self.clock.now))[self.check]
-            self.hear(self.check, found)
             return found.position if isinstance(found, Blocks) else None
         name, cause = (ask.endpoint if isinstance(ask, AskLogs) else ""), None
         began_ms = self.clock.elapsed_ms()
@@ -138,7 +135,6 @@ def build_comparers(
     lists: Mapping[Check, TransactionList],
     upstreams: Upstreams,
     clock: Clock,
-    hear: Callable[[Check, Found], None] = lambda _check, _found: None,
     count: Callable[..., None] = lambda *_: None,
     every_ms: float | None = None,
 ) -> tuple[Comparer, ...]:
@@ -154,6 +150,6 @@ def build_comparers(
         waits_ms[check.chain_id] = every_ms or max(waits_ms[check.chain_id], _MINUTE_MS / of.table.requests_per_minute)
     budgets = {chain_id: Budget(clock, wait_ms) for chain_id, wait_ms in waits_ms.items()}
     return tuple(
-        Comparer(check, of, sources[check], nodes[check.chain_id], budgets[check.chain_id], clock, hear, count)
+        Comparer(check, of, sources[check], nodes[check.chain_id], budgets[check.chain_id], clock, count)
         for check, of in lists.items()
     )
