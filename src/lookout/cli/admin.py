@@ -72,7 +72,8 @@ def recheck(config: Path, service: str, chain: str) -> None:
     """Make the running monitor ask a source now, after a repair, and not after its back-off of up to two minutes: that
     of SERVICE, on CHAIN (an id or a name); without them every source.
 
-    It counts like any other probe. A source is asked at most once in 10 seconds. Exit code 1 if a row is not current.
+    It counts like any other probe. A source is asked at most once in 10 seconds. Exit code 1 if a row is not current,
+    or if the monitor could not ask, since this machine lacks something.
     """
     port = _open_for_notices(config)
     names = {chain_table.id: chain_table.name for chain_table in port.settings.chains}
@@ -88,11 +89,13 @@ def recheck(config: Path, service: str, chain: str) -> None:
     if not sources:
         fail("no source is configured for this service and chain", exit_code=NOT_FINE)
     for source in sources:
+        is_recent = "" if source.is_asked else "asked less than 10 s ago"
+        note = f"not asked: {source.not_asked}" if source.not_asked else is_recent
         for row in source.rows:
             where = row.service if row.chain_id is None else f"{row.service} on {names.get(row.chain_id, row.chain_id)}"
             why = f": {describe_cause(row.cause)}" if row.cause else ""
-            click.echo(f"{where}: {row.status}{why}{'' if source.is_asked else ' (asked less than 10 s ago)'}")
-    if any(row.status != "current" for source in sources for row in source.rows):
+            click.echo(f"{where}: {row.status}{why}{f' ({note})' if note else ''}")
+    if any(source.not_asked or row.status != "current" for source in sources for row in source.rows):
         raise SystemExit(NOT_FINE)
 
 
