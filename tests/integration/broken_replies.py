@@ -1,4 +1,4 @@
-"""Replies that break a clause each, and which one."""
+"""Replies that break a clause each, and which one; and replies by which a clause cannot be seen."""
 
 import json
 from collections.abc import Callable
@@ -174,4 +174,14 @@ BROKEN_REPLIES: Final[dict[str, tuple[Break, str]]] = {
     "schema that refuses additions": (only(changed(additionalProperties=False), path="/schemas/history.json"), "V1"),
     "OpenAPI of an old version": (only(changed(openapi="3.0.3"), path="/openapi.json"), "V2"),
     "OpenAPI without an endpoint": (only(changed(paths={}), path="/openapi.json"), "V2"),
+}
+
+_NO_ROUTE: Final = becomes(404, b'{"message": "no such route"}')
+_OF_LIVE: Final = "R1 R2 R3 R4 R5 R6 R7 R8 R9 R10 R11 R12 R13 S1 S3 S7 S10 S11 S12 S13 S14 A9"
+_OF_HISTORY: Final = "H1 H2 H3 H4 H5 H9 H10 H11 H12 A10"
+# Replies, and the clauses that these alone could not have broken, though the whole ones could.
+POOR_REPLIES: Final[dict[str, tuple[Break, str]]] = {
+    "no live report": (only(_NO_ROUTE, path=LIVE), _OF_LIVE),
+    "no history": (only(_NO_ROUTE, path=HISTORY), _OF_HISTORY),
+    "neither": (_NO_ROUTE, f"{_OF_LIVE} {_OF_HISTORY} A2 A3 A4 A5 A6 A7 A8 A14 A15 V1 V2"),
 }

@@ -16,13 +16,17 @@ async def test_a_bad_file_or_another_monitor_changes_nothing_and_everything_wron
     async with running(tmp_path) as service:
         path, admin, port = tmp_path / "lookout.toml", service.service.monitor_admin, a_free_port()
         bad = {
-            "[policy]\nrecheck = 30\njitter_s = -1\n": (2, ("policy.recheck: unknown key", "policy.jitter_s")),
+            f'[admin]\nmonitor = "{admin}"\n[policy]\nrecheck = 30\njitter_s = -1\n': (
+                1,
+                ("policy.recheck: unknown key", "policy.jitter_s"),
+            ),
             service.whole.replace("[history]\n", "[history]\nbucket_s = 100\n"): (
                 1,
                 ("history.bucket_s: the stored history has buckets of 300 s",),
             ),
             # Emptied, but for where to ask the monitor.
             f'[admin]\nmonitor = "{admin}"\n': (1, ("names nothing to watch; restart the monitor if that is meant",)),
+            "[admin\n": (2, ("not TOML: Expected ']' at the end of a table declaration",)),
             "": (2, ("cannot be read: No such file or directory",)),
         }
         for text, (exit_code, complaints) in bad.items():
@@ -34,10 +38,11 @@ async def test_a_bad_file_or_another_monitor_changes_nothing_and_everything_wron
             await service.hang_up("refused")
             problems = str([line["problem"] for line in service.events("not reloaded; everything is as it was")])
             for complaint in complaints:
+                assert f"lookout: {path}: " in done.stderr
                 assert complaint in done.stderr
                 assert complaint in problems
-        # The command asks no monitor to read what it cannot read itself.
-        assert (await service.count("refused"), await service.count("applied")) == (6, 0)
+        # The command asks no monitor if it cannot read where that is.
+        assert (await service.count("refused"), await service.count("applied")) == (8, 0)
         live = await answer(service.world.http, service.service.base + LIVE)
         assert {row["status"] for row in live["checks"]} == {"current", "unmonitored"}
 

@@ -16,7 +16,7 @@ from tests.integration.authority import Authority
 from tests.integration.broken_documents import sets
 from tests.integration.planted import Asked, Sent, a_deployment, a_listener, documents, resources
 from tests.integration.served import Server, a_free_port
-from tests.integration.visits import INCONCLUSIVE, clauses, command, found
+from tests.integration.visits import NOT_SEEN, clauses, command, found
 
 
 def endless(_raw: bytes) -> Iterator[bytes]:
@@ -84,19 +84,24 @@ def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: Server) ->
     assert "liveness gets 404 instead of 200" in shown
     assert "is this the base address and --protocol right" in shown
     assert "could not tell" not in result.stdout
-    last = result.stdout.splitlines()[-1]
-    assert re.fullmatch(r"Of 94 clauses 1 fail, \d+ pass, \d+ could not be told \(--all lists them\)", last)
+    *_, last, unseen = result.stdout.splitlines()
+    rest = r"\d+ pass, 0 could not be told, \d+ not seen \(--all lists them\)"
+    assert re.fullmatch(f"Of 94 clauses 1 fail, {rest}", last)
+    assert unseen.startswith("Not seen here, though another visit may show them: M5, R1, R2, ")
 
 
 def test_a_healthy_server_is_one_line_and_with_all_every_clause(served: Server) -> None:
     short, full = command(served.base), command(served.base, "--all", COLUMNS="120")
-    counts = f"{94 - len(INCONCLUSIVE)} pass, {len(INCONCLUSIVE)} could not be told"
+    counts = f"{94 - len(NOT_SEEN)} pass, 0 could not be told, {len(NOT_SEEN)} not seen"
+    unseen = "M5, R14, S4, S8, S18, S21, H14, H16, A11, A12, E2, E3"
     report = json.loads(command(f"{served.base}/", "--json").stdout)
     assert report["url"] == served.base
     assert list(report) == ["url", "protocol", "at", "findings", "summary", "doubts"]
-    assert report["summary"] == {"fail": 0, "could not tell": len(INCONCLUSIVE), "pass": 94 - len(INCONCLUSIVE)}
-    assert short.stdout == f"Of 94 clauses 0 fail, {counts} (--all lists them)\n"
-    for text in (" pass ", " could not tell ", f"fail, {counts}\n"):
+    passed = {"pass": 94 - len(NOT_SEEN), "not seen": len(NOT_SEEN)}
+    assert report["summary"] == {"fail": 0, "could not tell": 0, **passed}
+    last = f"Not seen here, though another visit may show them: {unseen}\n"
+    assert short.stdout == f"Of 94 clauses 0 fail, {counts} (--all lists them)\n{last}"
+    for text in (" pass ", " not seen ", f"fail, {counts}\n"):
         assert text in full.stdout
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from click.testing import CliRunner, Result
 
-from lookout.base.clock import SystemClock
+from lookout.base.clock import Clock, SystemClock
 from lookout.base.url import parse_base_url
 from lookout.cli import main
 from lookout.verify.clauses import verify_visit
@@ -19,7 +19,7 @@ _CLAUSES = """
     M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15 M16 M17 R14 S2 S4 S5 S6 S8 S9 S15 S16 S17 S18 S19 S20 S21
     H6 H7 H8 H13 H14 H15 H16 H17 A11 A12 A13 A16 E2 E3 E4 E5 E6
 """
-INCONCLUSIVE: Final = set(_CLAUSES.split())
+NOT_SEEN: Final = set(_CLAUSES.split())
 
 
 def found(base: str, options: VisitOptions | None = None) -> list[Remark]:
@@ -32,9 +32,14 @@ def inspect(real: Resources, breaks: Break | None = None) -> list[Remark]:
         return found(deployment.base)
 
 
-def visited(base: str, options: VisitOptions | None = None, sleep: Callable[[float], None] = time.sleep) -> Visit:
+def visited(
+    base: str,
+    options: VisitOptions | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Clock | None = None,
+) -> Visit:
     """Patient, unless said otherwise: the machine may be slow."""
-    return visit(parse_base_url(base), options or VisitOptions(timeout_s=20), SystemClock(), sleep)
+    return visit(parse_base_url(base), options or VisitOptions(timeout_s=20), clock or SystemClock(), sleep)
 
 
 def clauses(findings: list[Remark], verdict: str) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import fields
 
-from lookout.config.file import ConfigError, read_config, read_server_config
+from lookout.config.file import ConfigError, read_admin_config, read_config, read_server_config
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable, LogTable, RpcEndpoint, ServerSettings, ServerTable
 from lookout.core.heads import Pace
@@ -340,6 +340,20 @@ def test_the_address_of_a_list_is_not_left_empty_by_its_variable_and_a_server_do
     (problem,) = problems(tmp_path, text, EMPTY="", EVENT=f"0x{'2' * 64}")
     assert problem == "indexer[0].complete.url: is filled in by a variable that is empty; leave the key out, or set it"
     assert read_server_config(tmp_path / "lookout.toml", {}).protocol == "protocol"
+
+
+def test_to_ask_a_monitor_nothing_of_its_file_counts_but_the_table_of_admin_ports(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text(f"{OF_A_MONITOR}\n[ppoi]\nkind = 'of a plug-in'\n[polcy]\n")
+    variables = Looked(ADMIN="127.0.0.1:1", HOST="h")
+    assert read_admin_config(path, variables) == AdminTable("127.0.0.1:1", "127.0.0.1:9465", ("h",))
+    assert variables.names == {"ADMIN", "HOST"}
+    text = "[admin]\nmonitor = '${ADMIN}'\nmonitr = ''\n[polcy]\n"
+    assert problems(tmp_path, text, read_admin_config) == [
+        "admin.monitor: the environment variable ADMIN is not set",
+        "admin.monitr: unknown key; did you mean monitor?",
+    ]
+    assert problems(tmp_path, "admin = 1", read_admin_config) == ["admin: has to be a table, [admin]"]
 
 
 def test_a_server_needs_no_kind_of_a_service_whose_kind_is_a_variable(tmp_path: Path) -> None:

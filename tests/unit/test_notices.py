@@ -123,8 +123,8 @@ def declared(*drafts: NoticeDraft) -> Notices:
             [
                 f"until: 'x' {NO_INSTANT}",
                 f"chain: there is no chain 'x'; {CHAINS_THERE}",
-                "text: missing; a note says something",
                 f"service: there is no service 'squid'; {SERVICES_THERE}",
+                "text: missing; a note says something",
             ],
             id="everything at once",
         ),

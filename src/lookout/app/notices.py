@@ -1,6 +1,6 @@
 """The operator's requests on the monitor's admin port: notes, silences, and rechecks of sources."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -11,10 +11,13 @@ from lookout.app.reloader import Reloader
 from lookout.base.admin_port import CHANGE_HEADER, AdminReply, AdminRoutes, Change, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.instants import format_second
-from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind
+from lookout.base.problem import Problem
+from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind, find_scope
 from lookout.monitor.assembly import Succession
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import STORED_WITHIN_S, NotStoredError
+from lookout.monitor.watcher import Rechecked
+from lookout.public.about import scope_text
 
 LIST_PATH: Final = "/notices"
 ADD_PATH: Final = "/notices"
@@ -35,6 +38,8 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
     until: str | None
     added_at: str
     silences: bool
+    scope: str
+    """Its services and chains in words."""
 
 
 class Ending(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,10 +48,16 @@ class Ending(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recheck(Struct, frozen=True, forbid_unknown_fields=True):
-    """The services and chains to ask now; an empty list means all."""
+    """The services and chains to ask now, chains by their ids or names; an empty list means all."""
 
     services: tuple[str, ...] = ()
-    chains: tuple[int, ...] = ()
+    chains: tuple[str | int, ...] = ()
+
+
+class RecheckAnswer(Struct, frozen=True):
+    sources: tuple[Rechecked, ...]
+    chains: Mapping[int, str]
+    """The names of all chains."""
 
 
 class Refusal(Struct, frozen=True):
@@ -67,25 +78,32 @@ class NoticeDesk:
         return routes._replace(lists={**routes.lists, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
 
     def list_all(self) -> AdminReply:
-        valid = self._succession.monitor.notices.current.list_valid(self._clock.now())
-        return json_reply(HTTPStatus.OK, list(map(_describe, valid)))
+        monitor = self._succession.monitor
+        valid = monitor.notices.current.list_valid(self._clock.now())
+        return json_reply(HTTPStatus.OK, [_describe(notice, monitor) for notice in valid])
 
     async def add(self, body: bytes, meant: str | None) -> AdminReply:
         async def add(monitor: Monitor, draft: NoticeDraft) -> NoticeEntry:
-            return _describe(await monitor.notices.add(draft))
+            return _describe(await monitor.notices.add(draft), monitor)
 
         return await self._change(body, meant, NoticeDraft, add)
 
     async def end(self, body: bytes, meant: str | None) -> AdminReply:
         async def end(monitor: Monitor, ending: Ending) -> NoticeEntry:
-            return _describe(await monitor.notices.end(ending.kind, ending.id))
+            return _describe(await monitor.notices.end(ending.kind, ending.id), monitor)
 
         return await self._change(body, meant, Ending, end)
 
     async def recheck(self, body: bytes, meant: str | None) -> AdminReply:
-        return await self._change(
-            body, meant, Recheck, lambda monitor, asked: monitor.recheck(asked.services, asked.chains)
-        )
+        async def recheck(monitor: Monitor, asked: Recheck) -> RecheckAnswer:
+            problems: list[Problem] = []
+            watched = monitor.notices.watched
+            services, chains = find_scope(asked.services, asked.chains, watched, problems)
+            if problems:
+                raise NoticeError(*problems)
+            return RecheckAnswer(tuple(await monitor.recheck(services, chains)), watched.chains)
+
+        return await self._change(body, meant, Recheck, recheck)
 
     async def _change(
         self,
@@ -110,7 +128,8 @@ class NoticeDesk:
             return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
 
 
-def _describe(notice: Notice) -> NoticeEntry:
+def _describe(notice: Notice, monitor: Monitor) -> NoticeEntry:
+    names = monitor.notices.watched.chains
     return NoticeEntry(
         id=notice.id,
         kind=notice.kind,
@@ -121,4 +140,5 @@ def _describe(notice: Notice) -> NoticeEntry:
         until=None if notice.until_at is None else format_second(notice.until_at),
         added_at=format_second(notice.added_at),
         silences=notice.silences,
+        scope=scope_text(notice.services, [names.get(chain_id, f"chain {chain_id}") for chain_id in notice.chains]),
     )

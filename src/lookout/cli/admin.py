@@ -26,6 +26,7 @@ from lookout.app.notices import (
     Ending,
     NoticeEntry,
     Recheck,
+    RecheckAnswer,
     Refusal,
 )
 from lookout.base.admin_port import CHANGE_HEADER, CONFIG_HEADER, RELOAD_HEADER
@@ -33,12 +34,10 @@ from lookout.base.instants import parse_second
 from lookout.base.sockets import can_be_asked, is_unix, path_of, resolve
 from lookout.base.url import host_and_port
 from lookout.cli.arguments import NOT_FINE, WRONG_USE, config_option, fail, settings_of, show_status
-from lookout.config.file import read_sending_config
-from lookout.config.settings import Settings
+from lookout.config.file import read_admin_config, read_sending_config
 from lookout.core.causes import describe_cause
 from lookout.core.notices import NoticeDraft, NoticeKind
-from lookout.monitor.watcher import Rechecked
-from lookout.public.about import scope_text, time_text
+from lookout.public.about import time_text
 
 _GRACE_S: Final = 5  # beyond the time in which a monitor answers
 
@@ -50,7 +49,7 @@ T = TypeVar("T")
 def reload(config: Path) -> None:
     """Make the running monitor read its configuration again, without a gap, and show what changed.
 
-    The file is checked first, and has to name the monitor's admin port. Exit code 1 if the monitor did not reload it.
+    The monitor checks the file first, with its own environment. Exit code 1 if it did not reload it.
     """
     port = _MonitorPort(config, reloader.ANSWER_WITHIN_S, "send the monitor SIGHUP instead")
     reloaded = port.ask("/reload", reloader.Reloaded, RELOAD_HEADER, refused=NOT_FINE)
@@ -72,27 +71,22 @@ def recheck(config: Path, service: str, chain: str) -> None:
     """Make the running monitor ask a source now, after a repair, and not after its back-off of up to two minutes: that
     of SERVICE, on CHAIN (an id or a name); without them every source.
 
-    It counts like any other probe. A source is asked at most once in 10 seconds. Exit code 1 if a row is not current.
+    It counts like any other probe. A source is asked at most once in 10 seconds. Exit code 1 if a row is not current,
+    or if the monitor could not ask, since this machine lacks something.
     """
     port = _open_for_notices(config)
-    names = {chain_table.id: chain_table.name for chain_table in port.settings.chains}
-    chains = tuple(chain_id for chain_id, name in names.items() if chain.casefold() in (str(chain_id), name.casefold()))
-    known = [service.name for service in port.settings.all_services()]
-    if service and service not in known:
-        fail(f"there is no service {service!r}; there are {', '.join(known)}")
-    if chain and not chains:
-        there = ", ".join(f"{name} ({chain_id})" for chain_id, name in names.items())
-        fail(f"there is no chain {chain!r}; there are {there}")
-    asked = msgspec.json.encode(Recheck((service,) if service else (), chains))
-    sources = port.ask(RECHECK_PATH, tuple[Rechecked, ...], CHANGE_HEADER, asked)
-    if not sources:
+    asked = Recheck((service,) if service else (), (chain,) if chain else ())
+    answer = port.ask(RECHECK_PATH, RecheckAnswer, CHANGE_HEADER, asked)
+    if not answer.sources:
         fail("no source is configured for this service and chain", exit_code=NOT_FINE)
-    for source in sources:
+    for source in answer.sources:
+        is_recent = "" if source.is_asked else "asked less than 10 s ago"
+        note = f"not asked: {source.not_asked}" if source.not_asked else is_recent
         for row in source.rows:
-            where = row.service if row.chain_id is None else f"{row.service} on {names.get(row.chain_id, row.chain_id)}"
+            where = row.service if row.chain_id is None else f"{row.service} on {answer.chains[row.chain_id]}"
             why = f": {describe_cause(row.cause)}" if row.cause else ""
-            click.echo(f"{where}: {row.status}{why}{'' if source.is_asked else ' (asked less than 10 s ago)'}")
-    if any(row.status != "current" for source in sources for row in source.rows):
+            click.echo(f"{where}: {row.status}{why}{f' ({note})' if note else ''}")
+    if any(source.not_asked or row.status != "current" for source in answer.sources for row in source.rows):
         raise SystemExit(NOT_FINE)
 
 
@@ -231,29 +225,21 @@ def end_note(config: Path, notice_id: str) -> None:
 
 
 def _change(done: str, config: Path, path: str, asked: NoticeDraft | Ending) -> None:
-    port = _open_for_notices(config)
-    try:
-        body = msgspec.json.encode(asked)
-    except UnicodeEncodeError:
-        fail("what is given is not text: it has to be UTF-8")
-    entry = port.ask(path, NoticeEntry, CHANGE_HEADER, body)
+    entry = _open_for_notices(config).ask(path, NoticeEntry, CHANGE_HEADER, asked)
     ended = f"ended now, at {entry.until[11:19]} UTC" if path == END_PATH and entry.until else ""
-    click.echo(f"{done} {_describe(entry, port.settings, ended)}")
+    click.echo(f"{done} {_describe(entry, ended)}")
 
 
 def _list(kind: NoticeKind, config: Path, is_listed: Callable[[NoticeEntry], bool]) -> None:
-    port = _open_for_notices(config)
-    entries = port.ask(LIST_PATH, tuple[NoticeEntry, ...])
-    listed = [_describe(entry, port.settings) for entry in entries if is_listed(entry)]
+    entries = _open_for_notices(config).ask(LIST_PATH, tuple[NoticeEntry, ...])
+    listed = [_describe(entry) for entry in entries if is_listed(entry)]
     click.echo("\n".join(listed) or f"there is no {kind}")
 
 
-def _describe(entry: NoticeEntry, settings: Settings, ended: str = "") -> str:
-    names = {chain.id: chain.name for chain in settings.chains}
-    scope = scope_text(entry.services, [names.get(chain_id, f"chain {chain_id}") for chain_id in entry.chains])
+def _describe(entry: NoticeEntry, ended: str = "") -> str:
     until_at = None if entry.until is None else parse_second(entry.until)
     silences = "; alerts are silenced" if entry.silences and entry.kind == "note" else ""
-    when = f"{scope}, {ended or f'{time_text(parse_second(entry.from_), until_at)}{silences}'}"
+    when = f"{entry.scope}, {ended or f'{time_text(parse_second(entry.from_), until_at)}{silences}'}"
     return "\n  ".join(filter(None, (f"{entry.kind} {entry.id}", entry.text, when)))
 
 
@@ -273,14 +259,19 @@ class _MonitorPort:
         self._config = config
         self._wait_s = answer_within_s + _GRACE_S
         self._instead = instead
-        self.settings = settings_of(config, read_sending_config)
-        self.address = resolve(self.settings.admin.monitor, config.parent)
+        self.address = resolve(settings_of(config, read_admin_config).monitor, config.parent)
         if not can_be_asked(self.address):
             fail(f"{config}: admin.monitor: names no port to ask; {instead}")
 
-    def ask(self, path: str, kind: type[T], header: str = "", body: bytes = b"", refused: int = WRONG_USE) -> T:
+    def ask(
+        self, path: str, kind: type[T], header: str = "", asked: Struct | None = None, refused: int = WRONG_USE
+    ) -> T:
         """The answer to a GET, or to a POST with the ``header`` that keeps browsers from asking this; or the end of the
         command, with ``refused`` as the exit code of a refusal."""
+        try:
+            body = b"" if asked is None else msgspec.json.encode(asked)
+        except UnicodeEncodeError:
+            fail("what is given is not text: it has to be UTF-8")
         http_code, answered = self._request(path, header, body)
         try:
             if http_code == HTTPStatus.OK:

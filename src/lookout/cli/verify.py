@@ -13,11 +13,11 @@ from lookout.base.clock import SystemClock
 from lookout.base.instants import format_instant
 from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option, show_status
-from lookout.verify.clauses import VERDICTS, find_doubts, verify_visit
-from lookout.verify.documents import Remark, Verdict
+from lookout.verify.clauses import SHOWN, VERDICTS, find_doubts, verify_visit
+from lookout.verify.documents import Remark
 from lookout.verify.visit import VisitOptions, visit
 
-_COLOURS: Final[dict[Verdict, str]] = {"pass": "green", "fail": "bold red", "could not tell": "yellow"}
+_COLOURS: Final = {"pass": "green", "fail": "bold red", "could not tell": "yellow", "not seen": "dim"}
 
 
 @click.command()
@@ -64,8 +64,8 @@ def verify(  # Click gives each option as a parameter
 ) -> None:
     """Compare the deployment at URL (http://host:port) with the contract, clause by clause.
 
-    Prints the clauses that fail, with what was seen, and a line for the rest. At most 40 requests are made on a path.
-    Exit code 1 if a clause failed.
+    Prints the clauses that fail, with what was seen, and how many pass: those that an answer could have broken. The
+    others were not seen. At most 40 requests are made on a path. Exit code 1 if a clause failed.
     """
     try:
         base = parse_base_url(url)
@@ -89,10 +89,12 @@ def verify(  # Click gives each option as a parameter
         click.echo(msgspec.json.encode(report))
     else:
         _show(findings, doubts, wants_all=wants_all)
-        rest = f"{summary['pass']} pass, {summary['could not tell']} could not be told"
+        rest = f"{summary['pass']} pass, {summary['could not tell']} could not be told, {summary['not seen']} not seen"
         click.echo(
             f"Of {len(findings)} clauses {summary['fail']} fail, {rest}{'' if wants_all else ' (--all lists them)'}"
         )
+        unseen = (finding.clause for finding in findings if finding.verdict == "not seen" and finding.clause in SHOWN)
+        click.echo(f"Not seen here, though another visit may show them: {', '.join(unseen)}")
     if summary["fail"] or (strict and doubts):
         raise SystemExit(NOT_FINE)
 

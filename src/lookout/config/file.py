@@ -14,7 +14,7 @@ from lookout.base.setting_types import FOR_SERVER
 from lookout.config.alerts import can_be_shown
 from lookout.config.reader import TableReader, has_note
 from lookout.config.settings import Settings, read_settings
-from lookout.config.tables import ServerSettings
+from lookout.config.tables import AdminTable, ServerSettings
 from lookout.protocols.registry import load_plugins
 
 _HEADER: Final = re.compile(r"\s*\[.*\]\s*(#.*)?")
@@ -67,6 +67,12 @@ def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) 
         return is_marked or (key == "store.url" and not has_own_url)
 
     return _read(path, text, tables, environment, is_used=is_used).for_server()
+
+
+def read_admin_config(path: Path, environment: Mapping[str, str] = os.environ) -> AdminTable:
+    """The admin ports of a file, for a caller of the running monitor. Nothing else of the file is checked."""
+    text, tables = _load(path)
+    return _read(path, text, {"admin": tables.get("admin", {})}, environment).admin
 
 
 def _load(path: Path) -> tuple[str, dict[str, Any]]:

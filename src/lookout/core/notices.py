@@ -101,13 +101,11 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
     """All notices with the new one, and the new one. NoticeError names every problem of the draft."""
     problems: list[Problem] = []
     from_at, until_at = _read_times(draft, at, problems)
-    chains = tuple(dict.fromkeys(_find_chains(draft.chains, watched.chains, problems)))
+    services, chains = find_scope(draft.services, draft.chains, watched, problems)
     problems += _check_text(draft)
-    problems += _check_services(draft.services, watched.services)
     valid = notices.list_valid(at, draft.kind)
     if len(valid) >= MOST:
         problems.append(Problem(draft.kind, f"there are {MOST} already; end one first"))
-    services = tuple(dict.fromkeys(draft.services))
     added = Notice(
         str(notices.next_number),
         draft.kind,
@@ -124,6 +122,15 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
         raise NoticeError(*problems)
     kept = tuple(notice for notice in notices.declared if not notice.is_over(at))
     return Notices(notices.next_number + 1, (*kept, added)), added
+
+
+def find_scope(
+    services: Sequence[str], chains: Sequence[str | int], watched: Watched, problems: list[Problem]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The named services, and the ids of the named chains; names that do not exist are problems."""
+    chain_ids = tuple(dict.fromkeys(_find_chains(chains, watched.chains, problems)))
+    problems += _check_services(services, watched.services)
+    return tuple(dict.fromkeys(services)), chain_ids
 
 
 def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> tuple[Notices, Notice]:

@@ -40,8 +40,14 @@ class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
     cause: str | UnsetType = UNSET
 
 
-def describe_rows(rows: Iterable[Row], causes: Mapping[Check, str]) -> tuple[RowOutcome, ...]:
-    return tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
+def describe_rows(rows: Iterable[Row], causes: Mapping[Check, str], at: int) -> tuple[RowOutcome, ...]:
+    """The cause is that of the status, so an expired row, which is unknown, has none."""
+    return tuple(
+        RowOutcome(*row.check, "unknown", "no-observation")
+        if row.has_expired(at)
+        else RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET))
+        for row in rows
+    )
 
 
 EntryKind = Literal["source", "endpoint", "coverage", "links", "agreement"]
@@ -245,7 +251,7 @@ class Board:
         self._entries, self._doubts, self.certificates_end_at = {}, {}, {}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
-        outcomes = describe_rows(rows, causes)
+        outcomes = describe_rows(rows, causes, at)
         failed = all(row.reason == "unreachable" for row in outcomes)
         causes_of_all = {row.cause for row in outcomes}
         cause = causes_of_all.pop() if failed and len(causes_of_all) == 1 else UNSET
@@ -324,16 +330,22 @@ class Board:
             entry = replace(entry, coverage=known.coverage, links=known.links, agreement=known.agreement)
         self._entries[key] = entry
 
+    def describe_own_failure(self, source: str) -> str:
+        """Why a source could not be asked the last time; empty if it was."""
+        entry = self._entries.get(EntryKey("source", source))
+        return "" if entry is None or entry.outcome not in ("own_fault", "bug") else _describe(entry)
+
     def note_standings(self, chain_id: int, standings: Mapping[str, Standing]) -> None:
         """Set the standings of a chain's endpoints; empty while unknown."""
         self._standings[chain_id] = standings
 
 
-def _describe(endpoint: Entry) -> str:
-    if endpoint.outcome == "answered":
-        standing = "" if endpoint.standing is UNSET else f" ({endpoint.standing})"
-        return f"{_describe_block(endpoint)}{standing}"
-    return "a bug; the log has more" if endpoint.cause is UNSET else describe_cause(endpoint.cause)
+def _describe(entry: Entry) -> str:
+    """The block that an endpoint answered with, or why a source or an endpoint did not answer."""
+    if entry.outcome == "answered":
+        standing = "" if entry.standing is UNSET else f" ({entry.standing})"
+        return f"{_describe_block(entry)}{standing}"
+    return "a bug; the log has more" if entry.cause is UNSET else describe_cause(entry.cause)
 
 
 def _describe_block(endpoint: Entry) -> str:

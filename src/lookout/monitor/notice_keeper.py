@@ -29,20 +29,18 @@ class NoticeKeeper:
         """StateError if the stored notices cannot be read."""
         self.current = decode_notices(stored)
         self.pieces = encode_notices(self.current)  # the whole stored state of notices
+        services = tuple(service.name for service in description.services)
+        chains = {chain.id: chain.name for chain in description.chains}
+        self.watched = Watched(services, chains, frozenset(plan.checks()))
         self._journal = journal
         self._unstored: list[asyncio.Future[None]] = []  # callers that wait for the next publication to be stored
         self._being_stored: list[asyncio.Future[None]] = []
         self._is_stopped = False
-        self._description = description
-        self._plan = plan
 
     async def add(self, draft: NoticeDraft) -> Notice:
         """Add a notice, and return once it is stored. NoticeError if it is refused, NotStoredError if it is not
         stored."""
-        services = tuple(service.name for service in self._description.services)
-        chains = {chain.id: chain.name for chain in self._description.chains}
-        watched = Watched(services, chains, frozenset(self._plan.checks()))
-        added = await self._change(lambda at: add_notice(self.current, draft, at, watched))
+        added = await self._change(lambda at: add_notice(self.current, draft, at, self.watched))
         scope = {"services": added.services, "chains": added.chains}
         log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
         return added

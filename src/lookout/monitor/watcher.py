@@ -37,12 +37,14 @@ _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks 
 log = get_logger()
 
 
-class Rechecked(Struct, frozen=True, rename="camel"):
-    """The result for one source. ``isAsked`` is false if it is being probed, or was a moment ago."""
+class Rechecked(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The result for one source. ``isAsked`` is false if it is being probed, or was a moment ago. ``notAsked`` says why
+    the probe ended without asking: a fault of the monitor's own, or a bug."""
 
     name: str
     is_asked: bool
     rows: tuple[RowOutcome, ...]
+    not_asked: str = ""
 
 
 class _Turn:
@@ -134,7 +136,8 @@ class Watcher:
 
     def _describe_recheck(self, source: Source, *, is_asked: bool) -> Rechecked:
         rows = map(self._journal.ledger.newest_row, source.checks)
-        return Rechecked(source.name, is_asked, describe_rows(rows, self._journal.causes))
+        outcomes = describe_rows(rows, self._journal.causes, self._clock.now())
+        return Rechecked(source.name, is_asked, outcomes, self._instruments.board.describe_own_failure(source.name))
 
     async def _ask_until_woken(self) -> None:
         """Run all tasks, with the chains as if after a start, until the clock was set."""

@@ -11,8 +11,8 @@ from lookout.verify import live_rules as live
 from lookout.verify.documents import Remark, Verdict, unsure
 from lookout.verify.visit import Visit
 
-# The worst first: one failure among many passes is a failure, and one doubt among them a doubt.
-VERDICTS: Final[tuple[Verdict, ...]] = ("fail", "could not tell", "pass")
+# The first of those found counts: one failure among many passes is a failure, and one doubt among them a doubt.
+VERDICTS: Final[tuple[Verdict, ...]] = ("fail", "could not tell", "pass", "not seen")
 _MOST_TEXTS: Final = 3
 _LONGEST_TEXT: Final = 300
 
@@ -22,8 +22,6 @@ _ALWAYS: Final = {
     "R1": "schemaVersion 1, an instant, and every row once",
     "R2": "every row has exactly its eight fields",
     "R3": "chains are positive integers, and null for messaging",
-    "R4": "instants are in UTC, to the millisecond",
-    "R5": "observedAt is there for what was probed, and null for what is unmonitored",
     "R7": "expiresAt is 150 s after observedAt, and null where nothing expires",
     "R8": "metrics is an object, and empty where nothing is known",
     "R12": "rows are in the order of services and chains",
@@ -32,7 +30,6 @@ _ALWAYS: Final = {
     "H3": "every string is as long as from and to make it",
     "H4": "from and to are aligned, and to is the bucket that was filling",
     "H5": "all characters are known",
-    "H10": "uptime is null where fewer than 12 buckets are known",
     "A1": "both paths get 200, and a query string makes no difference",
     "A3": "a 200 is application/json; charset=utf-8",
     "A6": "every origin may read each answer",
@@ -53,6 +50,8 @@ _WITHOUT_A_CACHE: Final = {
 # What shows only with some rows, over time, or if it is asked for.
 _SOMETIMES: Final = {
     "M5": "generatedAt of the live report moves on",
+    "R4": "instants are in UTC, to the millisecond",
+    "R5": "observedAt is there for what was probed, and null for what is unmonitored",
     "R6": "lastSuccessAt is observedAt exactly where the probe was compared",
     "R9": "each service has its own metrics",
     "R10": "metrics are integers from 0 to 2^53 - 1",
@@ -62,14 +61,17 @@ _SOMETIMES: Final = {
     "S1": "unreachable is unknown or unavailable",
     "S3": "synced is current, and not half an hour behind",
     "S4": "behind is catching-up or degraded, and lags",
-    "S7": "a ppoi node that has reached its own head is current",
+    "S7": "synced of a ppoi node is current, and so is one that has reached its own head",
+    "S8": "behind of a ppoi node is catching-up or degraded",
     "S10": "broadcasters are current when all answer, and degraded when some do",
     "S11": "messaging is current with a peer or more",
     "S12": "no-observation is unknown",
     "S13": "incompatible-reference is unknown",
     "S14": "not-configured is unmonitored",
     "S18": "incomplete and inconsistent are degraded",
+    "S21": "inconsistent of a ppoi node is degraded",
     "H9": "uptime is c / (c + k + d + u), to 4 decimals",
+    "H10": "uptime is null where fewer than 12 buckets are known",
     "H11": "uptime is 1 only where every known bucket is c",
     "H12": "a window holds the buckets that start within it",
     "H14": "generatedAt of the history moves on",
@@ -83,7 +85,7 @@ _SOMETIMES: Final = {
     "V3": "both schemas and the OpenAPI description are served",
 }
 # What a visit cannot show: it is inside the monitor, takes days, or is the operator's choice. C is the readers'.
-_OF_MONITOR: Final = "M1 M2 M3 M4 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15 M16 M17 S2 S5 S6 S8 S9 S15 S16 S17 S19 S20 S21"
+_OF_MONITOR: Final = "M1 M2 M3 M4 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15 M16 M17 S2 S5 S6 S9 S15 S16 S17 S19 S20"
 _OF_DOCUMENTS_AND_EDGE: Final = "H6 H7 H8 H13 H15 H17 A13 A16 E4 E5 E6"
 _UNSEEN: Final = (*_OF_MONITOR.split(), *_OF_DOCUMENTS_AND_EDGE.split())
 _SEEN: Final = _ALWAYS | _WITHOUT_A_CACHE | _SOMETIMES
@@ -106,17 +108,16 @@ def _conclude(clause: str, remarks: list[Remark]) -> Remark:
     """The worst verdict, with the first of its texts. What a server sent may be quoted there: the terminal gets none of
     its control characters."""
     title = _SEEN.get(clause, "")
-    remarks = remarks or [unsure(clause, f"not shown: {title}" if title else "it does not show from outside")]
+    remarks = remarks or [Remark(clause, "not seen", title or "it does not show from outside")]
     worst = min((remark.verdict for remark in remarks), key=VERDICTS.index)
     found = dict.fromkeys(remark.what for remark in remarks if remark.verdict == worst)
     texts = [make_plain(text, _LONGEST_TEXT) for text in found]
     more = [f"and {len(texts) - _MOST_TEXTS} more"] if len(texts) > _MOST_TEXTS else []
     seen = "; ".join((*texts[:_MOST_TEXTS], *more))
-    what = {"pass": title, "fail": f"{title}, but: {seen}", "could not tell": seen}[worst]
-    return Remark(clause, worst, what)
+    return Remark(clause, worst, f"{title}, but: {seen}" if worst == "fail" else seen or title)
 
 
 def find_doubts(visit: Visit, findings: list[Remark]) -> list[Remark]:
-    """What could not be decided although a healthy deployment shows it; M5, if the monitor looks stopped."""
+    """What was not seen, or not decided, although a healthy deployment shows it; M5, if the monitor looks stopped."""
     shown = {*_ALWAYS, *(() if visit.cache else _WITHOUT_A_CACHE), *(("M5",) if history.looks_stopped(visit) else ())}
-    return [finding for finding in findings if finding.verdict == "could not tell" and finding.clause in shown]
+    return [finding for finding in findings if finding.clause in shown and finding.verdict not in ("pass", "fail")]

@@ -12,11 +12,12 @@ from lookout.base.text import shorten
 _SCHEMA_VERSION: Final = 1
 _LONGEST_QUOTE: Final = 80
 
-Verdict = Literal["pass", "fail", "could not tell"]
+Verdict = Literal["pass", "fail", "could not tell", "not seen"]
 
 
 class Remark(NamedTuple):
-    """What one thing that was seen shows of a clause; of a pass, the table of clauses has the words."""
+    """What one answer shows of a clause: a pass only if it could have been a failure. A pass has its words in the table
+    of clauses."""
 
     clause: str
     verdict: Verdict

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from operator import ne
 from typing import Final
 
 from lookout.verify.documents import (
@@ -31,7 +30,6 @@ _LAUNCH: Final = (300, 14)  # both are settings
 _DAY_MS: Final = 86_400_000
 _MIN_KNOWN: Final = 12
 _CHARACTERS: Final = frozenset((*CHARACTERS.values(), NO_DATA))
-_UPTIME_CLAUSES: Final = ("H9", "H10", "H11", "H12")
 # How long generatedAt may stand still, and how much longer in a shared cache (s-maxage, stale-while-revalidate).
 _STILL_MS: Final = {"M5": 35_000, "H14": 75_000}
 _CACHED_MS: Final = {"M5": 60_000, "H14": 180_000}
@@ -54,8 +52,8 @@ def judge(visit: Visit) -> Iterator[Remark]:
             text = f"{differing} differs from the live report; just after a reload, try again in a minute"
             yield expect("H2", in_report == in_history, text)
     for before, after in pairwise(history for history in visit.histories if isinstance(history, History)):
-        changed = find_change(before, after)
-        yield expect("H16", changed is None, f"a bucket of {changed} changed")
+        for name, has_changed in compare_ended(before, after):
+            yield expect("H16", not has_changed, f"a bucket of {name} changed")
     yield from _judge_movement("M5", visit.live, visit)
     yield from _judge_movement("H14", visit.history, visit)
 
@@ -84,14 +82,27 @@ def _judge_history(history: History) -> Iterator[Remark]:
         is_kept = 0 <= history.to_at - history.from_at <= history.retention_days * _DAY_MS
         yield expect("H4", is_aligned and is_filling and is_kept, text)
     strange = sorted({*"".join(row.buckets for row in history.rows)} - _CHARACTERS)
-    yield unsure("H5", f"{quote(strange)} are not known here; new ones may appear") if strange else fine("H5")
+    if strange:
+        yield unsure("H5", f"{quote(strange)} are not known here; new ones may appear")
+    elif any(row.buckets for row in history.rows):
+        yield fine("H5")
 
 
 def _judge_uptime(row: HistoryRow, name: str, bucket_s: int) -> Iterator[Remark]:
+    """Only a window whose uptime differs from that of a bucket more or less, or of the whole string, shows H12."""
     for window in WINDOWS.keys() & row.uptime.keys():
-        right = calculate_uptime(row.buckets[-(WINDOWS[window] // bucket_s) - 1 :])
-        text = f"{name}: {window} is {row.uptime[window]} instead of {right}"
-        yield from (expect(clause, row.uptime[window] == right, text) for clause in _UPTIME_CLAUSES)
+        length, shown = WINDOWS[window] // bucket_s + 1, row.uptime[window]
+        lengths = (length, length - 1, length + 1, len(row.buckets))
+        right, *others = (calculate_uptime(row.buckets[-buckets:]) for buckets in lengths)
+        if shown == right:
+            yield fine("H9" if right is not None else "H10")
+            if right is not None and right < 1:
+                yield fine("H11")
+            if others != [right] * len(others):
+                yield fine("H12")
+        else:
+            clause = "H12" if shown in others else "H10" if right is None else "H11" if shown == 1 else "H9"
+            yield wrong(clause, f"{name}: {window} is {shown} instead of {right}")
 
 
 def calculate_uptime(buckets: str) -> float | None:
@@ -103,16 +114,16 @@ def calculate_uptime(buckets: str) -> float | None:
     return (rounded if current == known else min(rounded, 9_999)) / 10_000
 
 
-def find_change(before: History, after: History) -> str | None:
-    """A row in which an ended bucket changed."""
+def compare_ended(before: History, after: History) -> Iterator[tuple[str, bool]]:
+    """The rows with buckets that have ended in both histories, and whether one of those changed."""
     if before.from_at is None or after.from_at is None or before.bucket_ms != after.bucket_ms:
-        return None
+        return
     moved, rest = divmod(after.from_at - before.from_at, after.bucket_ms)
     earlier = {describe_row(row): row.buckets[:-1] for row in before.rows}
     for row in after.rows if moved >= 0 and not rest else ():
-        if any(map(ne, earlier.get(describe_row(row), "")[moved:], row.buckets[:-1])):
-            return describe_row(row)
-    return None
+        name = describe_row(row)
+        if pairs := list(zip(earlier.get(name, "")[moved:], row.buckets[:-1], strict=False)):
+            yield name, any(was != now for was, now in pairs)
 
 
 def _judge_movement(clause: str, endpoint: EndpointVisit, visit: Visit) -> Iterator[Remark]:
@@ -126,15 +137,16 @@ def _judge_movement(clause: str, endpoint: EndpointVisit, visit: Visit) -> Itera
     elif len(watched) > 1:
         (began_at, first_at), (ended_at, last_at) = watched[0], watched[-1]
         text = f"it moved by {(last_at - first_at) / 1000:.0f} s in {(ended_at - began_at) / 1000:.0f} s"
-        still_ms = (ended_at - began_at) - (last_at - first_at)
-        if still_ms > _STILL_MS[clause] + (_CACHED_MS[clause] if visit.cache else 0):
+        may_be_still_ms = _STILL_MS[clause] + (_CACHED_MS[clause] if visit.cache else 0)
+        if (ended_at - began_at) - (last_at - first_at) > may_be_still_ms:
             yield wrong(clause, f"{text}: the monitor has stopped, or publishes too rarely")
         else:
-            yield fine(clause) if last_at > first_at else unsure(clause, f"{text}, which is too short to tell")
+            is_long = ended_at - began_at > may_be_still_ms
+            yield fine(clause) if is_long else Remark(clause, "not seen", f"{text}, which is too short to tell")
     else:
         stopped = ", and the monitor seems to have stopped" if looks_stopped(visit) else ""
         age = f"it was {(visit.at - seen[0][1]) / 1000:.0f} s old{stopped}"
-        yield unsure(clause, f"{age}; --wait {_WATCH_S[clause]} watches it move")
+        yield Remark(clause, "not seen", f"{age}; --wait {_WATCH_S[clause]} watches it move")
 
 
 def _list_dated(endpoint: EndpointVisit, name: str = "") -> list[tuple[int, int]]:

@@ -60,6 +60,14 @@ _REASONS: Final = {
     "incomplete": ("S18", ("degraded",), _INDEXERS),
     "inconsistent": ("S18", ("degraded",), _COMPARED),
 }
+# The clause of a reason for services that have their own; "" is any of the operator's own.
+_CLAUSES_OF_SERVICES: Final = {
+    ("messaging", "responding"): "S11",
+    ("ppoi", "synced"): "S7",
+    ("ppoi", "behind"): "S8",
+    ("ppoi", "inconsistent"): "S21",
+    **{("", reason): "R14" for reason in ("synced", "behind", "responding")},
+}
 
 
 def judge(visit: Visit) -> Iterator[Remark]:
@@ -95,12 +103,11 @@ def _judge_row(row: Row) -> Iterator[tuple[str, bool]]:
     has_chain = is_integer(row.chain_id) and row.chain_id > 0
     yield "R3", is_shared if row.service == "messaging" else has_chain or (is_shared and is_own)
     instants = (row.observed_at, row.last_success_at, row.expires_at)
-    yield "R4", all(instant is None or read_instant(instant) is not None for instant in instants)
-    is_probed = row.status in KNOWN_STATUSES or row.reason in ("unreachable", "incompatible-reference")
+    yield from (("R4", read_instant(instant) is not None) for instant in instants if instant is not None)
     if row.status == "unmonitored":
         yield "R5", row.observed_at is None
-    else:
-        yield "R5", row.observed_at is not None or not is_probed
+    elif row.status in KNOWN_STATUSES or row.reason in ("unreachable", "incompatible-reference"):
+        yield "R5", row.observed_at is not None
     if row.status in _EVALUATED:
         yield "R6", bool(row.last_success_at == row.observed_at)
     elif row.last_success_at is not None and row.status in CHARACTERS:
@@ -136,6 +143,7 @@ def _judge_metrics(row: Row) -> Iterator[tuple[str, bool]]:
 def _judge_status(row: Row) -> Iterator[tuple[str, bool]]:
     if row.reason in _REASONS and row.status in CHARACTERS:
         clause, statuses, services = _REASONS[row.reason]
+        clause = _CLAUSES_OF_SERVICES.get((row.service if row.service in SERVICES else "", row.reason), clause)
         yield clause, row.status in statuses and (row.service in services or row.service not in SERVICES)
     numbers, is_ppoi = _numbers(row), row.service == "ppoi"
     if numbers.keys() >= _HEIGHTS and row.reason in ("synced", "behind"):
@@ -144,7 +152,7 @@ def _judge_status(row: Row) -> Iterator[tuple[str, bool]]:
             most = _DEGRADED_BLOCKS.get(row.chain_id, _MOST_DEGRADED_BLOCKS) if is_integer(row.chain_id) else 0
             yield "S3", lag <= most
         if row.reason == "behind" and not is_ppoi:
-            yield "S4", lag > 0
+            yield "S4" if row.service in _INDEXERS else "R14", lag > 0
         if is_ppoi and lag <= 0:
             yield "S7", row.status == "current"
     if numbers.keys() >= _MEMBERS and row.reason in ("responding", "partial-coverage"):
@@ -179,4 +187,5 @@ def _judge_order(report: LiveReport) -> Iterator[Remark]:
     order = list(dict.fromkeys((*SERVICES, *(row.service for row in rows))))
     for before, after in pairwise((order.index(row.service), row.chain_id or 0) for row in rows):
         text = f"{order[after[0]]} {after[1]} stands behind {order[before[0]]} {before[1]}"
-        yield expect("R12", before <= after, text)
+        if before > after or before[0] < len(SERVICES) or before[0] == after[0]:
+            yield expect("R12", before <= after, text)
