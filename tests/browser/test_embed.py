@@ -1,6 +1,7 @@
 """The badge that another site embeds: in a real browser, on a page of another origin with a strict policy."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from email.utils import formatdate
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from lookout.base.instants import format_instant
 from lookout.public.page.assets import EMBED_PATH
+from lookout_reader.statuses import BY_WORD, EffectiveStatus
 from tests.browser.pages import (
     CHROMIUM,
     LAUNCH,
@@ -222,6 +224,35 @@ def test_it_says_how_a_chain_is(
     page.goto(foreign.embed(serve(site, checks), "" if chain is None else f'data-chain="{chain}"'))
     expect(named(page, text)).to_be_visible()
     assert (colour(badges(page)) == GREEN) == ("no problem seen" in text.lower())
+
+
+@pytest.mark.clause("C11")
+@pytest.mark.parametrize(
+    ("shared", "status"),
+    [
+        pytest.param({"messaging": "current", "price": "current"}, "unmonitored", id="what is shared is well"),
+        pytest.param({"messaging": "unavailable"}, "unavailable", id="messaging is down"),
+        pytest.param({"messaging": "unknown"}, "unknown", id="nothing is known of messaging"),
+        pytest.param({"messaging": "unmonitored"}, "unmonitored", id="nothing that is shared is watched"),
+    ],
+)
+def test_of_test_networks_alone_every_face_shows_the_same_status(
+    shared: dict[str, str], status: EffectiveStatus, page: Page, foreign: Foreign, tmp_path: Path
+) -> None:
+    services = ("ppoi", "broadcasters", "indexer")
+    checks = [a_check("unavailable", service, 11155111) for service in services]
+    checks += [a_check(status, service, None) for service, status in shared.items()]
+    store(tmp_path, a_live_report(checks), a_history(checks))
+    with a_server(tmp_path, more=LAUNCH[LAUNCH.rindex("[[chains]]") :]) as server:
+        page.goto(foreign.embed(server.base, ""))
+        expect(badges(page)).to_have_attribute("data-status", status)
+        page.goto(server.base)
+        expect(page.locator(".band")).to_have_attribute("data-status", status)
+        assert json.loads(server.ask("GET", "/badge.json").body)["message"] == BY_WORD[status].name
+        for path in ("/status.json", "/summary.json"):
+            told = json.loads(server.ask("GET", path).body)["status"]
+            assert told["indicator"] == BY_WORD[status].statuspage.indicator
+            assert "outside test networks" in told["description"]
 
 
 @pytest.mark.first

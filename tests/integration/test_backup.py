@@ -1,5 +1,6 @@
 """``lookout backup`` and ``lookout restore``: while everything runs, from either kind of store into either."""
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
@@ -12,8 +13,11 @@ import psycopg
 import pytest
 
 from lookout.app.backup import Contents, back_up, restore
+from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
+from lookout.documents.document import StateError
 from lookout.documents.reports import documents_of
+from lookout.monitor.assembly import build_monitor
 from lookout.state.codec import all_pieces
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
@@ -23,7 +27,9 @@ from tests.builders import NOON
 from tests.commands import lookout
 from tests.integration.planted import a_fresh_ledger
 from tests.leases import or_skipped
+from tests.machines import a_machine
 from tests.postgres import Postgres, a_postgres, from_a_wheel
+from tests.unit.running_monitor import InLine
 from tests.wait import until
 
 TIME_S: Final = 90
@@ -181,13 +187,6 @@ BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
     "one gone": ("DELETE FROM documents WHERE name = 'history'", "holds no history document"),
     "other buckets": (OTHER_BUCKETS, "is damaged: the stored pieces are not what was stored"),
     "no state": ("DELETE FROM pieces", "holds no state that a monitor could go on from"),
-    **{
-        f"a broken {piece}": (
-            UNSEALED + "; INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece),
-            f"is damaged: the stored piece {piece} cannot be read",
-        )
-        for piece in ("tally/ppoi/1", "coverage/indexer/1")
-    },
     "a folder": (put_a_folder, "there is no such file"),
 }
 
@@ -217,6 +216,33 @@ def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
     assert read_snapshot(place.file) == held
+
+
+@pytest.mark.clause("S19", "S20", "S21", "M7")
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("check/ppoi/1", "tally/ppoi/1", "heads/1", "source/broadcasters", "alerts", "alerts/1", "notices"),
+        *("coverage/indexer/1", "links/indexer/1", "agreement/ppoi/1"),
+    ],
+)
+def test_a_backup_from_which_no_monitor_would_start_is_refused(
+    piece: str, whole: bytes, place: Place, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    backup.write_bytes(whole)
+    execute(
+        backup, UNSEALED, "INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece)
+    )
+    with closing(sqlite.open_writer(place.file)) as writer:
+        machine = a_machine(writer, SystemClock(), store=InLine())
+        with pytest.raises(StateError, match=rf"the stored piece {piece} cannot be read: .*; restore a backup"):
+            build_monitor(place.settings, read_snapshot(backup).pieces, machine)
+    damaged = Place(tmp_path / "damaged")
+    shutil.copy(backup, damaged.file)
+    for refused in (lambda: place.restore(backup, force=True), damaged.back_up):
+        with pytest.raises(StoreError, match=f"is damaged: the stored piece {piece} cannot be read"):
+            refused()
 
 
 @pytest.mark.parametrize(

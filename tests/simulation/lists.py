@@ -1,7 +1,8 @@
 """Worlds in which lists lose and regain transactions while chains, endpoints and indexers misbehave (S17 to S19).
 
 A world knows what its list lacks. Whatever happens, nothing else may be reported; and what is lacking is reported in
-time, and not for long after it is repaired.
+time, and not for long after it is repaired. In a calm world only single requests fail: there every block is compared
+in time.
 """
 
 import hashlib
@@ -26,6 +27,7 @@ from lookout.core.coverage import (
     Look,
     Refused,
     choose_look,
+    find_unchecked,
 )
 from lookout.core.model import NO_GAPS, Blocks, Check
 from lookout.monitor.lists import Lists, Subjects
@@ -42,6 +44,7 @@ _ENDPOINTS: Final = ("a", "b", "c")
 _FIRST: Final = 1_000
 _REPORT_MS: Final = 10 * _MINUTE
 _END_MS: Final = 5 * _MINUTE
+_BETWEEN_FAILURES_MS: Final = 12 * _MINUTE
 _ASK_MS: Final = {AskLogs: 2 * _SECOND, AskList: 100, AskPosition: 50}
 _REPLICA_LAG: Final = 400  # blocks
 
@@ -69,6 +72,7 @@ class _World:
         self.dropping: tuple[str, int] | None = None  # an endpoint, until when
         self.failing: dict[str, int] = {}
         self.is_calm = self.mode == "plain" and self.chance.random() < 0.5
+        self.failed_at = 0
         self.narrow = 10**9 if self.is_calm else self.chance.choice((10**9, 700, 90))
         self.turn = 0
         self.density = self.chance.choice((3, 17, 60))
@@ -122,15 +126,16 @@ class _World:
         self.turn += self.chance.choice((1, 1, 2))
         positions = self.positions()
         position = positions[self.turn % len(positions)]
+        fails = self.fails_once()
         match ask:
             case AskPosition():
-                return position
+                return None if fails else position
             case AskList(first, last):
-                if not self.is_calm and self.chance.random() < 0.01:
+                if fails or (not self.is_calm and self.chance.random() < 0.01):
                     return Refused()
                 return self.list_of(first, last, position)
             case AskLogs(endpoint, first, last):
-                if self.failing.get(endpoint, 0) > self.now:
+                if fails or self.failing.get(endpoint, 0) > self.now:
                     return Refused()
                 if last - first >= self.narrow:
                     return Refused(asks_for_less=True)
@@ -141,6 +146,13 @@ class _World:
                     if not (drops and block % 2)
                     for number, key in enumerate(keys)
                 )
+
+    def fails_once(self) -> bool:
+        """Whether this request fails, in a calm world: then none does for a while."""
+        may_fail = self.is_calm and self.now - self.failed_at >= _BETWEEN_FAILURES_MS
+        fails = may_fail and self.chance.random() < 0.1
+        self.failed_at = self.now if fails else self.failed_at
+        return fails
 
     def happen(self) -> None:
         """What may happen in any minute."""
@@ -175,6 +187,7 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     world, reported, lists = _World(seed, facts.each, hours), dict[str, int](), Lists()
     lists.follow(Subjects({_CHECK: ""}), world.now)
     end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN
+    compared_to = world.head() - _FINAL_BLOCKS  # from when the world begins
     while world.now < end:
         if world.now >= minute_at:
             minute_at += _MINUTE // 2
@@ -192,6 +205,9 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
             continue
         lists.end_look(_CHECK, _drive(look, world))
         coverage = lists.coverage(_CHECK)
+        compared_to, _ = next(find_unchecked(coverage, compared_to, world.head()))
+        if world.is_calm and compared_to < world.head() - _FINAL_BLOCKS - _REPORT_MS // _BLOCK_MS:
+            return Outcome(f"seed {seed}: block {compared_to} is final for ten minutes, and not compared", 0, 0)
         for finding in coverage.findings.values():
             if (finding.is_confirmed or not second_look) and not world.was_lacking(finding):
                 return Outcome(f"seed {seed}: {finding} was reported, and the list has it", len(reported), 0)

@@ -21,6 +21,7 @@ from lookout.core.model import Check, Metrics, Row, Status
 from lookout.documents.document import StateError
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
+from lookout.state.codec import decode_alerts
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.logs import capture_logs
 from tests.unit.server.fakes import SetClock
@@ -62,7 +63,13 @@ class Night:
         self.at = NOON
         instruments = Instruments(self.registry, self.clock)
         self.alerts = Alerts(
-            policy or a_policy(), self.store, self.clock, instruments, self.open_thread, self.open_sender, first_rest_ms
+            policy or a_policy(),
+            decode_alerts(self.store),
+            self.clock,
+            instruments,
+            self.open_thread,
+            self.open_sender,
+            first_rest_ms,
         )
         self.alerts.start()
         self.alerts.restart()

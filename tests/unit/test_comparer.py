@@ -49,6 +49,24 @@ def test_a_hole_at_the_tail_is_told_within_ten_minutes_and_ends_when_it_is_heale
     live(tmp_path, a_config(), story)
 
 
+@pytest.mark.clause("S18", "S19")
+@pytest.mark.parametrize("failing", [("squid/1",), ("rpc/1/a", "rpc/1/b")], ids=["the list's", "the logs'"])
+def test_one_failed_request_delays_what_is_wrong_with_its_blocks_by_a_minute(
+    failing: tuple[str, ...], tmp_path: Path
+) -> None:
+    async def story(life: Life) -> None:
+        await life.wait(15 * MINUTE)
+        compared = life.gauge("checked_blocks")
+        await life.until(lambda: life.gauge("checked_blocks") != compared, 2 * MINUTE)
+        life.place.order("squid/1", "extra", transactions=7)  # in blocks of the next comparison
+        life.place.errors = dict.fromkeys(failing, ProbeFailed("refused"))
+        await life.until(lambda: not_compared(life) > 0, 2 * MINUTE)
+        life.place.errors.clear()
+        await life.until(lambda: life.store.row()["metrics"].get("extra") == 7, 6 * MINUTE)
+
+    live(tmp_path, a_config(), story)
+
+
 @pytest.mark.clause("S18")
 def test_a_transaction_that_the_chain_does_not_have_is_told_as_inconsistent(tmp_path: Path) -> None:
     async def story(life: Life) -> None:
@@ -234,8 +252,16 @@ def test_a_clock_that_is_set_forward_confirms_nothing(tmp_path: Path) -> None:
 
 
 def suspected(life: Life) -> int:
+    return sum(each.suspected for each in coverages(life))
+
+
+def not_compared(life: Life) -> int:
+    return sum(len(each.not_compared) for each in coverages(life))
+
+
+def coverages(life: Life) -> list[CoverageEntry]:
     entries = (each.coverage for each in life.instruments.board.list_entries())
-    return sum(each.suspected for each in entries if isinstance(each, CoverageEntry))
+    return [each for each in entries if isinstance(each, CoverageEntry)]
 
 
 @pytest.mark.clause("S18", "M16")

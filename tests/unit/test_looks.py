@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -245,6 +246,21 @@ def test_fewer_blocks_are_asked_for_after_a_refusal() -> None:
     world = World(most_blocks=100).run(10)
     assert checked_blocks(world.coverage) == 896
     assert world.coverage.batch <= 100
+
+
+@pytest.mark.clause("S19")
+def test_blocks_that_fail_are_asked_for_again_after_a_minute_and_then_ever_more_rarely() -> None:
+    world, asked_at = World(replace(FACTS, limit=1_000), fails={"a", "b"}), set[int]()
+    for _ in range(2 * 60):
+        world.asked.clear()
+        while world.look():
+            asked_at |= {(world.now - NOON) // (MINUTE // 2) for ask in world.asked if isinstance(ask, AskLogs)}
+        world.now += MINUTE // 2
+    waits = [(later - earlier) / 2 for earlier, later in pairwise(sorted(asked_at))]
+    assert waits == [1, 2, 4, 8, 10, 10, 10, 10]
+    world.fails.clear()
+    world.run(11)
+    assert (checked_blocks(world.coverage), world.coverage.waiting) == (896, ())
 
 
 @pytest.mark.clause("S19")

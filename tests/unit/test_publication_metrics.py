@@ -134,12 +134,23 @@ def test_a_head_is_there_with_its_block_until_it_is_too_old_to_compare_with() ->
     assert samples(registry, "lookout_head_block_timestamp_seconds") == {("1",): NOON / 1000 - 63}
 
 
-def test_the_figures_of_a_row_that_was_not_probed_again_end_when_it_expires() -> None:
+@pytest.mark.clause("H17")
+@pytest.mark.parametrize(
+    ("found", "status"), [(Blocks(100), "current"), (Failed("timeout"), "unavailable")], ids=["current", "unavailable"]
+)
+def test_a_row_that_was_not_probed_again_is_unknown_at_the_scrape_in_which_it_has_expired(
+    found: Found, status: str
+) -> None:
     ledger = a_ledger()
-    ledger.judge(an_observation(Blocks(100), check=INDEXER))
-    for at, known in ((NOON + 149_999, IN_SYNC), (NOON + 150_000, {})):
+    for _ in range(3):  # S2
+        ledger.judge(an_observation(found, check=INDEXER))
+    known = IN_SYNC if status == "current" else {}
+    for at, status_then, known_then in ((NOON + 149_999, status, known), (NOON + 150_000, "unknown", {})):
         registry = scraped(ledger, at)
-        assert figures(registry, INDEXER) == known
+        statuses = [labels for labels in samples(registry, "lookout_row_status") if labels[:2] == ("indexer", "1")]
+        assert statuses == [("indexer", "1", status_then)]
+        assert samples(registry, "lookout_rows")[status,] == (status_then == status)
+        assert figures(registry, INDEXER) == known_then
         assert samples(registry, "lookout_row_expires_timestamp_seconds") == {("indexer", "1"): NOON / 1000 + 150}
 
 

@@ -5,7 +5,7 @@
 
 import { makeReader } from "./reader.js";
 import { parseReport } from "./report.js";
-import { countChecks, worstOf } from "./rollup.js";
+import { countChecks, requireChain, worstOf } from "./rollup.js";
 
 const SITE = LOOKOUT_SITE;
 const CHAINS = new Map(SITE.chains);
@@ -95,8 +95,7 @@ function summarize(update, chain) {
   const found = update.report?.rows.map((row) => row.chainId) ?? [];
   const counted = [...Array.from(CHAINS.keys(), Number), ...found].filter((id) => id > 0 && !SITE.testNetworks.includes(id));
   const { checks, doubts } = countChecks(update.report, chain === undefined ? counted : [chainId], undefined, update);
-  const status = worstOf([...doubts, ...checks.map(({ effective }) => effective)]);
+  const status = requireChain(worstOf([...doubts, ...checks.map(({ effective }) => effective)]), checks);
   const watched = checks.filter(({ effective }) => effective !== "unmonitored");
-  const isSeen = watched.some((check) => check.chainId !== null);
-  return { status: status === "current" && !isSeen ? "unmonitored" : status, watched: watched.length, all: checks.length };
+  return { status, watched: watched.length, all: checks.length };
 }

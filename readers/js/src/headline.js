@@ -1,7 +1,7 @@
 // One sentence for the rows of the chains that count.
 
 import { isIdentified } from "./document.js";
-import { countByStatus, countChecks, worstOf } from "./rollup.js";
+import { countByStatus, countChecks, requireChain, worstOf } from "./rollup.js";
 import { STATUS_NAMES } from "./sentences.js";
 import { MAINNETS, TEST_NETWORK } from "./services.js";
 
@@ -17,7 +17,7 @@ export function headlineOf(report, { chains = MAINNETS, testNetworks = [TEST_NET
   const scope = new Set([null, ...counted]);
   const leftOut = report.rows.filter((row) => isIdentified(row) && !scope.has(row.chainId));
   const [[worst, number] = ["unmonitored", 0], ...others] = countByStatus(checks).filter(([, count]) => count > 0);
-  const status = worstOf([worst === "current" && inDoubt ? "unknown" : worst, ...doubts]);
+  const status = requireChain(worstOf([worst === "current" && inDoubt ? "unknown" : worst, ...doubts]), checks);
   const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
   return {
     text: headlineText(worst, number, checks.length - unmonitored, unmonitored > 0, whereText(leftOut, testNetworks), status),
@@ -44,6 +44,7 @@ function whereText(leftOut, testNetworks) {
 
 function headlineText(worst, number, watched, isPartOfAll, where, status) {
   if (worst === "unmonitored") return `Nothing is watched${where}`;
+  if (status === "unmonitored") return `No chain is watched${where}`;
   if (worst === "current" && status !== worst) return `No problem${where} when last seen`;
   const noun = isPartOfAll ? "watched check" : "check";
   const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;

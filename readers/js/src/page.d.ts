@@ -259,7 +259,8 @@ export interface RollUpOptions<S extends string = string> extends Clocks {
 
 /**
  * One status for each service and for all; healthy only if all that is monitored is current (C11). It is for status
- * pages and no gate: what nobody watches does not make it unhealthy, and it looks at every chain. A gate is `canUse`.
+ * pages and no gate: what nobody watches does not make it unhealthy, and it looks at every chain. Without `services`, rows
+ * of no chain only worsen it. A gate is `canUse`.
  */
 export declare function rollUp<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
@@ -269,7 +270,7 @@ export declare function rollUp<S extends string>(
 /** `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. */
 export interface Headline {
   readonly text: string;
-  /** What to show beside it: of what is current and in doubt, unknown. */
+  /** What to show beside it: unknown instead of current if in doubt, unmonitored if that was seen on no chain. */
   readonly status: EffectiveStatus;
   readonly healthy: boolean;
   readonly checks: readonly CheckSummary[];

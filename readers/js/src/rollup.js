@@ -7,8 +7,9 @@ import { EFFECTIVE_STATUSES } from "./statuses.js";
 
 /**
  * One status for each service and for all, over the chains of the client's allowlist (C11): of the checks that countChecks
- * finds. With anything but current rows nothing is healthy. Unmonitored rows are neither failure nor health: this is no
- * gate, for which there is canUse. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` and
+ * finds. With anything but current rows nothing is healthy. Unmonitored rows are neither failure nor health, and so is a
+ * service without a check on these chains: this is no gate, for which there is canUse. Shared rows alone are healthy only
+ * if their services are named. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` and
  * `clockAheadMs` are as in effectiveStatus.
  */
 export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork = false, ...clocks }) {
@@ -17,10 +18,11 @@ export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork
   const { checks, doubts } = countChecks(report, allowed, named, clocks);
   const summaries = [...new Set([...(named ?? SERVICES), ...checks.map(({ service }) => service)])].map((service) => {
     const own = checks.filter((check) => check.service === service);
-    return { service, ...judge(own.map(({ effective }) => effective)), checks: own };
+    return { service, ...judge(own.length === 0 ? "unmonitored" : worstOf(own.map(({ effective }) => effective))), checks: own };
   });
   const counts = Object.fromEntries(countByStatus(checks));
-  return { ...judge([...doubts, ...summaries.map(({ status }) => status)]), chains: allowed, services: summaries, counts };
+  const worst = worstOf([...doubts, ...summaries.map(({ status }) => status)]);
+  return { ...judge(named ? worst : requireChain(worst, checks)), chains: allowed, services: summaries, counts };
 }
 
 /**
@@ -45,14 +47,22 @@ export function countChecks(report, chains, services, clocks) {
   };
 }
 
-function judge(statuses) {
-  const status = worstOf(statuses);
+function judge(status) {
   return { status, healthy: status === "current" };
 }
 
 /** How many checks came to each status, from the worst one on. */
 export function countByStatus(checks) {
   return EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
+}
+
+/**
+ * The status of a summary of these checks, of which this is the worst: unmonitored instead of current if no check of a chain
+ * is current, since shared rows only worsen a summary.
+ */
+export function requireChain(worst, checks) {
+  const isSeen = checks.some(({ chainId, effective }) => chainId !== null && effective === "current");
+  return worst === "current" && !isSeen ? "unmonitored" : worst;
 }
 
 export function worstOf(statuses) {

@@ -10,15 +10,7 @@ from lookout.base.instants import format_instant, format_second
 from lookout.config.settings import Settings
 from lookout.documents.document import Pieces, PlainName, StateError, etag
 from lookout.documents.reports import HistoryReport, LiveReport
-from lookout.state.codec import (
-    all_pieces,
-    decode_alerts,
-    decode_coverages,
-    decode_notices,
-    decode_sightings,
-    decode_state,
-    is_ledgers,
-)
+from lookout.state.codec import all_pieces, decode_all, is_ledgers
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import read_snapshot, write_file
@@ -100,15 +92,11 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, Pieces]:
         if etag(document.body) != document.etag:
             raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
     try:
-        state = decode_state(snapshot.pieces)
+        state = decode_all(snapshot.pieces).state
         if state is None:
             raise StoreError(f"{name}: holds no state that a monitor could go on from")
         live = msgspec.json.decode(snapshot.documents["live"].body, type=LiveReport)
         history = msgspec.json.decode(snapshot.documents["history"].body, type=HistoryReport)
-        decode_sightings(snapshot.pieces)
-        decode_alerts(snapshot.pieces)
-        decode_notices(snapshot.pieces)
-        decode_coverages(snapshot.pieces)
     except (StateError, msgspec.DecodeError) as error:
         raise StoreError(f"{name}: is damaged: {error}") from None
     others = {name: piece for name, piece in snapshot.pieces.items() if not is_ledgers(name)}

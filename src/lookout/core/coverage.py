@@ -27,12 +27,13 @@ _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
 _NEWEST_EVERY_MS: Final = 90_000
 _AGAIN_MS: Final = _MINUTE_MS
-"""The pause of a list after a failure, and how long after its first sight a difference is looked at again."""
+"""The pause of a list after a failure, the first wait of the blocks that failed, and how long after its first sight a
+difference is looked at again."""
 _FOLLOW_MS: Final = 2 * _MINUTE_MS
 _FOLLOW_EACH_MS: Final = 4_000
 """How often the list is asked for a confirmed finding: with many less often, so that half of the time is left."""
 RETRY_MS: Final = 10 * _MINUTE_MS
-"""After so long blocks that failed are asked for again, an unusable list is tried again, and batches may grow."""
+"""The longest wait of blocks that fail; after so long an unusable list is tried again, and batches may grow."""
 _REPEAT_MS: Final = 20 * _HOUR_MS
 """How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
@@ -72,6 +73,7 @@ class Waiting(Struct, frozen=True, gc=False, array_like=True):
     last: int
     since_at: int
     why: Trouble
+    wait_ms: int = RETRY_MS
 
 
 class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -256,7 +258,7 @@ def follow_position(coverage: Coverage, position: int) -> Coverage:
 def choose_look(coverage: Coverage, facts: Facts) -> Look | None:
     """What is due: a trial, the newest blocks, blocks compared long ago, a finding, then older blocks."""
     now, end = facts.now, facts.end
-    if end is None or _still_waiting(coverage, now, _AGAIN_MS):
+    if end is None or _failed_within(_AGAIN_MS, coverage, now):
         return None
     if sample := _find_sample(coverage, now, end):
         return _try(sample, coverage, facts)
@@ -308,8 +310,8 @@ def _find_finding(coverage: Coverage, now: int) -> Finding | None:
 
 
 def _find_older(coverage: Coverage, first_block: int, now: int, end: int) -> Blocks | None:
-    """The beginning of the highest uncompared range below the newest blocks."""
-    highest = coverage.stretches[-1].last if coverage.stretches else end
+    """The beginning of the highest uncompared range below the newest blocks, or of those themselves if they failed."""
+    highest = max((known.last for known in (*coverage.stretches[-1:], *coverage.waiting)), default=end)
     ranges = [*find_unchecked(coverage, first_block, min(end, highest), now)]
     return (ranges[-1][0], min(ranges[-1][1], ranges[-1][0] + coverage.batch - 1)) if ranges else None
 
@@ -466,13 +468,20 @@ def _read_logs(blocks: Blocks, facts: Facts) -> Generator[Ask, Any, frozenset[Lo
 
 
 def _put_off(blocks: Blocks, coverage: Coverage, now: int, why: Trouble) -> Coverage:
-    """Pause the list for a minute, and these blocks for ten."""
-    others = _outside(blocks, _still_waiting(coverage, now))
-    return replace(coverage, waiting=(*others, Waiting(*blocks, now, why)))
+    """Pause the list for a minute, and these blocks as well; if they fail again, each time for twice as long."""
+    known = _failed_within(2 * RETRY_MS, coverage, now)
+    others = _outside(blocks, known)
+    waited_ms = max((waiting.wait_ms for waiting in known if waiting not in others), default=_AGAIN_MS // 2)
+    waiting = Waiting(*blocks, now, why, min(2 * waited_ms, RETRY_MS))
+    return replace(coverage, waiting=(*others, waiting))
 
 
-def _still_waiting(coverage: Coverage, now: int, wait_ms: int = RETRY_MS) -> list[Waiting]:
+def _failed_within(wait_ms: int, coverage: Coverage, now: int) -> list[Waiting]:
     return [blocks for blocks in coverage.waiting if not _is_due(blocks.since_at, wait_ms, now)]
+
+
+def _still_waiting(coverage: Coverage, now: int) -> list[Waiting]:
+    return [blocks for blocks in coverage.waiting if not _is_due(blocks.since_at, blocks.wait_ms, now)]
 
 
 _Range = TypeVar("_Range", Stretch, Waiting, Finding)

@@ -20,7 +20,7 @@ from lookout.core.causes import WITHOUT_HEAD
 from lookout.core.episodes import advance, has_row, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
-from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
+from lookout.state.codec import StoredAlerts, encode_alerts
 
 LAST_SEND_S: Final = 5.0  # how long a shutdown waits for messages under way
 
@@ -33,16 +33,14 @@ class Alerts:
     def __init__(
         self,
         policy: AlertPolicy,
-        stored: Mapping[str, bytes],
+        kept: StoredAlerts,
         clock: Clock,
         instruments: Instruments,
         open_thread: Callable[[str], AbstractContextManager[Caller]],
         open_sender: Callable[[str], Sender],
         first_rest_ms: int = FIRST_WAIT_MS,
     ) -> None:
-        """Go on with what is stored; StateError if it cannot be read. ``first_rest_ms`` is the first rest of a target
-        that refused messages."""
-        kept = decode_alerts(stored)
+        """Go on with what was kept. ``first_rest_ms`` is the first rest of a target that refused messages."""
         self._policy = policy
         self._state = kept.state
         self._good: dict[Check, Row] = {}  # last compared row by check, since the start

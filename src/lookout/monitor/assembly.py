@@ -28,7 +28,7 @@ from lookout.monitor.recorder import Record, Recorder
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import open_session
-from lookout.state.codec import decode_coverages, decode_links, decode_node_gaps, decode_sightings, decode_state
+from lookout.state.codec import StoredValues, decode_all
 from lookout.store.protocol import Writer
 
 _CHANCE: Final = SystemRandom()
@@ -60,13 +60,13 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
     clock, instruments = machine.clock, machine.instruments
     plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(machine.config)
     lists, links, counted = settings.transaction_lists(), settings.linked_lists(), settings.counted_lists()
-    upstreams = machine.build_upstreams(settings, decode_sightings(stored))
-    ledger = _resume_ledger(plan, stored, machine.make_ledger)
-    alerts = Alerts(policy, stored, clock, instruments, machine.open_thread, machine.open_sender)
-    known = Lists(decode_coverages(stored), decode_links(stored), decode_node_gaps(stored))
+    ledger, values = _resume(plan, stored, machine.make_ledger)
+    upstreams = machine.build_upstreams(settings, values.sightings)
+    alerts = Alerts(policy, values.alerts, clock, instruments, machine.open_thread, machine.open_sender)
+    known = Lists(values.coverages, values.links, values.node_gaps)
     beside = {node: indexer for node, (indexer, _) in counted.items()}
     journal = Journal(ledger, Timeline(clock), alerts, machine.recorder, known, beside)
-    notices = NoticeKeeper(description, plan, stored, journal)
+    notices = NoticeKeeper(description, plan, values.notices, journal)
     publisher = Publisher(
         plan,
         description,
@@ -88,10 +88,13 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
     )
 
 
-def _resume_ledger(plan: Plan, stored: Mapping[str, bytes], make: Callable[[Plan, State | None], Ledger]) -> Ledger:
-    """StateError if the stored state does not fit this plan."""
+def _resume(
+    plan: Plan, stored: Mapping[str, bytes], make: Callable[[Plan, State | None], Ledger]
+) -> tuple[Ledger, StoredValues]:
+    """StateError if what is stored cannot be read, or its state does not fit this plan."""
     try:
-        return make(plan, decode_state(stored))
+        values = decode_all(stored)
+        return make(plan, values.state), values
     except StateError as error:
         raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
     except ValueError as error:

@@ -10,7 +10,6 @@ from lookout.base.instants import format_instant
 from lookout.core.agreement import APART, Standing
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.coverage import (
-    RETRY_MS,
     TROUBLE_WORDS,
     Coverage,
     Trouble,
@@ -356,7 +355,7 @@ def _describe_block(endpoint: Entry) -> str:
 
 
 def _describe_waiting(blocks: Waiting) -> NotComparedEntry:
-    next_at = format_instant(blocks.since_at + RETRY_MS)
+    next_at = format_instant(blocks.since_at + blocks.wait_ms)
     return NotComparedEntry(blocks.first, blocks.last, blocks.why, TROUBLE_WORDS[blocks.why], next_at)
 
 

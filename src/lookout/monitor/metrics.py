@@ -82,8 +82,11 @@ _BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
 }
 # Made at each scrape from the last publication. Unknown values have no sample.
 _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
-    "lookout_rows": ("Rows of the last publication, by status", "status"),
-    "lookout_row_status": ("1 for the status of each row in the last publication", "service", "chain", "status"),
+    "lookout_rows": ("Rows of the last publication, by status; an expired one is unknown", "status"),
+    "lookout_row_status": (
+        "1 for the status of each row in the last publication; an expired one is unknown",
+        *("service", "chain", "status"),
+    ),
     # A row has at most one of the next two: a ppoi node's indexes are not blocks.
     "lookout_row_lag_blocks": (
         "How many blocks a row is behind the head that it is compared with",
@@ -308,7 +311,7 @@ class Instruments(Collector):
     def _samples(self) -> Iterator[_Sample]:
         published, stored, now = self._published, self._stored, self._clock.now()
         rows, chains = ((), {}) if published is None else (published.rows, published.chains)
-        counts = Tally(row.status for row in rows)
+        counts = Tally(_status_of(row, now) for row in rows)
         yield from (("lookout_rows", [status], counts[status]) for status in get_args(Status))
         for row in rows:
             yield from _sample_row(row, self._answers.get(row.check.service), chains, now)
@@ -344,16 +347,21 @@ def _row_labels(check: Check) -> tuple[str, str]:
     return check.service, chain_label(check)
 
 
+def _status_of(row: Row, now: int) -> Status:
+    """As the history counts it (H17)."""
+    return "unknown" if row.has_expired(now) else row.status
+
+
 def _sample_row(
     row: Row, answer: type[Answer] | None, chains: Mapping[int, ChainProgress], now: int
 ) -> Iterator[_Sample]:
     """The figures of an expired row are unknown, and omitted."""
     labels = _row_labels(row.check)
-    yield "lookout_row_status", [*labels, row.status], 1
+    yield "lookout_row_status", [*labels, _status_of(row, now)], 1
     if row.expires_at is not None:
         yield "lookout_row_expires_timestamp_seconds", labels, row.expires_at / 1000
-        if row.expires_at <= now:
-            return
+    if row.has_expired(now):
+        return
     position, head, chain_id = row.metrics.position, row.metrics.head, row.check.chain_id
     if position is UNSET:
         return

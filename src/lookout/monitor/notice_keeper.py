@@ -1,7 +1,7 @@
 """The operator's notes and silences while the monitor runs."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from lookout.base.logger import get_logger
@@ -9,7 +9,7 @@ from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watch
 from lookout.core.plan import Plan
 from lookout.monitor.journal import Journal
 from lookout.public.about import Description
-from lookout.state.codec import decode_notices, encode_notices
+from lookout.state.codec import encode_notices
 
 STORED_WITHIN_S: Final = 10.0
 _STOPPED: Final = "the monitor ended, or lost its store, before this was stored"
@@ -25,9 +25,8 @@ class NoticeKeeper:
     """Declares and ends notices, and waits until the change is stored. Call it on the event loop; other threads may
     read ``current``."""
 
-    def __init__(self, description: Description, plan: Plan, stored: Mapping[str, bytes], journal: Journal) -> None:
-        """StateError if the stored notices cannot be read."""
-        self.current = decode_notices(stored)
+    def __init__(self, description: Description, plan: Plan, stored: Notices, journal: Journal) -> None:
+        self.current = stored
         self.pieces = encode_notices(self.current)  # the whole stored state of notices
         services = tuple(service.name for service in description.services)
         chains = {chain.id: chain.name for chain in description.chains}

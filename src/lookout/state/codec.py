@@ -223,6 +223,31 @@ def decode_notices(pieces: Mapping[str, bytes]) -> Notices:
         return msgspec.json.decode(pieces[_NOTICES], type=Notices) if _NOTICES in pieces else Notices()
 
 
+class StoredValues(NamedTuple):
+    """All that a monitor resumes; a state of None is of a monitor that never published."""
+
+    state: State | None
+    sightings: dict[str, SeenBroadcasters]
+    alerts: StoredAlerts
+    notices: Notices
+    coverages: dict[Check, Coverage]
+    links: dict[Check, Links]
+    node_gaps: dict[Check, NodeGap]
+
+
+def decode_all(pieces: Mapping[str, bytes]) -> StoredValues:
+    """StateError if a piece cannot be read: then no monitor starts, and no backup is restored."""
+    return StoredValues(
+        decode_state(pieces),
+        decode_sightings(pieces),
+        decode_alerts(pieces),
+        decode_notices(pieces),
+        decode_coverages(pieces),
+        decode_links(pieces),
+        decode_node_gaps(pieces),
+    )
+
+
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
     """Raise errors of the block as StateError about the piece of this name."""

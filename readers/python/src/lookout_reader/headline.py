@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lookout_reader.document import rows_by_check
 from lookout_reader.report import LiveReport
-from lookout_reader.rollup import MAINNETS, TEST_NETWORK, CheckSummary, Clocks, count_checks, worst_of
+from lookout_reader.rollup import MAINNETS, TEST_NETWORK, CheckSummary, Clocks, count_checks, require_chain, worst_of
 from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, EffectiveStatus
 
 
@@ -14,7 +14,8 @@ from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, EffectiveStatus
 class Headline:
     """``text`` is about the ``checks``, which are the worst; ``others`` counts the rest, from worst to best.
 
-    ``status`` is the status to show beside it: unknown instead of current if in doubt. ``services`` has the worst
+    ``status`` is the status to show beside it: unknown instead of current if in doubt, unmonitored if that was seen on
+    no chain. ``services`` has the worst
     status by service. ``chains`` are the counted chains, and ``missing`` are checks on them that the report lacks,
     which are unknown.
     """
@@ -57,9 +58,9 @@ def headline_of(
     where = "" if not left_out else " outside test networks" if left_out <= set(test_networks) else " on these chains"
     counts = Counter(check.effective for check in checks)
     worst, *milder = [status for status in EFFECTIVE_STATUSES if counts[status]] or ["unmonitored"]
-    status = worst_of(("unknown" if worst == "current" and in_doubt else worst, *doubts))
+    status = require_chain(worst_of(("unknown" if worst == "current" and in_doubt else worst, *doubts)), checks)
     return Headline(
-        text=_text(worst, counts, where, is_doubtful=status != worst),
+        text=_text(worst, counts, where, status),
         status=status,
         checks=tuple(check for check in checks if check.effective == worst),
         others={status: counts[status] for status in milder},
@@ -76,10 +77,12 @@ def _worst_by_service(checks: Iterable[CheckSummary]) -> dict[str, EffectiveStat
     return {service: worst_of(statuses) for service, statuses in found.items()}
 
 
-def _text(worst: EffectiveStatus, counts: Counter[EffectiveStatus], where: str, *, is_doubtful: bool) -> str:
+def _text(worst: EffectiveStatus, counts: Counter[EffectiveStatus], where: str, status: EffectiveStatus) -> str:
     if worst == "unmonitored":
         return f"Nothing is watched{where}"
-    if worst == "current" and is_doubtful:
+    if status == "unmonitored":
+        return f"No chain is watched{where}"
+    if worst == "current" and status != worst:
         return f"No problem{where} when last seen"
     number, watched = counts[worst], counts.total() - counts["unmonitored"]
     noun = "watched check" if counts["unmonitored"] else "check"

@@ -79,7 +79,8 @@ def roll_up(
     """One status per service and for all, for status pages. It is no gate: use ``can_use`` for that.
 
     It is of the checks that ``count_checks`` finds; with anything but current rows nothing is healthy. Unmonitored rows
-    are neither failure nor health. Sepolia is left out, even if listed, unless you include it on purpose.
+    are neither failure nor health, and so is a service without a check on these chains. Shared rows alone are healthy
+    only if you name their services. Sepolia is left out, even if listed, unless you include it on purpose.
     ``received_ago_ms`` and ``clock_ahead_ms`` are as in ``effective_status``. Only the report and ``now`` are needed.
     """
     allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if include_test_network or chain_id != TEST_NETWORK)
@@ -89,12 +90,13 @@ def roll_up(
     for check in checks:
         by_service.setdefault(check.service, []).append(check)
     summaries = tuple(
-        ServiceSummary(service, worst_of(check.effective for check in found), tuple(found))
+        ServiceSummary(service, worst_of(check.effective for check in found) if found else "unmonitored", tuple(found))
         for service, found in by_service.items()
     )
     times = Counter(check.effective for check in checks)
     counts = {status: times[status] for status in EFFECTIVE_STATUSES}
-    return RollUp(worst_of((*doubts, *(summary.status for summary in summaries))), allowed, summaries, counts)
+    worst = worst_of((*doubts, *(summary.status for summary in summaries)))
+    return RollUp(worst if named is not None else require_chain(worst, checks), allowed, summaries, counts)
 
 
 def count_checks(
@@ -125,6 +127,13 @@ def count_checks(
 def summarize_check(check: Check, row: Row | UnreadableRow | None, clocks: Clocks) -> CheckSummary:
     presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"
     return CheckSummary(*check, effective_status(row, *clocks), presence, row)
+
+
+def require_chain(worst: EffectiveStatus, checks: Iterable[CheckSummary]) -> EffectiveStatus:
+    """The status of a summary of these checks, of which this is the worst: unmonitored instead of current if no check
+    of a chain is current, since shared rows only worsen a summary."""
+    is_seen = any(check.chain_id is not None and check.effective == "current" for check in checks)
+    return "unmonitored" if worst == "current" and not is_seen else worst
 
 
 def worst_of(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:

@@ -62,6 +62,12 @@ export function isTrouble({ status }) {
 
 // ---- The band
 
+/** The networks that count (C11). Without any, what is of no chain, which alone makes nothing green. */
+export function countedNetworks({ networks, checks }) {
+  const counted = networks.filter(({ chainId }) => !isTestNetwork(chainId));
+  return counted.some(({ chainId }) => chainId !== null) ? counted : [makeNetwork(null, checks.filter(({ chainId }) => chainId === null))];
+}
+
 /** One status, one sentence and what people can do, of the networks that count. Nothing that is `inDoubt` is well now. */
 export function bandOf(networks, { inDoubt, now }) {
   const answers = networks.flatMap((network) => network.answers);
@@ -69,7 +75,7 @@ export function bandOf(networks, { inDoubt, now }) {
   const bad = watched.filter(({ bad: found }) => found.length > 0);
   const checks = bad.flatMap(({ bad: found }) => found);
   const status = worstOf(watched.map((answer) => answer.status));
-  if (watched.length === 0) return { status, headline: text(networks.length === 0 ? "band.none.main" : "band.none"), advice: "" };
+  if (watched.length === 0) return { status, headline: text(networks.some(({ chainId }) => chainId !== null) ? "band.none" : "band.none.main"), advice: "" };
   if (bad.length > 0) {
     const isNothingKnown = bad.length === watched.length && checks.every((check) => !isTrouble(check) && !check.unreached);
     const headline = isNothingKnown ? nothingText(checks, now) : isNothingReached(networks.flatMap((network) => network.checks)) ? text("band.silent") : badText(networks, inDoubt);
@@ -77,7 +83,8 @@ export function bandOf(networks, { inDoubt, now }) {
   }
   if (inDoubt) return { status: "unknown", headline: text("band.doubted"), advice: "" };
   const isMost = watched.length >= answers.length / 2; // few of many are no green band
-  return { status: isMost ? status : "unmonitored", headline: text("band.well", { what: wellText(networks) }), advice: "" };
+  const isSeen = networks.some(({ chainId, answers: own }) => chainId !== null && own.some((answer) => answer.status === "current"));
+  return { status: isMost && isSeen ? status : "unmonitored", headline: text("band.well", { what: wellText(networks) }), advice: "" };
 }
 
 function adviceText(bad, isNothingKnown) {

@@ -1,11 +1,11 @@
 /** The band: one colour, one sentence, what the operator says beside it, and what keeps the page from knowing. */
 
 import { NOTES, notesFor } from "lookout-reader/page";
-import { bandOf, isNothingReached } from "./activities.js";
+import { bandOf, countedNetworks, isNothingReached } from "./activities.js";
 import { h, setStatus, setText, shape } from "./dom.js";
 import { ORIGINAL, REVIEWED_BY } from "./language.js";
 import { makeNotes } from "./notes.js";
-import { PAGE_TITLE, duration, isRunByOthers, isTestNetwork, moment, problemKind, serviceName, serviceTitle, text } from "./words.js";
+import { PAGE_TITLE, duration, isRunByOthers, moment, problemKind, serviceName, serviceTitle, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -60,7 +60,7 @@ export function makeBand() {
     const found = troublesOf(view);
     const inDoubt = found.length > 0;
     const nothing = { status: "unknown", headline: text("band.nothing"), advice: text("advice.nothing") };
-    const { status, headline, advice: tips } = view.report === null ? nothing : bandOf(view.networks.filter(({ chainId }) => !isTestNetwork(chainId)), { inDoubt, now: view.now });
+    const { status, headline, advice: tips } = view.report === null ? nothing : bandOf(countedNetworks(view), { inDoubt, now: view.now });
     setStatus(band, status);
     setText(title, headline);
     setText(advice, tips);
