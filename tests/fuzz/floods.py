@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
-from bench.processes import a_process, memory_mb
+from bench import processes
 from lookout.base.instants import parse_instant
 from lookout.base.sockets import a_free_port
 from tests.campaign.part import Outcome
@@ -125,8 +125,8 @@ class _Monitor(NamedTuple):
         while time.monotonic() < ends_at:
             time.sleep(0.02)
             now = self._look()
-            worst = (max(pair) for pair in zip(seen[:4], now[:4], strict=True))
-            seen = Seen(*worst, seen.statuses | now.statuses)
+            held_s, memory_mb, stored_mb, age_s = map(max, seen[:4], now[:4])
+            seen = Seen(held_s, memory_mb, stored_mb, age_s, seen.statuses | now.statuses)
         return seen
 
     def _look(self) -> Seen:
@@ -140,7 +140,9 @@ class _Monitor(NamedTuple):
         oldest_at = min(parse_instant(row["observedAt"]) for row in rows)
         stored = sum(file.stat().st_size for file in self.world.folder.glob("lookout.db*"))
         age_s = time.time() - oldest_at / 1000
-        return Seen(held_s, memory_mb(self.pid), stored / 1e6, age_s, frozenset(row["status"] for row in rows))
+        return Seen(
+            held_s, processes.memory_mb(self.pid), stored / 1e6, age_s, frozenset(row["status"] for row in rows)
+        )
 
     def is_settled(self) -> bool:
         document = self.world.document()
@@ -163,8 +165,8 @@ def _a_monitor(folder: Path, attacker: str) -> Iterator[_Monitor]:
     config += f'[[hosted-indexer]]\nchain = {_HOSTILE_CHAIN}\nkind = "squid"\nurl = "{attacker}"\n'
     (folder / "lookout.toml").write_text(config)
     with (
-        a_process(folder, "sim", "--listen", f"127.0.0.1:{port}"),
-        a_process(folder, "monitor", "-c", "lookout.toml") as process,
+        processes.a_process(folder, "sim", "--listen", f"127.0.0.1:{port}"),
+        processes.a_process(folder, "monitor", "-c", "lookout.toml") as process,
     ):
         monitor = _Monitor(World(folder, base, cast("Any", None)), process.pid, admin)
         until(monitor.is_settled, "all honest rows are current", 120)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -91,10 +92,10 @@ async def test_a_name_server_that_stays_silent_is_a_timeout_and_holds_up_no_othe
 ) -> None:
     answered, look_up = threading.Event(), socket.getaddrinfo
 
-    def wait(host: str, *args: object, flags: int, **options: object) -> object:
+    def wait(host: str, port: int, *, flags: int, **options: Any) -> object:
         if host == "stalls.invalid" and not flags & socket.AI_NUMERICHOST:
             answered.wait(60)
-        return look_up(host, *args, flags=flags, **options)  # type: ignore[arg-type]
+        return look_up(host, port, flags=flags, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", wait)
     async with answering(lambda _: (200, b"{}")) as (url, _), open_session(TIMEOUT_S) as session:
