@@ -161,8 +161,8 @@ def _a_monitor(folder: Path, attacker: str) -> Iterator[_Monitor]:
     base = f"http://127.0.0.1:{port}"
     config = with_admin(a_config(base), f"127.0.0.1:{admin}")
     for chain_id in CHAINS:
-        config = config.replace(f'"{base}/rpc/{chain_id}/c"', f'"{attacker}"')
-    config += f'[[hosted-indexer]]\nchain = {_HOSTILE_CHAIN}\nkind = "squid"\nurl = "{attacker}"\n'
+        config = config.replace(f'"{base}/rpc/{chain_id}/c"', f'"{attacker}/{chain_id}"')
+    config += f'[[hosted-indexer]]\nchain = {_HOSTILE_CHAIN}\nkind = "squid"\nurl = "{attacker}"\nconfirmations = 5\n'
     (folder / "lookout.toml").write_text(config)
     with (
         processes.a_process(folder, "sim", "--listen", f"127.0.0.1:{port}"),
@@ -176,7 +176,7 @@ def _a_monitor(folder: Path, attacker: str) -> Iterator[_Monitor]:
 @contextmanager
 def _an_attacker() -> Iterator[tuple[str, Callable[[str], None]]]:
     """A process of its own; its address, and what chooses the kind of its flood."""
-    command = [sys.executable, "-m", "tests.fuzz.floods"]
+    command = [sys.executable, "-c", "from tests.fuzz.floods import attack; attack()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -215,7 +215,3 @@ def attack() -> None:
     sys.stdout.flush()
     for line in sys.stdin:
         kind = line.strip()
-
-
-if __name__ == "__main__":
-    attack()
