@@ -9,6 +9,7 @@ from tests.campaign.part import Outcome, Part
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import PARSERS, recorded
 from tests.fuzz.cuts import CUTS
+from tests.fuzz.floods import try_floods
 from tests.fuzz.hunt import Kind, hunt
 from tests.fuzz.readers import NODE, READERS
 from tests.fuzz.web import HTTP
@@ -33,13 +34,13 @@ KINDS: Final[dict[str, Kind]] = {
 
 
 def _run(seconds: float) -> Outcome:
-    """Shares its time out over the kinds."""
-    tried: dict[str, int] = {}
-    failures: list[str] = []
+    """Three minutes of five for the floods, and the rest for the kinds."""
+    floods = try_floods(0.6 * seconds)
+    tried, failures = dict(floods.tried), list(floods.failures)
     for name in KINDS:
-        tried[f"{name} cases"], found = hunt(name, KINDS[name], seconds / len(KINDS))
+        tried[f"{name} cases"], found = hunt(name, KINDS[name], 0.4 * seconds / len(KINDS))
         failures += found
     return Outcome(tried, tuple(failures), "" if NODE else "needs Node")
 
 
-PART: Final = Part("hostile bytes to the server, the sources and the readers, from a grammar and by changes", 10, _run)
+PART: Final = Part("floods of the monitor; hostile bytes to the server, the sources and the readers", 27, _run)

@@ -11,7 +11,7 @@ import pytest
     [
         pytest.param("lookout_reader", "urllib.request", id="the reader's rules need no network"),
         pytest.param("lookout.app.server", "lookout_reader.poller", id="a server polls nobody"),
-        pytest.param("lookout.cli.commands", "aiohttp", id="who judges a configuration asks nobody"),
+        pytest.param("lookout.app.monitor", "aiohttp", id="the monitor asks without the simulation's HTTP library"),
         pytest.param("lookout.cli.commands", "asyncio", id="a server reads its configuration without an event loop"),
         pytest.param("lookout.app.server", "cryptography", id="a server checks no signatures"),
         pytest.param("lookout.app.server", "rich", id="a server draws nothing"),

@@ -33,7 +33,7 @@ from lookout.server.connection import Connection, HttpServer, Limits
 from lookout.server.request import Callers, Request, Wire
 from lookout.server.shared import Closed, Counts
 
-_LIMITS: Final = Limits(connections=16, stalled_s=5.0)
+_LIMITS: Final = Limits(connections=16, stalled_s=5.0, drops_for_new=True)
 _MOST_BYTES: Final = 65_536  # of a request's body
 
 # They would be a second, unused series per counter.

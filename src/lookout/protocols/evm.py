@@ -13,7 +13,7 @@ from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import DIRECT, AccessTable, KindTable, Request, at_most
 from lookout.protocols.source import Now, OneRequest, Protocol
 
-if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
+if TYPE_CHECKING:  # loads ssl and urllib, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 _Answer = TypeVar("_Answer")

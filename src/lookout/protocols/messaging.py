@@ -10,7 +10,7 @@ from lookout.protocols.client.failure import HttpCodeFailed
 from lookout.protocols.client.request import Request, SourceTable, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol
 
-if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
+if TYPE_CHECKING:  # loads ssl and urllib, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 # NotConnected, CannotConnect, CanConnect, Connected: the place in the node's own list of states.

@@ -11,7 +11,7 @@ from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import KindTable, Request, SourceTable
 
-if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
+if TYPE_CHECKING:  # loads ssl and urllib, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 Settings = TypeVar("Settings", bound=KindTable)

@@ -8,7 +8,7 @@ import pytest
 
 from lookout.core.model import Failed, Found, Members
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.broadcasters.source import MAX_PAGES, parse_page
+from lookout.protocols.broadcasters.source import LONGEST_CURSOR, MAX_PAGES, parse_page
 from lookout.protocols.client.failure import ProbeFailed
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster
@@ -153,10 +153,11 @@ def test_a_store_is_asked_for_a_day_and_then_for_what_is_new() -> None:
 
 @pytest.mark.clause("M9")
 def test_pages_are_followed_by_their_cursor() -> None:
+    longest = "x" * LONGEST_CURSOR
     pages = {
         None: a_page(a_message(1), cursor="0xa/+="),
-        "0xa/+=": a_page(a_message(2), cursor="0xb"),
-        "0xb": a_page(a_message(3)),
+        "0xa/+=": a_page(a_message(2), cursor=longest),
+        longest: a_page(a_message(3)),
     }
     found, asked, _ = probes(lambda each: (200, pages[query_of(each).get("cursor")]), NOON)
     assert found == [{ONE: Members(3, 3)}]
@@ -215,6 +216,11 @@ def test_each_chain_is_asked_for_on_its_own_and_one_that_fails_fails_alone() -> 
             (200, b'{"statusCode":200,"messages":[],"paginationCursor":7}'),
             "not_understood: paginationCursor",
             id="a number for a cursor",
+        ),
+        pytest.param(
+            (200, a_page(a_message(1), cursor="x" * (LONGEST_CURSOR + 1))),
+            "not_understood: paginationCursor",
+            id="a cursor that would make an address too long",
         ),
         pytest.param((200, b"<html>"), "not_json: HTML or XML", id="a page for people"),
     ],

@@ -3,20 +3,21 @@
 import asyncio
 import itertools
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from lookout.core.model import Check, Failed
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import KindTable, Request
-from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EVM, EvmEndpoint
 from lookout.protocols.messaging import MessagingSource, MessagingTable
 from lookout.protocols.source import Source, observe
@@ -85,20 +86,25 @@ async def test_a_chain_id_and_a_block_come_in_time_together_or_not_at_all() -> N
             await EvmEndpoint("rpc 1 of Arbitrum", 42161, url).read(session, lambda: NOON)
 
 
-class NeverResolving(AbstractResolver):
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        await asyncio.Event().wait()
-        raise AssertionError(host, port, family)
+@pytest.mark.clause("M3", "M6")
+async def test_a_name_server_that_stays_silent_is_a_timeout_and_holds_up_no_other_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answered, look_up = threading.Event(), socket.getaddrinfo
 
-    async def close(self) -> None:
-        """Nothing is open."""
+    def wait(host: str, port: int, *, flags: int, **options: Any) -> object:
+        if host == "stalls.invalid" and not flags & socket.AI_NUMERICHOST:
+            answered.wait(60)
+        return look_up(host, port, flags=flags, **options)
 
-
-@pytest.mark.clause("M3")
-async def test_a_name_server_that_stays_silent_is_a_timeout() -> None:
-    connector = aiohttp.TCPConnector(resolver=NeverResolving())
-    async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as http:
-        with in_time(), pytest.raises(ProbeFailed, match="timeout"):
-            await Session(http, TIMEOUT_S).fetch(Request("GET", "http://stalls.invalid/"))
+    monkeypatch.setattr(socket, "getaddrinfo", wait)
+    async with answering(lambda _: (200, b"{}")) as (url, _), open_session(TIMEOUT_S) as session:
+        try:
+            with in_time():
+                stalled = [session.fetch(Request("GET", "http://stalls.invalid/")) for _ in range(40)]
+                named = replace(session, timeout_s=20).fetch(Request("GET", url.replace("127.0.0.1", "localhost")))
+                *failed, body = await asyncio.gather(*stalled, named, return_exceptions=True)
+            assert {str(failure) for failure in failed} == {"timeout: connect"}
+            assert body == b"{}"
+        finally:
+            answered.set()

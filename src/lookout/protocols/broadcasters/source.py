@@ -19,7 +19,7 @@ from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFail
 from lookout.protocols.client.request import MIB, Request, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol, Source
 
-if TYPE_CHECKING:  # loads aiohttp, which reading a configuration does not need
+if TYPE_CHECKING:  # loads ssl and urllib, which reading a configuration does not need
     from lookout.protocols.client.session import Session
 
 PAGE_SIZE: Final = 100
@@ -28,6 +28,7 @@ MAX_PAGES: Final = 20  # per chain and probe
 LIMIT_BYTES: Final = 3 * MIB
 # Third parties choose the length of messages, but a network forwards none above 150 KB: this many always fit.
 SMALL_PAGE_SIZE: Final = 10
+LONGEST_CURSOR: Final = 1_024  # becomes a part of an address; real ones have 66 characters
 _READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is to verify the last page
 _NS_PER_MS: Final = 1_000_000
 _STILL_READING: Final = Nothing("still_reading")
@@ -202,7 +203,7 @@ def parse_page(body: bytes) -> MessagePage:
     if code != 200:
         raise ProbeFailed("store_status", str(code) if 0 <= code <= 999 else "")
     cursor = open_value(answer.get("paginationCursor"))
-    if cursor is not None and type(cursor) is not str:
+    if cursor is not None and not (type(cursor) is str and len(cursor) <= LONGEST_CURSOR):
         raise not_understood("paginationCursor")
     gathered = entries(answer.get("messages"), "no messages")
     return MessagePage(_messages(gathered), (cursor or None) if gathered else None)
