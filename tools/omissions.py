@@ -30,7 +30,7 @@ class Omission(NamedTuple):
 # Without these nothing starts, so every test would fail; and a seam for worlds, which leaves nothing out.
 VITAL: Final = (
     "alerts clock instruments journal known ledger machine.make_ledger machine.open_thread machine.store "
-    "machine.writer notices pinger plan policy publisher settings watcher"
+    "machine.writer notices pinger plan policy publisher settings stored watcher"
 )
 ASSEMBLIES: Final = {"build_monitor": "src/lookout/monitor/assembly.py"}
 # What an omission may put in the place of what it leaves out.
@@ -40,6 +40,8 @@ from lookout.base.admin_port import Readiness, process_registry
 from lookout.base.clock import SystemClock
 from lookout.config.tables import HistoryTable, PingTable, PolicyTable
 from lookout.core.model import Check
+from lookout.core.notices import Notices
+from lookout.state.codec import StoredAlerts
 """
 
 
