@@ -311,7 +311,8 @@ def _find_finding(coverage: Coverage, now: int) -> Finding | None:
 
 def _find_older(coverage: Coverage, first_block: int, now: int, end: int) -> Blocks | None:
     """The beginning of the highest uncompared range below the newest blocks, or of those themselves if they failed."""
-    highest = max((known.last for known in (*coverage.stretches[-1:], *coverage.waiting)), default=end)
+    tried: list[Stretch | Waiting] = [*coverage.stretches[-1:], *coverage.waiting]
+    highest = max((known.last for known in tried), default=end)
     ranges = [*find_unchecked(coverage, first_block, min(end, highest), now)]
     return (ranges[-1][0], min(ranges[-1][1], ranges[-1][0] + coverage.batch - 1)) if ranges else None
 
