@@ -194,7 +194,7 @@ def explain(
         case Failed(error):
             return error
         case Nothing("nothing") | Members(0, 0):
-            return "nothing_left" if row.lost_data else "nothing"
+            return "nothing_left" if row.lost_data(row.observed_at or 0) else "nothing"
         case Nothing(cause):
             return cause
         case MissingList():
