@@ -7,6 +7,7 @@ accepted it. So neither a kill nor a takeover loses a message.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from threading import Event
 from typing import Final, NoReturn
 
 from lookout.alerts.event import AlertFacts, AlertPolicy
@@ -168,9 +169,17 @@ class Alerts:
                     await changed.wait()
 
     async def _try(self, attempt: Attempt, thread: Caller) -> None:
-        """Send a message. When cancelled, wait briefly for its end."""
+        """Send a message. When cancelled, wait briefly for its end; after that it is not sent any more, since another
+        monitor may have sent it."""
         address, message = self._policy.targets[attempt.queued.target], attempt.queued.message
-        call = asyncio.ensure_future(thread.call(lambda: self._open_sender(address)(message)))
+        abandoned = Event()
+
+        def send() -> None:
+            sender = self._open_sender(address)
+            if not abandoned.is_set():
+                sender(message)
+
+        call = asyncio.ensure_future(thread.call(send))
         try:
             await asyncio.wait((call,))
         except asyncio.CancelledError:
@@ -180,6 +189,7 @@ class Alerts:
             if call.done():
                 self._settle(attempt, call)
             else:
+                abandoned.set()
                 call.cancel()
 
     def _settle(self, attempt: Attempt, call: asyncio.Future[None]) -> None:
