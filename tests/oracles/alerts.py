@@ -130,12 +130,10 @@ def _under_rules_of_now(
         if other is None:
             stay[place] = each
             continue
-        longer = each if each.lasted_ms > other.lasted_ms else other
-        stay[place] = longer._replace(
-            told_to=(*other.told_to, *(target for target in each.told_to if target not in other.told_to)),
-            told_ms=max(each.told_ms, other.told_ms),
-            reminders=max(each.reminders, other.reminders),
-        )
+        # Of two that become one, the one that was told, and of two that were, the one that has lasted longer.
+        told = [one for one in (other, each) if one.told_to] or [other, each]
+        told_to = (*other.told_to, *(target for target in each.told_to if target not in other.told_to))
+        stay[place] = max(told, key=lambda one: one.lasted_ms)._replace(told_to=told_to)
     return stay, gone
 
 

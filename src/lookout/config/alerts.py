@@ -145,6 +145,12 @@ def rules_without_rows(rules: Iterable[AlertRule]) -> list[AlertRule]:
     return [rule for rule in general if rule.from_ != "unavailable"] or general
 
 
+def store_rule(targets: Iterable[str]) -> episodes.EpisodeRule:
+    """The rule that reports to every target that the store cannot be written (M17)."""
+    checks, statuses = frozenset((episodes.STORE,)), frozenset[Status](("unavailable",))
+    return episodes.EpisodeRule("\nstore", checks, statuses, episodes.UNSTORED_MS, 0, tuple(targets))
+
+
 class AlertsTable(Table, frozen=True):
     targets: Annotated[dict[str, Text], SECRET, ValueRule(_check_target_names)] = field(default_factory=dict)
     group_s: Annotated[float, Meta(ge=0, le=3600)] = 30

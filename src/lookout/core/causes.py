@@ -133,6 +133,10 @@ OWN_CAUSES: Final = {
         "… monitored broadcasters announce fees",
         "check that the waku node hears anybody; broadcasters are other people's",
     ),
+    "not_stored": CauseEntry(
+        "nothing can be stored, and readers get the last report: …",
+        "make room on the store's disk, or repair its database",
+    ),
     "nothing": CauseEntry(
         "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
     ),

@@ -63,8 +63,12 @@ def source_check(name: str, checks: tuple[Check, ...]) -> Check:
     return Check(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
 
 
+STORE: Final = Check("the store", None)  # stands for the store in episodes
+UNSTORED_MS: Final = 60_000  # how long messages wait for a store that cannot be written
+
+
 def has_row(check: Check) -> bool:
-    """Whether the check is a service's, and stands for neither an endpoint nor a source: no service has a space in its
+    """Whether the check is a service's, and stands for no endpoint, source or store: no service has a space in its
     name."""
     return " " not in check.service
 
@@ -152,38 +156,27 @@ def advance(
 def _assign(
     episodes: Iterable[Episode], rules: Sequence[EpisodeRule]
 ) -> tuple[dict[tuple[str, Check], Episode], list[Episode]]:
-    """The episodes by rule and check, and those whose check no rule covers any more. An episode without its rule goes
-    on under a rule that counts what it was, if there is one, and becomes one with the episode of that rule."""
-    checks = {rule.key: rule.checks for rule in rules}
+    """The episodes by rule and check, and those whose check no rule covers any more. Two that come under one rule
+    become one, as reported as both."""
     assigned: dict[tuple[str, Check], Episode] = {}
-    others: list[Episode] = []
     left: list[Episode] = []
     for episode in episodes:
-        if episode.check in checks.get(episode.rule, ()):
-            assigned[episode.rule, episode.check] = episode
-        else:
-            others.append(episode)
-    for episode in others:
-        covering = [rule for rule in rules if episode.check in rule.checks]
-        if not covering:
+        rule = _find_rule(episode, rules)
+        if rule is None:
             left.append(episode)
             continue
-        row = Row(episode.check, episode.status, episode.reason)
-        rule = next((rule for rule in covering if rule.is_bad(row, episode.since_at)), covering[0])
-        moved = replace(episode, rule=rule.key)
-        key = rule.key, episode.check
-        assigned[key] = _join(assigned[key], moved) if key in assigned else moved
+        other = assigned.get((rule.key, episode.check), episode)
+        longer = max(other, episode, key=lambda one: (bool(one.reported_to), one.seen_ms))
+        reported_to = tuple(dict.fromkeys(other.reported_to + episode.reported_to))
+        assigned[rule.key, episode.check] = replace(longer, rule=rule.key, reported_to=reported_to)
     return assigned, left
 
 
-def _join(one: Episode, other: Episode) -> Episode:
-    """The longer of two episodes of one check, as reported as both."""
-    return replace(
-        max(one, other, key=lambda episode: episode.seen_ms),
-        reported_to=tuple(dict.fromkeys(one.reported_to + other.reported_to)),
-        reported_ms=max(one.reported_ms, other.reported_ms),
-        reminders=max(one.reminders, other.reminders),
-    )
+def _find_rule(episode: Episode, rules: Iterable[EpisodeRule]) -> EpisodeRule | None:
+    """Its own rule; otherwise one that covers its check, rather one that counts what it was."""
+    row = Row(episode.check, episode.status, episode.reason)
+    covering = (rule for rule in rules if episode.check in rule.checks)
+    return max(covering, key=lambda rule: (rule.key == episode.rule, rule.is_bad(row, episode.since_at)), default=None)
 
 
 def _mute(rule: EpisodeRule) -> EpisodeRule:

@@ -1,7 +1,8 @@
 """Alerts: rules turn publications into messages, which are stored until they are sent.
 
 A message is sent once its publication is stored, and leaves the store with the next publication after the target
-accepted it. So neither a kill nor a takeover loses a message.
+accepted it. So neither a kill nor a takeover loses a message. Once nothing could be stored for a minute, messages are
+sent without: a second copy after a restart is cheaper than silence (M17).
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
 from lookout.base.logger import get_logger
 from lookout.core.causes import WITHOUT_HEAD
-from lookout.core.episodes import advance, has_row, restart
+from lookout.core.episodes import STORE, UNSTORED_MS, advance, has_row, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, decode_alerts, encode_alerts
@@ -104,7 +105,10 @@ class Alerts:
                 self._put(target, write_message(mine, deployment, facts, nothing_answers=nothing_answers))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
         self._report_removed(removed, "given-up", "it was not accepted in time")
-        self._outbox.mark_storing()
+        of_store = (episode.seen_ms for episode in self._state.episodes if episode.check == STORE and episode.is_seen)
+        if max(of_store, default=0) >= UNSTORED_MS:
+            self._outbox.release()
+            self._wake()
         self._set_gauges()
 
     def _gather_facts(self, row: Row, cause: str | None) -> AlertFacts:
@@ -118,9 +122,16 @@ class Alerts:
         outbox = self._outbox
         return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages))
 
+    def begin_write(self) -> None:
+        """What ``pieces()`` gives now is about to be stored."""
+        self._outbox.mark_storing()
+
     def mark_stored(self) -> None:
-        """The publication is stored."""
+        """What was about to be stored is."""
         self._outbox.mark_stored()
+        self._wake()
+
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
