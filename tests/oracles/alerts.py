@@ -1,12 +1,13 @@
 """What people are to be told, by the sentences of docs/operations.md alone, counted along a line of publications."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Row
 
 _GOOD: Final = ("current", "unmonitored")
+_FROM_BEST: Final = ("current", "catching-up", "degraded", "unavailable")
 _DAY_MS: Final = 86_400_000
 
 
@@ -27,11 +28,12 @@ class News(NamedTuple):
 class Episode(NamedTuple):
     since_at: int
     status: str
+    reason: str
     is_seen: bool = True
     lasted_ms: int = 0
-    told_to: tuple[str, ...] = ()
-    due_ms: int = 0  # told when it has lasted so long
-    wait_ms: int = 0  # and then again after this
+    told_to: tuple[str, ...] = ()  # of the beginning
+    told_ms: int = 0  # when it had lasted so long, it was told to somebody last
+    reminders: int = 0
 
 
 class Due(NamedTuple):
@@ -67,40 +69,38 @@ def due_with(
         else (row.status, row.reason)
         for row in published
     }
-    # Those that answered, and had nothing for their chain for a day; not those that nobody asked yet, or too long ago.
-    empty = {
-        row.check
-        for row in published
-        if (row.status, row.reason, row.expires_at) == ("unknown", "no-observation", None)
-        and row.observed_at is not None
-        and (row.last_success_at is None or row.observed_at - row.last_success_at >= _DAY_MS)
-    }
+    answers = {row.check: row for row in published}
     if not before.episodes and not before.waiting and all(status in _GOOD for status, _ in found.values()):
         return Due(clock_ms)
+    open_before, gone = _under_rules_of_now(before.episodes, rules.rules)
     episodes: dict[tuple[str, Check], Episode] = {}
     news = list(before.waiting)
     for rule in rules.rules:
         for check, (status, reason) in found.items():
             if check not in rule.checks:
                 continue
-            old = before.episodes.get((rule.key, check))
+            old = open_before.get((rule.key, check))
             if old is not None and old.is_seen:
                 old = old._replace(lasted_ms=old.lasted_ms + seen_ms)
-            is_excused = check in empty and not rule.alerts_on_no_data
-            now, kind = _follow(old, status, "" if is_excused else reason, rule, at)
-            if kind != "ended" and check in quiet and now is not None and kind:
-                # It stays due, but it was seen.
-                now, kind = (old or Episode(at, status, due_ms=rule.for_ms))._replace(status=status, is_seen=True), ""
-            if now is not None:
-                episodes[rule.key, check] = now
-            told = now or old
-            if kind and told is not None and told.told_to:
+            since_at = at if old is None else old.since_at
+            is_empty = (status, reason) == ("unknown", "no-observation") and _has_long_nothing(answers[check], since_at)
+            if _counts(rule, status, reason) and (rule.alerts_on_no_data or not is_empty):
+                now = (old or Episode(at, status, reason))._replace(status=status, reason=reason, is_seen=True)
+                kind, targets, told = ("", (), now) if check in quiet else _tell(now, rule)
+                episodes[rule.key, check] = told
+            elif old is not None and _is_an_end(old, status, reason, rule):
+                kind, targets, told = "ended", old.told_to, old
+            elif old is not None:
+                episodes[rule.key, check] = old._replace(is_seen=False)
+                continue
+            else:
+                continue
+            if kind and targets:
                 news.append(
-                    News(kind, check, told.since_at, told.lasted_ms, status, told.status, rule.key, told.told_to, at)
+                    News(kind, check, told.since_at, told.lasted_ms, status, told.status, rule.key, targets, at)
                 )
-    watched = {(rule.key, check) for rule in rules.rules for check in rule.checks}
-    for (key, check), left in before.episodes.items():
-        if left.told_to and (key, check) not in watched:
+    for (key, check), left in gone.items():
+        if left.told_to:
             status = left.status
             news.append(News("left", check, left.since_at, left.lasted_ms, status, status, key, left.told_to, at))
     since_ms = before.waiting_since_ms if before.waiting else clock_ms
@@ -109,17 +109,67 @@ def due_with(
     return Due(clock_ms, episodes, news=tuple(news))
 
 
-def _follow(
-    episode: Episode | None, status: str, reason: str, rule: EpisodeRule, at: int
-) -> tuple[Episode | None, str]:
-    """What a status makes of an episode, or of none, and what kind of news that is; one without a reason is excused."""
-    if status in rule.statuses and reason and (rule.reasons is None or reason in rule.reasons):
-        now = (episode or Episode(at, status, due_ms=rule.for_ms))._replace(status=status, is_seen=True)
-        if now.lasted_ms < now.due_ms or (now.told_to and rule.remind_ms == 0):
-            return now, ""
-        wait_ms = min(now.wait_ms * 2, max(_DAY_MS, rule.remind_ms)) if now.wait_ms else rule.remind_ms
-        kind = "goes-on" if now.told_to else "began"
-        return now._replace(told_to=rule.targets, due_ms=now.lasted_ms + wait_ms, wait_ms=wait_ms), kind
-    if episode is None or status in ("unknown", "unmonitored"):
-        return episode and episode._replace(is_seen=False), ""
-    return None, "ended"
+def _under_rules_of_now(
+    episodes: Mapping[tuple[str, Check], Episode], rules: Sequence[EpisodeRule]
+) -> tuple[dict[tuple[str, Check], Episode], dict[tuple[str, Check], Episode]]:
+    """What is open stays open while any rule is about its check, since who was told of its beginning is to be told of
+    its end. If its own rule is not, then under the first that would find bad what was found, else under the first of
+    all. The second are those that no rule is about."""
+    about = {check: [rule for rule in rules if check in rule.checks] for check in dict.fromkeys(c for _, c in episodes)}
+    stay = {at: each for at, each in episodes.items() if at[0] in [rule.key for rule in about[at[1]]]}
+    gone: dict[tuple[str, Check], Episode] = {}
+    for (key, check), each in episodes.items():
+        if (key, check) in stay and stay[key, check] is each:
+            continue
+        if not about[check]:
+            gone[key, check] = each
+            continue
+        finders = [rule for rule in about[check] if _counts(rule, each.status, each.reason)]
+        place = (finders or about[check])[0].key, check
+        other = stay.get(place)
+        if other is None:
+            stay[place] = each
+            continue
+        # Of two that become one, the one that was told, and of two that were, the one that has lasted longer.
+        told = [one for one in (other, each) if one.told_to] or [other, each]
+        told_to = (*other.told_to, *(target for target in each.told_to if target not in other.told_to))
+        stay[place] = max(told, key=lambda one: one.lasted_ms)._replace(told_to=told_to)
+    return stay, gone
+
+
+def _counts(rule: EpisodeRule, status: str, reason: str) -> bool:
+    return status in rule.statuses and (rule.reasons is None or reason in rule.reasons)
+
+
+def _has_long_nothing(row: Row, since_at: int) -> bool:
+    """It answered, and had had nothing for its chain for a day; unlike one that nobody asked yet, or too long ago."""
+    if row.expires_at is not None or row.observed_at is None:
+        return False
+    return row.has_lapsed or row.last_success_at is None or since_at - row.last_success_at >= _DAY_MS
+
+
+def _is_an_end(episode: Episode, status: str, reason: str, rule: EpisodeRule) -> bool:
+    """It is known, better than what was found (of unknown: than the worst), and not bad for the other half of the
+    rule."""
+    was = "unavailable" if episode.status == "unknown" else episode.status
+    if status not in _FROM_BEST[: _FROM_BEST.index(was)]:
+        return False
+    return rule.beside is None or not _counts(rule.beside, status, reason)
+
+
+def _tell(episode: Episode, rule: EpisodeRule) -> tuple[str, tuple[str, ...], Episode]:
+    """What is due of an episode that goes on: a beginning to those who have not been told, else a reminder to those of
+    the rule who have; and the episode after that."""
+    untold = tuple(target for target in rule.targets if target not in episode.told_to)
+    if untold and episode.lasted_ms >= rule.for_ms:
+        told_ms = episode.told_ms if episode.told_to else episode.lasted_ms
+        return "began", untold, episode._replace(told_to=episode.told_to + untold, told_ms=told_ms)
+    if not episode.told_to or rule.remind_ms == 0:
+        return "", (), episode
+    wait_ms = rule.remind_ms
+    for _ in range(episode.reminders):
+        wait_ms = min(wait_ms * 2, max(_DAY_MS, rule.remind_ms))
+    if episode.lasted_ms - episode.told_ms < wait_ms:
+        return "", (), episode
+    reminded = episode._replace(told_ms=episode.lasted_ms, reminders=episode.reminders + 1)
+    return "goes-on", tuple(target for target in rule.targets if target in episode.told_to), reminded

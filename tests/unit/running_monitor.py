@@ -9,6 +9,7 @@ from typing import Any, cast
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
+from lookout.base.concurrency import Caller
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings, Upstreams
 from lookout.core.episodes import endpoint_check, source_check
@@ -235,10 +236,12 @@ def lived(
     stored: Mapping[str, bytes] | None = None,
     sent: list[str] | None = None,
     rules: tuple[AlertRule, ...] = (),
+    writer: Kept | None = None,
+    store: Caller | None = None,
 ) -> Kept:
     """Let a monitor live for so long; what happens is called at its second with its succession. It goes on from what is
     ``stored``; the titles of its alerts are put into ``sent``."""
-    writer = Kept()
+    writer = writer or Kept()
     alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"}, rules=rules)
     machine = given(
         writer,
@@ -246,7 +249,7 @@ def lived(
         registry,
         chance=Even(luck),
         open_session=lambda _: nullcontext(session),
-        store=InLine(),
+        store=store or InLine(),
         open_thread=lambda _: nullcontext(InLine()),
         open_sender=lambda _: lambda message: None if sent is None else sent.append(message.title),
     )

@@ -92,22 +92,146 @@ def test_a_check_that_is_not_watched_any_more_is_reported_if_it_had_been() -> No
     assert advance(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())
 
 
-def test_a_rule_that_changed_goes_on_with_its_episodes_and_one_that_is_gone_has_them_reported() -> None:
-    _, state = follow("uuuuu")
-    changed = one_rule(for_ms=HOUR, targets=("ops", "chat"))
-    assert advance(state, NOON + HOUR, [a_row("unavailable")], changed)[1] == ()
-    (end,) = advance(state, NOON + HOUR, [a_row("current")], changed)[1]
-    assert end.targets == ("ops",)  # those to whom its beginning was reported
-    (left,) = advance(state, NOON + HOUR, [a_row("unavailable")], replace(RULES, rules=()))[1]
-    assert (left.kind, left.targets) == ("left", ("ops",))
+UNNAMED = AlertRule(for_s=120, remind_s=0)
+LEFT = ("left", ("ops",))
+GOES_ON = ("ended", ("ops",))  # nothing until the end
 
 
-def test_a_reminder_goes_to_the_targets_of_the_rule_as_it_is_now() -> None:
-    _, state = follow("uuuuu")
-    changed = one_rule(remind_ms=SECOND, targets=("chat",))
-    state, (reminder,) = advance(state, NOON + HOUR, [a_row("unavailable")], changed)
-    assert (reminder.kind, reminder.targets) == ("goes-on", ("chat",))
-    assert advance(state, NOON + HOUR, [a_row("current")], changed)[1][0].targets == ("chat",)
+@pytest.mark.parametrize(
+    ("before", "after", "first", "last"),
+    [
+        pytest.param(UNNAMED, replace(UNNAMED, from_="unavailable"), [], [GOES_ON], id="another from"),
+        pytest.param(replace(UNNAMED, from_="unavailable"), UNNAMED, [], [GOES_ON], id="what 1.0.0 meant without from"),
+        pytest.param(UNNAMED, replace(UNNAMED, services=("messaging",)), [], [GOES_ON], id="fewer services"),
+        pytest.param(UNNAMED, replace(UNNAMED, unknown=True), [], [GOES_ON], id="unknown is bad too"),
+        pytest.param(UNNAMED, replace(UNNAMED, name="new"), [], [GOES_ON], id="a name"),
+        pytest.param(UNNAMED, replace(UNNAMED, for_s=3600), [], [GOES_ON], id="a longer wait"),
+        pytest.param(
+            UNNAMED, replace(UNNAMED, reasons=("incomplete",)), [], [GOES_ON], id="reasons that do not have this one"
+        ),
+        pytest.param(UNNAMED, replace(UNNAMED, services=("indexer",)), [LEFT], [], id="no rule covers the check"),
+        pytest.param(
+            UNNAMED,
+            replace(UNNAMED, name="new", targets=("ops", "chat")),
+            [("began", ("chat",))],
+            [("ended", ("ops", "chat"))],
+            id="a target that is new gets the beginning",
+        ),
+        pytest.param(
+            UNNAMED,
+            replace(UNNAMED, name="new", for_s=3600, targets=("ops", "chat")),
+            [],
+            [GOES_ON],
+            id="but not before it has lasted for_s, and then no end either",
+        ),
+        pytest.param(
+            replace(UNNAMED, name="old"),
+            replace(UNNAMED, name="old", targets=("chat",)),
+            [("began", ("chat",))],
+            [("ended", ("ops", "chat"))],
+            id="a target that the rule does not name any more gets the end",
+        ),
+        pytest.param(
+            replace(UNNAMED, name="old", remind_s=60),
+            replace(UNNAMED, name="old", remind_s=60, targets=("chat",)),
+            [("began", ("chat",)), ("goes-on", ("chat",))],
+            [("ended", ("ops", "chat"))],
+            id="but no reminder, after which it gets the end too",
+        ),
+    ],
+)
+def test_an_episode_goes_on_while_any_rule_covers_its_check(
+    before: AlertRule,
+    after: AlertRule,
+    first: list[tuple[NewsKind, tuple[str, ...]]],
+    last: list[tuple[NewsKind, tuple[str, ...]]],
+) -> None:
+    state, at = AlertState(), NOON
+
+    def built(rule: AlertRule) -> EpisodeRules:
+        return replace(RULES, rules=tuple(rule.build((MESSAGING, INDEXER), ("ops",))))
+
+    def publish(rule: AlertRule, *rows: Row) -> list[tuple[NewsKind, tuple[str, ...]]]:
+        nonlocal state, at
+        found = list[tuple[NewsKind, tuple[str, ...]]]()
+        for row in rows:
+            at += MINUTE
+            state, news = advance(state, at, [row], built(rule))
+            found += [(each.kind, each.targets) for each in news if each.since_at == NOON + MINUTE]
+        return found
+
+    down, well = replace(a_row("unavailable"), reason="unreachable"), a_row("current")
+    assert publish(before, down, down, down) == [("began", ("ops",))]
+    assert publish(after, down, down) == first
+    assert publish(after, well) == last
+
+
+def test_the_episode_of_a_rule_that_is_gone_becomes_one_with_that_of_the_rule_that_stays() -> None:
+    both = one_rule(for_ms=0).rules + one_rule(key="stays", targets=("chat",)).rules
+    state, _ = advance(AlertState(), NOON, [a_row("unavailable")], replace(RULES, rules=both))
+    state, news = advance(state, NOON + MINUTE, [a_row("unavailable")], replace(RULES, rules=both[1:]))
+    assert (news, len(state.episodes)) == ((), 1)
+    _, news = advance(state, NOON + MINUTE, [a_row("current")], replace(RULES, rules=both[1:]))
+    assert [(each.kind, each.rule, each.targets) for each in news] == [("ended", "stays", ("ops",))]
+
+
+def recovered(rule: AlertRule, *seen: tuple[Status, Reason]) -> list[tuple[int, NewsKind, Status]]:
+    """The ends of what is seen, each for six minutes: the number of what was seen then, the kind, and the status."""
+    rules = replace(RULES, rules=tuple(rule.build((INDEXER,), ("ops",))))
+    state, ends = AlertState(), list[tuple[int, NewsKind, Status]]()
+    for minute in range(6 * len(seen)):
+        status, reason = seen[minute // 6]
+        state, news = advance(state, NOON + minute * MINUTE, [Row(INDEXER, status, reason)], rules)
+        ends += [(minute // 6, each.kind, each.status) for each in news if each.kind != "began"]
+    return ends
+
+
+BLIND, EMPTY = ("unknown", "incompatible-reference"), ("unknown", "no-observation")
+DOWN, BEHIND, CATCHING_UP = ("unavailable", "unreachable"), ("degraded", "behind"), ("catching-up", "behind")
+PARTIAL, INCOMPLETE, WELL = ("degraded", "partial-coverage"), ("degraded", "incomplete"), ("current", "synced")
+
+
+@pytest.mark.parametrize(
+    ("rule", "seen", "ends"),
+    [
+        pytest.param(AlertRule(), (BLIND, DOWN), [], id="unknown that becomes unavailable is no end"),
+        pytest.param(AlertRule(), (BLIND, BEHIND), [], id="nor what the rule counts otherwise"),
+        pytest.param(AlertRule(from_="unavailable"), (BLIND, DOWN), [], id="nor unavailable with another from"),
+        pytest.param(AlertRule(reasons=("no-observation",)), (EMPTY, DOWN), [], id="nor for a reason of others"),
+        pytest.param(
+            AlertRule(unknown=True, reasons=("no-observation",)), (EMPTY, DOWN), [], id="nor where unknown is bad"
+        ),
+        pytest.param(AlertRule(), (BLIND, WELL), [(1, "ended", "current")], id="unknown ends when it is well"),
+        pytest.param(AlertRule(), (BLIND, CATCHING_UP), [(1, "ended", "catching-up")], id="or milder than the rule"),
+        pytest.param(
+            AlertRule(from_="unavailable"), (BLIND, BEHIND), [(1, "ended", "degraded")], id="as the rule has it"
+        ),
+        pytest.param(AlertRule(), (EMPTY, PARTIAL), [(1, "ended", "degraded")], id="or for a reason that is left out"),
+        pytest.param(
+            AlertRule(),
+            (BLIND, DOWN, WELL),
+            [(2, "ended", "current"), (2, "ended", "current")],
+            id="unknown and unavailable end together",
+        ),
+        pytest.param(AlertRule(), (DOWN, BLIND, DOWN), [], id="unknown between is no end"),
+        pytest.param(
+            AlertRule(reasons=("incomplete",)), (INCOMPLETE, DOWN), [], id="a list that cannot be read is no end"
+        ),
+        pytest.param(
+            AlertRule(reasons=("incomplete",)),
+            (INCOMPLETE, DOWN, BEHIND, WELL),
+            [(3, "ended", "current")],
+            id="nor anything that is as bad",
+        ),
+        pytest.param(
+            AlertRule(from_="unavailable"), (DOWN, BEHIND), [(1, "ended", "degraded")], id="what is better is an end"
+        ),
+    ],
+)
+def test_an_end_is_better_than_what_ended(
+    rule: AlertRule, seen: tuple[tuple[Status, Reason], ...], ends: list[tuple[int, NewsKind, Status]]
+) -> None:
+    assert recovered(replace(rule, remind_s=0), *seen) == ends
 
 
 def test_news_say_which_rule_they_are_of() -> None:
@@ -186,7 +310,18 @@ def test_a_service_that_has_nothing_for_a_chain_is_reported_if_it_had_something_
         (LEFT_OUT, replace(never, last_success_at=NOON - DAY), [False, False]),
         (named, never, [False, True]),
     ):
-        assert [each.is_bad(row) for each in rule.build((INDEXER,), ("ops",))] == bad
+        assert [each.is_bad(row, NOON) for each in rule.build((INDEXER,), ("ops",))] == bad
+
+
+def test_what_was_not_observed_and_then_never_had_data_is_no_loss() -> None:
+    rules = replace(RULES, rules=tuple(replace(LEFT_OUT, remind_s=600).build((INDEXER,), ("ops",))))
+    state, reported = AlertState(), list[tuple[int, NewsKind]]()
+    for minute in range(60):
+        at = NOON + minute * MINUTE
+        row = Row(INDEXER, "unknown", "no-observation", observed_at=None if minute < 10 else at)
+        state, news = advance(state, at, [row], rules)
+        reported += [(minute, each.kind) for each in news]
+    assert reported == [(5, "began")]
 
 
 def test_of_data_that_stays_lost_people_are_reminded_also_after_a_day() -> None:
@@ -212,8 +347,8 @@ def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:
     assert reported == [
         (5, "began", "unknown", "unknown"),
         (6, "began", "unavailable", "unavailable"),
-        (6, "ended", "unknown", "unavailable"),
         (8, "ended", "unavailable", "current"),
+        (8, "ended", "unknown", "current"),
     ]
 
 

@@ -180,8 +180,6 @@ def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
         ([RECOVERED, some_news("left")], True),
         ([RECOVERED, some_news("began")], False),
         ([some_news("began"), some_news("ended", status="current")], True),
-        ([some_news("ended", was="unknown")], True),
-        ([some_news("ended", was="degraded")], False),
     ],
 )
 def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:

@@ -118,9 +118,10 @@ def test_a_compared_answer_is_a_success_that_ends_a_row_of_failures(
 def test_an_answer_that_cannot_be_compared_is_unknown_and_ends_a_row_of_failures(
     check: Check, found: Found, reason: Reason, metrics: Metrics
 ) -> None:
-    assert judge_one(check, found) == Row(check, "unknown", reason, NOON, None, None, metrics)
+    lapsed = found == Members(0, 0)
+    assert judge_one(check, found) == Row(check, "unknown", reason, NOON, None, None, metrics, lapsed)
     memory, rows = judge_all(check, (0, found), memory=Memory(failures=2, last_success_at=NOON - MINUTE))
-    assert rows == [Row(check, "unknown", reason, NOON, NOON - MINUTE, None, metrics)]
+    assert rows == [Row(check, "unknown", reason, NOON, NOON - MINUTE, None, metrics, lapsed)]
     assert memory == Memory(last_success_at=NOON - MINUTE)
 
 

@@ -60,8 +60,7 @@ EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class Message(NamedTuple):
-    """A message as plain text and as data. It is over if all its episodes are, none to an equal or worse
-    status."""
+    """A message as plain text and as data. It is over if all its episodes are."""
 
     title: str
     body: str
@@ -100,7 +99,7 @@ def write_message(
         lines += [*_write_section(heading, section, max(0, room), deployment, facts), ""]
         room -= len(section)
     lines += _write_help(trouble, deployment)
-    is_over = not any(map(_is_bad, ordered))
+    is_over = all(item.kind in OVER for item in ordered)
     items = [make_item(item, facts.get(item, _NOTHING_KNOWN), deployment) for item in ordered]
     title, body = _sum_up(sections, deployment), "\n".join(lines).rstrip()
     return _write("checks", title, body, deployment, items, is_over=is_over)
@@ -136,15 +135,6 @@ def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
     """The sort key of checks (R12); checks of removed services come last."""
     known = check.service in service_names
     return service_names.index(check.service) if known else len(service_names), check.chain_id or 0
-
-
-def _is_bad(news: News) -> bool:
-    """Whether the check is bad, or its episode ended no better than it was."""
-    if news.kind == "ended":
-        if news.was == "unknown":  # the new status has its own episodes, if the rule counts it
-            return False
-        return news.status in TROUBLE_STATUSES and BY_WORD[news.status].severity >= BY_WORD[news.was].severity
-    return news.kind != "left"
 
 
 def _needs_action(news: News) -> bool:

@@ -53,13 +53,13 @@ class _Turn(Struct, frozen=True):
 
 
 class Outbox:
-    """The messages by number, the oldest first. They can be sent once they are stored."""
+    """The messages by number, the oldest first. They can be sent once they are stored, or released."""
 
     def __init__(self, messages: Mapping[int, Queued], next_number: int, first_wait_ms: int = FIRST_WAIT_MS) -> None:
         self.messages = dict(messages)
         self.next_number = next_number
         self._first_wait_ms = first_wait_ms
-        self._storing_below = self._stored_below = 0  # numbers
+        self._storing_below = self._sendable_below = 0  # numbers
         self._turns: dict[str, _Turn] = {}
 
     def next(self, target: str, now_ms: int) -> Attempt | int | None:
@@ -112,15 +112,19 @@ class Outbox:
 
     def mark_stored(self) -> None:
         """The messages of the last ``mark_storing`` are stored."""
-        self._stored_below = self._storing_below
+        self._sendable_below = max(self._sendable_below, self._storing_below)
+
+    def release(self) -> None:
+        """All messages can be sent without being stored."""
+        self._sendable_below = self.next_number
 
     def _sendable(self, target: str) -> list[int]:
-        """The stored messages to a target, without those that follow another about the same check: the end of an
-        episode never overtakes its beginning. Messages about no check are ordered among themselves."""
+        """The stored or released messages to a target, without those that follow another about the same check: the end
+        of an episode never overtakes its beginning. Messages about no check are ordered among themselves."""
         sendable: list[int] = []
         ahead: list[set[tuple[str, int | None]]] = []
         for number, queued in self.messages.items():
-            if queued.target == target and number < self._stored_below:
+            if queued.target == target and number < self._sendable_below:
                 checks = queued.checks()
                 if all(checks.isdisjoint(others) if checks else others for others in ahead):
                     sendable.append(number)

@@ -90,6 +90,7 @@ class AlertRule(Table, frozen=True):
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED & reasons,
                 alerts_on_no_data="no-observation" in self.reasons,  # for example, a chain that never had a broadcaster
+                beside=rule,
             )
 
     def build_without_rows(self, checks: Iterable[Check], all_targets: Iterable[str]) -> episodes.EpisodeRule:
@@ -142,6 +143,12 @@ def rules_without_rows(rules: Iterable[AlertRule]) -> list[AlertRule]:
     """The rules for all services that count `degraded`; if there are none, all rules for all services."""
     general = [rule for rule in rules if not rule.services and not rule.reasons]
     return [rule for rule in general if rule.from_ != "unavailable"] or general
+
+
+def store_rule(targets: Iterable[str]) -> episodes.EpisodeRule:
+    """The rule that reports to every target that the store cannot be written (M17)."""
+    checks, statuses = frozenset((episodes.STORE,)), frozenset[Status](("unavailable",))
+    return episodes.EpisodeRule("\nstore", checks, statuses, episodes.UNSTORED_MS, 0, tuple(targets))
 
 
 class AlertsTable(Table, frozen=True):

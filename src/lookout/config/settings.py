@@ -12,7 +12,7 @@ from lookout.base.problem import Problem
 from lookout.base.setting_types import FOR_SERVER, RESTART, Table
 from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
-from lookout.config.alerts import AlertsTable, rules_without_rows
+from lookout.config.alerts import AlertsTable, rules_without_rows, store_rule
 from lookout.config.reader import TableReader, has_note
 from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
@@ -180,6 +180,7 @@ class Settings(Table, frozen=True):
         rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
         others = (*self.endpoint_checks(), *self.source_checks())
         rules += tuple(rule.build_without_rows(others, alerts.targets) for rule in rules_without_rows(alerts.rules))
+        rules += (store_rule(alerts.targets),)
         return AlertPolicy(
             EpisodeRules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
             alerts.targets,

@@ -133,6 +133,10 @@ OWN_CAUSES: Final = {
         "… monitored broadcasters announce fees",
         "check that the waku node hears anybody; broadcasters are other people's",
     ),
+    "not_stored": CauseEntry(
+        "nothing can be stored, and readers get the last report: …",
+        "make room on the store's disk, or repair its database",
+    ),
     "nothing": CauseEntry(
         "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
     ),
@@ -194,7 +198,7 @@ def explain(
         case Failed(error):
             return error
         case Nothing("nothing") | Members(0, 0):
-            return "nothing_left" if row.lost_data else "nothing"
+            return "nothing_left" if row.lost_data(row.observed_at or 0) else "nothing"
         case Nothing(cause):
             return cause
         case MissingList():

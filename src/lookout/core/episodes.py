@@ -1,11 +1,18 @@
 """When to send a message: publications in, news out.
 
-An episode is one check that one rule finds bad. It begins with the first publication that shows the check bad, and ends
-with the first known row that the rule does not count: an unobserved check has not recovered. Its duration is monitored
-time only, so that neither downtime of the monitor nor a changed clock makes it long enough to report.
+An episode is one check that one rule finds bad. It begins with the first publication that shows the check bad. It ends
+with the first known row that the rule does not count and that is better than the last bad one: a check that is not
+observed, or fails in another way, has not recovered. Unknown is taken for as bad as unavailable, which is no end of it;
+nor is a row that the other part of the same rule counts. Until its end the episode waits, without reminders.
+
+If its rule was changed or removed, an episode goes on under a rule that covers the check now; a check has left only if
+no rule does. Each target of a rule gets the beginning once, and each target that got it gets the end.
+
+An episode's duration is monitored time only, so that neither downtime of the monitor nor a changed clock makes it long
+enough to report.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
@@ -14,7 +21,7 @@ from msgspec.structs import replace
 from lookout.base.instants import END_AT
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status, unobserved
-from lookout_reader.statuses import KNOWN_STATUSES
+from lookout_reader.statuses import BY_WORD, KNOWN_STATUSES
 
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
@@ -37,10 +44,13 @@ class EpisodeRule(Struct, frozen=True):
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
     alerts_on_no_data: bool = True  # also answers without data, of a service that had none lately
+    beside: "EpisodeRule | None" = None  # the other part of the same rule of the configuration: its rows are no end
 
-    def is_bad(self, row: Row) -> bool:
+    def is_bad(self, row: Row, since_at: int) -> bool:
+        """Whether the rule counts the row, in an episode that began at ``since_at``: data that was lost then stays
+        lost after a day."""
         is_named = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
-        return is_named and (self.alerts_on_no_data or row.lost_data or not row.answered_without_data)
+        return is_named and (self.alerts_on_no_data or row.lost_data(since_at) or not row.answered_without_data)
 
 
 def endpoint_check(name: str, chain_id: int) -> Check:
@@ -53,8 +63,12 @@ def source_check(name: str, checks: tuple[Check, ...]) -> Check:
     return Check(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
 
 
+STORE: Final = Check("the store", None)  # stands for the store in episodes
+UNSTORED_MS: Final = 60_000  # how long messages wait for a store that cannot be written
+
+
 def has_row(check: Check) -> bool:
-    """Whether the check is a service's, and stands for neither an endpoint nor a source: no service has a space in its
+    """Whether the check is a service's, and stands for no endpoint, source or store: no service has a space in its
     name."""
     return " " not in check.service
 
@@ -83,7 +97,7 @@ class Episode(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """What to report of a check. ``left``: the check or its rule is not configured any more."""
+    """What to report of a check. ``left``: no rule covers it any more."""
 
     kind: NewsKind
     check: Check
@@ -118,7 +132,7 @@ def advance(
     """After a publication: the new state, and the news to send now in one message. A silence delays beginnings and
     reminders of its checks, but not ends."""
     passed_ms = 0 if state.published_at is None else min(max(0, at - state.published_at), rules.hold_ms)
-    before = {(episode.rule, episode.check): episode for episode in state.episodes}
+    before, left = _assign(state.episodes, rules.rules)
     published = tuple(rows)
     episodes: list[Episode] = []
     news: list[News] = []
@@ -130,7 +144,7 @@ def advance(
                 now, new = _follow(_add_time(episode, passed_ms), _expire(row, at), effective, at)
                 episodes += [] if now is None else [now]
                 news += [] if new is None else [new]
-    news += [_make_news("left", episode, episode.status, episode.reason, at) for episode in before.values()]
+    news += [_make_news("left", episode, episode, at, episode.reported_to) for episode in left]
     gathered = (*state.gathered, *(entry for entry in news if entry.targets))  # no end without a reported beginning
     clock_ms = state.clock_ms + passed_ms
     since_ms = state.gathered_since_ms if state.gathered else clock_ms
@@ -139,39 +153,71 @@ def advance(
     return AlertState(at, clock_ms, tuple(episodes)), gathered
 
 
+def _assign(
+    episodes: Iterable[Episode], rules: Sequence[EpisodeRule]
+) -> tuple[dict[tuple[str, Check], Episode], list[Episode]]:
+    """The episodes by rule and check, and those whose check no rule covers any more. Two that come under one rule
+    become one, as reported as both."""
+    assigned: dict[tuple[str, Check], Episode] = {}
+    left: list[Episode] = []
+    for episode in episodes:
+        rule = _find_rule(episode, rules)
+        if rule is None:
+            left.append(episode)
+            continue
+        other = assigned.get((rule.key, episode.check), episode)
+        longer = max(other, episode, key=lambda one: (bool(one.reported_to), one.seen_ms))
+        reported_to = tuple(dict.fromkeys(other.reported_to + episode.reported_to))
+        assigned[rule.key, episode.check] = replace(longer, rule=rule.key, reported_to=reported_to)
+    return assigned, left
+
+
+def _find_rule(episode: Episode, rules: Iterable[EpisodeRule]) -> EpisodeRule | None:
+    """Its own rule; otherwise one that covers its check, rather one that counts what it was."""
+    row = Row(episode.check, episode.status, episode.reason)
+    covering = (rule for rule in rules if episode.check in rule.checks)
+    return max(covering, key=lambda rule: (rule.key == episode.rule, rule.is_bad(row, episode.since_at)), default=None)
+
+
 def _mute(rule: EpisodeRule) -> EpisodeRule:
     """The rule without beginnings and reminders."""
     return replace(rule, for_ms=_NEVER_MS, remind_ms=0)
 
 
 def _follow(episode: Episode | None, row: Row, rule: EpisodeRule, at: int) -> tuple[Episode | None, News | None]:
-    """The episode of a check, if any, after the next publication, and the news of it. Data that was lost stays lost
-    after a day."""
-    is_as_before = episode is not None and (row.status, row.reason) == (episode.status, episode.reason)
-    if rule.is_bad(row) or (is_as_before and row.answered_without_data):
+    """The episode of a check, if any, after the next publication, and the news of it."""
+    if rule.is_bad(row, at if episode is None else episode.since_at):
         if episode is None:
             episode = Episode(rule.key, row.check, at, row.status, row.reason)
         return _report_if_due(replace(episode, status=row.status, reason=row.reason, is_seen=True), rule, at)
     if episode is None:
         return None, None
-    if row.status not in _KNOWN:
+    if not _ends(episode, row, rule):
         return replace(episode, is_seen=False), None
-    return None, _make_news("ended", episode, row.status, row.reason, at)
+    return None, _make_news("ended", episode, row, at, episode.reported_to)
+
+
+def _ends(episode: Episode, row: Row, rule: EpisodeRule) -> bool:
+    """Whether a row that the rule does not count is the end of the episode."""
+    was = "unavailable" if episode.status == "unknown" else episode.status
+    is_better = row.status in _KNOWN and BY_WORD[row.status].severity < BY_WORD[was].severity
+    return is_better and not (rule.beside is not None and rule.beside.is_bad(row, episode.since_at))
 
 
 def _report_if_due(episode: Episode, rule: EpisodeRule, at: int) -> tuple[Episode, News | None]:
+    """The beginning goes to each target that has not got it, a reminder to the others."""
     seen_ms = episode.seen_ms
-    if not episode.reported_to:
-        kind: NewsKind = "began"
-        is_due, reminders = seen_ms >= rule.for_ms, 0
-    else:
-        kind = "goes-on"
-        wait_ms = max(rule.remind_ms, min(rule.remind_ms << min(episode.reminders, 40), DAY_MS))
-        is_due, reminders = 0 < wait_ms <= seen_ms - episode.reported_ms, episode.reminders + 1
-    if not is_due:
+    late = tuple(target for target in rule.targets if target not in episode.reported_to)
+    if late and seen_ms >= rule.for_ms:
+        reported_ms = episode.reported_ms if episode.reported_to else seen_ms
+        reported = replace(episode, reported_to=episode.reported_to + late, reported_ms=reported_ms)
+        return reported, _make_news("began", reported, reported, at, late)
+    wait_ms = max(rule.remind_ms, min(rule.remind_ms << min(episode.reminders, 40), DAY_MS))
+    if not episode.reported_to or not 0 < wait_ms <= seen_ms - episode.reported_ms:
         return episode, None
-    reported = replace(episode, reported_to=rule.targets, reported_ms=seen_ms, reminders=reminders)
-    return reported, _make_news(kind, reported, reported.status, reported.reason, at)
+    reminded = replace(episode, reported_ms=seen_ms, reminders=episode.reminders + 1)
+    targets = tuple(target for target in rule.targets if target not in late)
+    return reminded, _make_news("goes-on", reminded, reminded, at, targets)
 
 
 def _add_time(episode: Episode | None, passed_ms: int) -> Episode | None:
@@ -186,5 +232,5 @@ def _expire(row: Row, at: int) -> Row:
     return unobserved(row.check) if row.has_expired(at) else row
 
 
-def _make_news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int) -> News:
-    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, of.reported_to, of.rule)
+def _make_news(kind: NewsKind, of: Episode, now: Row | Episode, at: int, targets: tuple[str, ...]) -> News:
+    return News(kind, of.check, now.status, now.reason, of.status, of.since_at, at, of.seen_ms, targets, of.rule)

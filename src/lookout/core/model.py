@@ -128,6 +128,7 @@ class Row(Struct, frozen=True, gc=False):
     last_success_at: int | None = None
     expires_at: int | None = None
     metrics: Metrics = NO_METRICS
+    has_lapsed: bool = False  # the last broadcaster of the chain is no longer monitored, since it was silent for long
 
     @property
     def has_failed(self) -> bool:
@@ -139,13 +140,12 @@ class Row(Struct, frozen=True, gc=False):
         """Whether the service answered, and has no data for this chain (S10, S12)."""
         return self.reason == "no-observation" and self.observed_at is not None
 
-    @property
-    def lost_data(self) -> bool:
-        """Whether the service had data for this chain within the last day, and has none any more. The one broadcaster
-        that visited a chain a day ago is no loss."""
-        if self.observed_at is None or self.last_success_at is None:
+    def lost_data(self, since_at: int) -> bool:
+        """Whether the service had data for this chain within the day before this instant, and has none any more. A
+        broadcaster that left is no loss of data: its absence was reported while it was monitored."""
+        if self.last_success_at is None or self.has_lapsed:
             return False
-        return self.answered_without_data and self.observed_at - self.last_success_at < _LATELY_MS
+        return self.answered_without_data and since_at - self.last_success_at < _LATELY_MS
 
     def has_expired(self, at: int) -> bool:
         return self.expires_at is not None and self.expires_at <= at

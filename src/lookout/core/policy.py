@@ -69,7 +69,8 @@ def judge(
         case Members(responding, monitored):  # S10
             metrics = Metrics(responding=responding, monitored=monitored)
             if monitored == 0:
-                return _incomparable(memory, seen, "no-observation")
+                memory, row = _incomparable(memory, seen, "no-observation")
+                return memory, replace(row, has_lapsed=True)
             if responding == 0:
                 return _failed(memory, seen, limits, blind=blind)
             if responding < monitored:

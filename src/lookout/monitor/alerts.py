@@ -1,12 +1,14 @@
 """Alerts: rules turn publications into messages, which are stored until they are sent.
 
 A message is sent once its publication is stored, and leaves the store with the next publication after the target
-accepted it. So neither a kill nor a takeover loses a message.
+accepted it. So neither a kill nor a takeover loses a message. Once nothing could be stored for a minute, messages are
+sent without: a second copy after a restart is cheaper than silence (M17).
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from threading import Event
 from typing import Final, NoReturn
 
 from lookout.alerts.event import AlertFacts, AlertPolicy
@@ -17,7 +19,7 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller
 from lookout.base.logger import get_logger
 from lookout.core.causes import WITHOUT_HEAD
-from lookout.core.episodes import advance, has_row, restart
+from lookout.core.episodes import STORE, UNSTORED_MS, advance, has_row, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.metrics import Instruments, MessageOutcome
 from lookout.state.codec import StoredAlerts, encode_alerts
@@ -101,7 +103,10 @@ class Alerts:
                 self._put(target, write_message(mine, deployment, facts, nothing_answers=nothing_answers))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
         self._report_removed(removed, "given-up", "it was not accepted in time")
-        self._outbox.mark_storing()
+        of_store = (episode.seen_ms for episode in self._state.episodes if episode.check == STORE and episode.is_seen)
+        if max(of_store, default=0) >= UNSTORED_MS:
+            self._outbox.release()
+            self._wake()
         self._set_gauges()
 
     def _gather_facts(self, row: Row, cause: str | None) -> AlertFacts:
@@ -115,9 +120,16 @@ class Alerts:
         outbox = self._outbox
         return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages))
 
+    def begin_write(self) -> None:
+        """What ``pieces()`` gives now is about to be stored."""
+        self._outbox.mark_storing()
+
     def mark_stored(self) -> None:
-        """The publication is stored."""
+        """What was about to be stored is."""
         self._outbox.mark_stored()
+        self._wake()
+
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -166,9 +178,17 @@ class Alerts:
                     await changed.wait()
 
     async def _try(self, attempt: Attempt, thread: Caller) -> None:
-        """Send a message. When cancelled, wait briefly for its end."""
+        """Send a message. When cancelled, wait briefly for its end; after that it is not sent any more, since another
+        monitor may have sent it."""
         address, message = self._policy.targets[attempt.queued.target], attempt.queued.message
-        call = asyncio.ensure_future(thread.call(lambda: self._open_sender(address)(message)))
+        abandoned = Event()
+
+        def send() -> None:
+            sender = self._open_sender(address)
+            if not abandoned.is_set():
+                sender(message)
+
+        call = asyncio.ensure_future(thread.call(send))
         try:
             await asyncio.wait((call,))
         except asyncio.CancelledError:
@@ -178,6 +198,7 @@ class Alerts:
             if call.done():
                 self._settle(attempt, call)
             else:
+                abandoned.set()
                 call.cancel()
 
     def _settle(self, attempt: Attempt, call: asyncio.Future[None]) -> None:

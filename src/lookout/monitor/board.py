@@ -20,6 +20,7 @@ from lookout.core.coverage import (
     split_confirmed,
     suspected_of,
 )
+from lookout.core.episodes import STORE
 from lookout.core.heads import Reading
 from lookout.core.links import Entry as ListEntry
 from lookout.core.links import Links, confirmed_breaks
@@ -207,6 +208,7 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
+        self._store: tuple[Row, str | None] = unobserved(STORE), None
 
     def list_entries(self) -> list[Entry]:
         standings, doubts = self._standings.copy(), self._doubts.copy()
@@ -226,8 +228,10 @@ class Board:
         return tuple((endpoint.name, _describe(endpoint)) for endpoint in endpoints)
 
     def judge(self, check: Check) -> tuple[Row, str | None]:
-        """The status of an RPC endpoint or a source as a row, and why it is bad; unknown before the first answer, and
-        for an endpoint without a head."""
+        """The status of an RPC endpoint, a source or the store as a row, and why it is bad; unknown before the first
+        answer, and for an endpoint without a head."""
+        if check == STORE:
+            return self._store
         kind, _, name = check.service.partition(" ")
         if kind == "source":
             doubts = self._doubts.get(name)
@@ -248,6 +252,14 @@ class Board:
     def begin(self) -> None:
         """A monitor starts, perhaps with other settings: forget all outcomes."""
         self._entries, self._doubts, self.certificates_end_at = {}, {}, {}
+        self._store = unobserved(STORE), None
+
+    def note_store(self, error: str | None) -> None:
+        """A publication is stored, or could not be."""
+        if error is None:
+            self._store = Row(STORE, "current", "responding"), None
+        else:
+            self._store = Row(STORE, "unavailable", "unreachable"), f"not_stored: {error}"
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = describe_rows(rows, causes, at)

@@ -24,6 +24,7 @@ from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError,
 
 GATHER_MS: Final = 500  # shortest time between publications (M5)
 LAST_WRITE_S: Final = 5.0  # how long a shutdown waits for a store that hangs
+_PATIENCE_S: Final = 2.0  # how long alerts wait for a write
 
 log = get_logger()
 
@@ -105,12 +106,8 @@ class Publisher:
         ledger, clock = self._journal.ledger, self._clock
         self._journal.changed.clear()
         at = self._journal.now()
-        ledger.publish(at)
+        self._advance(at)
         self._instruments.published(at, ledger.published_rows, ledger.progress(at))
-        silenced = self._notices.current.find_silenced(
-            at, (*(row.check for row in ledger.published_rows), *self._journal.alerts.without_rows)
-        )
-        self._journal.alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
@@ -122,9 +119,10 @@ class Publisher:
         if with_history or about != self._stored_about:  # a note does not wait for the next history
             documents["about"] = Document(about, etag(about), at)
         self._notices.begin_write()
+        self._journal.alerts.begin_write()
         began_ms = clock.elapsed_ms()
         try:
-            is_stored = await self._writer.write(documents, ledger.state(), self._encode_others())
+            is_stored = await self._write(documents)
         except LostStoreError:
             self._journal.changed.clear()
             raise
@@ -136,6 +134,27 @@ class Publisher:
         self._journal.changed.set()  # so that it is retried soon
         if with_history:
             self._history_due_ms = began_ms
+
+    def _advance(self, at: int) -> None:
+        """Make the ledger's next publication, and the news of it."""
+        ledger, alerts = self._journal.ledger, self._journal.alerts
+        ledger.publish(at)
+        checks = (*(row.check for row in ledger.published_rows), *alerts.without_rows)
+        silenced = self._notices.current.find_silenced(at, checks)
+        alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
+
+    async def _write(self, documents: Mapping[DocumentName, Document]) -> bool:
+        """Write a publication. While the store hangs, alerts go on (M17)."""
+        state, others = self._journal.ledger.state(), self._encode_others()
+        writing = asyncio.ensure_future(self._writer.write(documents, state, others))
+        try:
+            while not (await asyncio.wait((writing,), timeout=_PATIENCE_S))[0]:
+                self._instruments.board.note_store("it does not answer")
+                self._advance(self._journal.now())
+                self._journal.changed.set()
+            return writing.result()
+        finally:
+            writing.cancel()
 
     def _describe(self, at: int) -> bytes:
         notes = self._notices.current.list_valid(at, "note")
@@ -176,11 +195,13 @@ class PublicationWriter:
             raise
         except StoreError as error:
             self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)
+            self._instruments.board.note_store(str(error))
             if not self._is_failing:
                 log.error("not stored; trying again with every publication", error=str(error))
             self._is_failing = True
             return False
         self._instruments.stored(self._clock.elapsed_ms() - began_ms)
+        self._instruments.board.note_store(None)
         if self._is_failing:
             log.info("stored again")
         self._is_failing = self.has_unwritten = False

@@ -1,21 +1,30 @@
 """Broadcasters through the store of a node that is a real server on loopback."""
 
-from typing import Any
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 import pytest
 
-from lookout.core.model import Failed, Found, Members
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.broadcasters.source import LONGEST_CURSOR, MAX_PAGES, parse_page
+from lookout.config.alerts import AlertRule
+from lookout.core.episodes import AlertState, EpisodeRules, NewsKind, advance
+from lookout.core.model import Failed, Found, Members, Observation, Status
+from lookout.core.policy import Memory, judge
+from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters
+from lookout.protocols.broadcasters.source import LONGEST_CURSOR, MAX_PAGES, StoreBroadcasters, parse_page
 from lookout.protocols.client.failure import ProbeFailed
-from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import Session
+from lookout.protocols.source import observe
+from tests.builders import DAY, HOUR, LAUNCH, MINUTE, NOON, SECOND
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster
 from tests.contract.protocols.listener import ONE, POLYGON, probes
 from tests.contract.protocols.recorded import recorded
 from tests.contract.protocols.upstreams import Asked, Reply
-from tests.contract.protocols.waku_store import query_of
+from tests.contract.protocols.waku_store import Store, query_of
 
 EMPTY = a_page()
 
@@ -97,6 +106,44 @@ def test_an_earlier_announcement_that_is_sent_again_as_the_newest_silences_nobod
     again = a_message(1, sent_at=NOON + 50 * SECOND, expires_at=expires_at, wallets=wallets)
     assert members([true, again]) == Members(1, 1)
     assert members([again, true]) == Members(1, 1)
+
+
+@dataclass(frozen=True)
+class Near(Session):
+    """Without a network, so that a day takes a moment."""
+
+    store: Store = field(default_factory=Store)
+
+    async def fetch(self, request: Request) -> bytes:
+        _, body = self.store(Asked(request.method, request.url, {}, b""))
+        return body
+
+
+async def reported_of_a_visit(chance: Random, seen_s: float) -> list[tuple[NewsKind, Status]]:
+    """What is reported when one broadcaster announces itself once, from then until an hour after it is forgotten,
+    without reminders."""
+    sent_at = NOON + chance.randrange(5 * MINUTE)
+    near = Near(cast("Any", None), 10, store=Store([a_message(1, sent_at=sent_at)]))
+    source = StoreBroadcasters("broadcasters", BroadcastersTable("http://127.0.0.1:1", (1,), seen_s=seen_s))
+    rules = EpisodeRules(tuple(AlertRule(remind_s=0).build((ONE,), ("ops",))), 0, MINUTE)
+    memory, state, reported = Memory(), AlertState(), list[tuple[NewsKind, Status]]()
+    at = NOON
+    while at < sent_at + seen_s * SECOND + HOUR:
+        found = await observe(source, near, lambda at=at: at)  # type: ignore[misc]
+        memory, row = judge(memory, Observation(ONE, at, found[ONE]), None, LAUNCH, blind=False)
+        wait_ms = LAUNCH.wait_ms(memory.failures, chance.random())
+        for published_at in range(at, at + wait_ms, MINUTE):
+            state, news = advance(state, published_at, [row], rules)
+            reported += [(each.kind, each.status) for each in news]
+        at += wait_ms
+    return reported
+
+
+@pytest.mark.clause("S10")
+@pytest.mark.parametrize("seen_s", [DAY // SECOND, HOUR // SECOND], ids=["a day", "an hour"])
+@pytest.mark.parametrize("seed", range(30))
+def test_of_a_broadcaster_that_visited_once_only_its_absence_is_reported(seed: int, seen_s: float) -> None:
+    assert asyncio.run(reported_of_a_visit(Random(seed), seen_s)) == [("began", "unavailable")]
 
 
 @pytest.mark.clause("M7")
