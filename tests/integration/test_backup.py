@@ -176,11 +176,18 @@ def put_a_folder(path: Path) -> None:
 UNSEALED = "UPDATE pieces SET piece = CAST(json_remove(CAST(piece AS TEXT), '$.seal') AS BLOB) WHERE name = 'progress'"
 OTHER_BUCKETS = "UPDATE pieces SET piece = CAST(replace(piece, '-', 'c') AS BLOB) WHERE name LIKE 'day/%/ppoi/1'"
 OTHER_TEXT = "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown') AS BLOB) WHERE name = 'live'"
+ENDLESS_VIEW = """
+DROP TABLE documents;
+CREATE VIEW documents AS WITH RECURSIVE endless(n) AS (SELECT 1 UNION ALL SELECT n FROM endless)
+SELECT 'live' AS name, x'00' AS body, 'e' AS etag, n AS generated_at FROM endless
+"""
 # What is done to a backup's file, or in it, and what is said of it.
 BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
     "a diary": (lambda path: path.write_bytes(b"my diary " * 999), "is damaged (file is not a database)"),
     "another program's": ("PRAGMA application_id = 7", "a database of another program"),
     "of no version": ("PRAGMA user_version = 0", "is neither a backup nor a store of Lookout"),
+    "an endless view": (ENDLESS_VIEW, "has other tables, views or indexes than a store of Lookout"),
+    "a table more": ("CREATE TABLE more (x)", "has other tables, views or indexes than a store of Lookout"),
     "newer": ("PRAGMA user_version = 9", "written by a newer version of Lookout (schema 9"),
     "a page of other bytes": (overwrite_a_page, "is damaged"),
     "another document": (OTHER_TEXT, "is damaged: the live document is not the one that its ETag was made of"),

@@ -19,7 +19,7 @@ from lookout.alerts.messages import (
     write_message,
     write_sample,
 )
-from lookout.base.instants import format_duration, parse_second
+from lookout.base.instants import format_duration, format_second, parse_second
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable
 from lookout.core.episodes import News, NewsKind, endpoint_check
@@ -257,6 +257,17 @@ def test_messages_that_are_about_no_check_are_data_as_well(name: str, is_over: b
     kind = name.partition("-")[0]
     assert OTHERS[name].event == AlertEvent(1, kind, is_over, WALLET.name, WALLET.operator, WALLET.link)
     assert OTHERS[name].is_over == is_over
+
+
+def test_a_long_message_is_cut_at_a_lines_end_and_says_so() -> None:
+    """An alert has as many words of strangers as there are checks."""
+    news = [some_news("began", Check("indexer", n + 1), "degraded", "incomplete") for n in range(MOST_LISTED)]
+    known = {item: AlertFacts("incomplete: " + "\N{SNOWMAN}" * 500) for item in news}
+    body = write_message(news, WALLET, known).body
+    whole, _, rest = body.partition("The rest is left out, since this message would be longer than 4 KB.\n")
+    assert 3_000 < len(body.encode()) <= 4_096
+    assert whole.endswith(f"since {format_second(NOON)}\n")
+    assert rest.splitlines()[1:] == write_sample(WALLET).body.splitlines()[-3:]
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import NOTES, REASON_TEXTS
 
 MOST_LISTED: Final = 20
+_LONGEST_BODY: Final = 4096  # in bytes: many services take no more
+_CUT: Final = "The rest is left out, since this message would be longer than 4 KB."
 OVER: Final = ("ended", "left")
 _NOTHING_KNOWN: Final = AlertFacts()
 
@@ -116,7 +118,17 @@ def _write(
         NOTES[0].text,
     )
     event = make_event(kind, deployment, items, is_over=is_over)
-    return Message(f"{whose}: {title}", "\n".join((body, "", *signature)), is_over, event)
+    room = _LONGEST_BODY - len("\n".join(("", "", *signature)).encode())
+    return Message(f"{whose}: {title}", "\n".join((_shorten_body(body, room), "", *signature)), is_over, event)
+
+
+def _shorten_body(body: str, room: int) -> str:
+    """What fits into so many bytes, cut at a line's end."""
+    encoded = body.encode()
+    if len(encoded) <= room:
+        return body
+    fitting, _, _ = encoded[: max(0, room - len(_CUT))].rpartition(b"\n")
+    return f"{fitting.decode()}\n{_CUT}"
 
 
 def _without_repeats(news: Iterable[News]) -> Iterator[News]:

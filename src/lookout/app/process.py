@@ -131,4 +131,4 @@ def _for_people(line: LogLine, at: str) -> str:
 
 def _show(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
-    return repr(text) if any(character in text for character in " \t\r\n\"'=") else text
+    return text if text.isprintable() and not any(character in text for character in " \"'=") else repr(text)

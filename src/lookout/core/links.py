@@ -5,6 +5,7 @@ entry after its hashes were made has a break there, although every entry that is
 compared only within one answer: behind a balancer, two answers may come from two replicas.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, Literal
@@ -124,10 +125,10 @@ def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, fi
         return links
     # Entries that are neighbours only because one between them is not final prove nothing.
     settled = list(takewhile(lambda entry: entry.block <= final, entries))
-    wrong, held = _check_links(settled)
+    wrong, unjudged = _check_links(settled)
     fault = _find_fault(settled)
-    if held or links.has_held:
-        breaks = _update_breaks(links.breaks, settled, wrong, rank, now, is_whole=not read.from_id)
+    if links.has_held or len(wrong) + len(unjudged) < len(settled) - 1:
+        breaks = _update_breaks(links.breaks, settled, wrong, unjudged, rank, now, is_whole=not read.from_id)
         links = replace(links, has_held=True, breaks=breaks)
     elif wrong:
         fault = "the hash of no entry follows from the entry before it"
@@ -173,17 +174,16 @@ def make_hash(previous: str, value: str) -> str:
     return f"0x{digest.hexdigest()}"
 
 
-def _check_links(settled: Sequence[Entry]) -> tuple[list[int], int]:
-    """The places of entries whose hash does not follow from the entry before, and how many hashes do."""
-    wrong, held = [], 0
+def _check_links(settled: Sequence[Entry]) -> tuple[list[int], list[int]]:
+    """The places of entries whose hash does not follow from the entry before, and of those that cannot be judged, since
+    one of the two lacks a field."""
+    wrong, unjudged = [], []
     for place, (before, entry) in enumerate(pairwise(settled), 1):
         if before.hash is None or entry.hash is None or entry.value is None:
-            continue
-        if make_hash(before.hash, entry.value) == entry.hash:
-            held += 1
-        else:
+            unjudged.append(place)
+        elif make_hash(before.hash, entry.value) != entry.hash:
             wrong.append(place)
-    return wrong, held
+    return wrong, unjudged
 
 
 def _find_fault(settled: Sequence[Entry]) -> str:
@@ -195,31 +195,50 @@ Rank = Callable[[str], tuple[int, str]]
 
 
 def _update_breaks(
-    known: Sequence[Break], settled: Sequence[Entry], wrong: Sequence[int], rank: Rank, now: int, *, is_whole: bool
+    known: Sequence[Break],
+    settled: Sequence[Entry],
+    wrong: Sequence[int],
+    unjudged: Sequence[int],
+    rank: Rank,
+    now: int,
+    *,
+    is_whole: bool,
 ) -> tuple[Break, ...]:
-    """A wrong pair between the ends of a known break is that break; any other wrong pair is suspected from now on.
-    ``is_whole`` says that the answer begins with the list's first entry."""
-    kept, left = [], list(wrong)
+    """All breaks after an answer. A wrong place inside a known break is that break; any other one is suspected from now
+    on. ``is_whole`` says that the answer begins with the list's first entry."""
+    ranks = [rank(entry.id) for entry in settled]
+    breaks, new = [], list(wrong)
     for found in known:
-        before = sum(rank(entry.id) <= rank(found.first.id) for entry in settled)
-        begin = max(0, before - 1) if is_whole else before - 1
-        end = next((place for place, entry in enumerate(settled) if rank(entry.id) >= rank(found.second.id)), -1)
-        if not 0 <= begin <= end:  # the answer does not reach over it
-            kept.append(found)
+        # The answer's part for this break: from the last entry at or before its first to the first at or after its
+        # second. In front of a whole list is nothing.
+        begin = bisect_right(ranks, rank(found.first.id)) - 1
+        end = bisect_left(ranks, rank(found.second.id))
+        begin = max(begin, 0) if is_whole else begin
+        if not 0 <= begin <= end < len(settled):  # the answer does not reach over it
+            breaks.append(found)
             continue
-        inside = [place for place in left if begin < place <= end]
-        left = [place for place in left if place not in inside]
-        if inside:
-            again = _make_break(settled, inside[0], found.seen_at)
-            is_same = (again.first.id, again.second.id) == (found.first.id, found.second.id)
-            is_confirmed = found.is_confirmed or (is_same and now - found.seen_at >= CONFIRM_MS)
-            seen_at = found.seen_at if is_same or found.is_confirmed else now
-            from_id = min(found.from_id, again.from_id, key=rank)
-            kept.append(replace(again, from_id=from_id, seen_at=seen_at, is_confirmed=is_confirmed))
-        elif _lacks_fields(settled[begin : end + 1]):
-            kept.append(found)
-    new = [_make_break(settled, place, now) for place in left]
-    return tuple(sorted((*kept, *new), key=lambda found: rank(found.second.id))[:_MOST_BREAKS])
+        inside = _select_places(new, begin, end)
+        if places := new[inside]:
+            breaks.append(_follow_break(found, _make_break(settled, places[0], now), rank))
+            del new[inside]
+        elif unjudged[_select_places(unjudged, begin, end)]:
+            breaks.append(found)
+    breaks += [_make_break(settled, place, now) for place in new]
+    return tuple(sorted(breaks, key=lambda found: rank(found.second.id))[:_MOST_BREAKS])
+
+
+def _select_places(places: Sequence[int], begin: int, end: int) -> slice:
+    """Which of the ascending places belong to links between these two entries."""
+    return slice(bisect_right(places, begin), bisect_right(places, end))
+
+
+def _follow_break(found: Break, again: Break, rank: Rank) -> Break:
+    """The known break as it was found again: confirmed if it is the same pair as a minute ago."""
+    is_same = (again.first.id, again.second.id) == (found.first.id, found.second.id)
+    is_confirmed = found.is_confirmed or (is_same and again.seen_at - found.seen_at >= CONFIRM_MS)
+    seen_at = found.seen_at if is_same or found.is_confirmed else again.seen_at
+    from_id = min(found.from_id, again.from_id, key=rank)
+    return replace(again, from_id=from_id, seen_at=seen_at, is_confirmed=is_confirmed)
 
 
 def _make_break(settled: Sequence[Entry], place: int, seen_at: int) -> Break:
@@ -230,10 +249,6 @@ def _make_break(settled: Sequence[Entry], place: int, seen_at: int) -> Break:
 def _go_back(settled: Sequence[Entry], place: int) -> str:
     """The id of an entry a few places before this one."""
     return settled[max(0, place - _PLACES_BEFORE)].id
-
-
-def _lacks_fields(entries: Sequence[Entry]) -> bool:
-    return any(entry.value is None or entry.hash is None for entry in entries[1:]) or entries[0].hash is None
 
 
 def _find_order(entries: Sequence[Entry]) -> Rank | None:

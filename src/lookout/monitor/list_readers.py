@@ -1,5 +1,6 @@
 """Reading indexers' lists without the chain: their running hashes (S20), and how many entries they have (S21)."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from lookout.protocols.squid import SquidTable, count_request, parse_count
 
 _EVERY_MS: Final = 60_000
 _HURRIED_MS: Final = 2_000
+_MOST_HURRIED: Final = 30  # pages, and then a minute's rest: a list may have no end
 _NOTHING_FINAL_MS: Final = 5_000  # or the indexer does not say how far it is
 
 
@@ -29,7 +31,7 @@ def fingerprint(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LinkReader:
     """Checks the running hash of one indexer's list."""
 
@@ -38,6 +40,8 @@ class LinkReader:
     journal: Journal
     clock: Clock
     instruments: Instruments
+    hurried: int = 0
+    """Pages of the first sweep that were read without a rest."""
 
     @property
     def subject(self) -> str:
@@ -56,6 +60,8 @@ class LinkReader:
         cause, entries = None, list[Entry]()
         try:
             for read in choose_reads(journal.lists.links(check), journal.now()):
+                if self.hurried and read.what != "sweep":
+                    continue  # once a minute is enough
                 if read.what == "again" and {read.from_id, read.to_id} <= {entry.id for entry in entries}:
                     continue  # the answer before has it
                 entries = await read_entries(self.list, read.from_id, session)
@@ -65,12 +71,15 @@ class LinkReader:
         links = journal.lists.links(check)
         outcome = SideOutcome(self.clock.now(), cause)
         self.instruments.board.note_links(LinksNote(check, self.clock.elapsed_ms() - began_ms, links, outcome))
-        return _HURRIED_MS if is_hurried(links) and cause is None else _EVERY_MS
+        self.hurried = (self.hurried + 1) % _MOST_HURRIED if is_hurried(links) and cause is None else 0
+        return _HURRIED_MS if self.hurried else _EVERY_MS
 
 
 async def read_entries(of: LinkedList, from_id: str, session: Session) -> list[Entry]:
     """The entries of one answer, from this one on."""
-    return parse_entries(await session.fetch(entries_request(of, from_id)), of)
+    entries = parse_entries(await session.fetch(entries_request(of, from_id)), of)
+    await asyncio.sleep(0)  # to parse a long answer and to check it takes a tenth of a second each
+    return entries
 
 
 @dataclass(frozen=True, slots=True)

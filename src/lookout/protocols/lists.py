@@ -80,6 +80,7 @@ class CompleteTable(Table, frozen=True, kw_only=True):
 _LINKS_QUERY: Final = """\
 query($id: String!) { transactions(orderBy: id_ASC, limit: 1000, where: {id_gte: $id}) {
   id blockNumber transactionHash nullifiers verificationHash } }"""
+_ID: Final = re.compile("[0-9A-Za-z_.:-]{1,256}")
 _HEX: Final = re.compile("0x[0-9a-fA-F]{1,64}")
 
 
@@ -194,13 +195,14 @@ def parse_entries(body: bytes, of: LinkedList) -> list[Entry]:
             _read_bytes(entry, table.hash),
             (_read_bytes(entry, _SQUID_TRANSACTION) or "") if table is SQUID_LINKS else "",
         )
-        for entry in entries(value_at(graphql_answer(body), table.entries), "no list of entries")
+        for entry in map(open_value, entries(value_at(graphql_answer(body), table.entries), "no list of entries"))
     ]
 
 
 def _read_id(value: object) -> str:
+    """The id, which cannot be cut: it is asked for, and named to the operator."""
     read = open_value(value)
-    if type(read) is int or (type(read) is str and read):
+    if type(read) in (int, str) and _ID.fullmatch(str(read)):
         return str(read)
     raise not_understood("an entry's id")
 

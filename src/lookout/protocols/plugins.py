@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 
 from lookout.base.logger import get_logger
 from lookout.base.problem import Problem
+from lookout.base.text import clean
 from lookout.core.causes import CAUSES
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
@@ -45,7 +46,7 @@ class PluginError(Exception):
 class PluginFailed(ProbeFailed):
     def __init__(self, what: str) -> None:
         super().__init__("plug_in", what)
-        self.what = what
+        self.what = clean(what)
 
 
 class PluginProtocol(Protocol[KindTable]):
@@ -128,13 +129,12 @@ def _checked(found: object, declared: type[Answer]) -> Answer:
 
 
 def _can_be_shown(detail: str, settings: KindTable) -> bool:
-    """Whether the detail is short, of one line, and repeats no setting that may be a secret."""
+    """Whether the detail is short, and repeats no setting that may be a secret."""
     secrets = (
         *_SHORT_SECRET.findall(" ".join((settings.url, *settings.headers.values()))),
         *_LONG_SECRET.findall(" ".join(map(str, asdict(settings).values()))),
     )
-    is_plain = len(detail) <= _LONGEST_DETAIL and detail.isprintable()
-    return is_plain and not any(unquote(secret) in unquote(detail) for secret in secrets)
+    return len(detail) <= _LONGEST_DETAIL and not any(unquote(secret) in unquote(detail) for secret in secrets)
 
 
 def check_settings(settings: KindTable) -> Iterator[Problem]:

@@ -225,6 +225,7 @@ def read_snapshot(path: Path) -> Snapshot:
         version = _version_of(copy, path)
         if version == 0:
             raise StoreError(f"{path}: is neither a backup nor a store of Lookout")
+        _check_schema(copy, version, path)
         _check_whole(copy, path)
         bring_up_to_date(copy, version)
         return _read_all(copy)
@@ -251,6 +252,17 @@ def bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
     if version < SCHEMA_VERSION:
         script = "".join(STEPS[version:])
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+
+
+def _check_schema(connection: sqlite3.Connection, version: int, path: Path) -> None:
+    """StoreError unless the file has the tables of its version and nothing else: to read a view may never end."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript("".join(STEPS[:version]))
+        found, expected = (
+            set(one.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")) for one in (connection, made)
+        )
+    if found != expected:
+        raise StoreError(f"{path}: has other tables, views or indexes than a store of Lookout")
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:

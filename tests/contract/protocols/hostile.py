@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -21,6 +21,8 @@ from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
 
 _LONGEST_REASON: Final = 80
+_LONGEST_TEXT: Final = 200
+_ID: Final = re.compile("[0-9A-Za-z_.:-]{1,256}")
 _HASH: Final = re.compile("0x[0-9a-f]{64}")
 _LAST_YEAR_MS: Final = 253_370_764_800_000
 _AWKWARD: Final[st.SearchStrategy[Any]] = st.sampled_from(AWKWARD)
@@ -75,6 +77,8 @@ def is_legal(outcome: object) -> bool:
             return all(map(_is_count, msgspec.structs.astuple(outcome)))
         case Listed(transactions, entries):
             return _is_count(entries) and all(map(_HASH.fullmatch, transactions))
+        case list():  # entries
+            return all(_is_count(entry.block) for entry in outcome)
         case frozenset():  # logs
             return all(_is_count(log.block) and _is_count(log.number) for log in outcome) and all(
                 _HASH.fullmatch(each) for log in outcome for each in (log.block_hash, log.transaction)
@@ -85,6 +89,28 @@ def is_legal(outcome: object) -> bool:
             return all(is_legal(found) for found in outcome.values())
         case _:
             return _is_count(outcome)
+
+
+def texts_kept(outcome: object) -> Iterator[str]:
+    """Every text in what a parser gives; of messages, which are not kept, what is kept of their announcements."""
+    match outcome:
+        case str():
+            yield outcome
+        case MessagePage(messages, _):
+            yield from texts_kept(messages)
+        case StoredMessage(_, payload, sent_at):
+            yield from texts_kept(read_announcement(payload, sent_at))
+        case dict():
+            yield from texts_kept([*outcome, *outcome.values()])
+        case list() | tuple() | frozenset():
+            for part in outcome:
+                yield from texts_kept(part)
+        case msgspec.Struct():
+            yield from texts_kept(msgspec.structs.astuple(outcome))
+
+
+def may_be_shown(text: str) -> bool:
+    return bool(_ID.fullmatch(text)) or (len(text) <= _LONGEST_TEXT and text.isprintable())
 
 
 def _is_count(value: object) -> bool:

@@ -10,9 +10,17 @@ from lookout.protocols.broadcasters.source import parse_messages, parse_page
 from lookout.protocols.client.request import DIRECT, KindTable
 from lookout.protocols.evm import parse_logs
 from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
-from lookout.protocols.lists import CompleteTable, TransactionList, parse_list
+from lookout.protocols.lists import (
+    SQUID_LINKS,
+    CompleteTable,
+    LinkedList,
+    TransactionList,
+    parse_entries,
+    parse_list,
+)
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol
+from lookout.protocols.squid import parse_count
 from lookout.protocols.subgraph import SubgraphTable
 from tests.builders import NOON
 
@@ -36,6 +44,7 @@ COMMITMENTS: Final = TransactionList(
     "http://127.0.0.1",
     DIRECT,
 )
+ENTRIES: Final = LinkedList(SQUID_LINKS, "http://127.0.0.1", DIRECT)
 FOLDER: Final = Path(__file__).parent.parent.parent / "data" / "sources"
 REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 
@@ -82,6 +91,8 @@ PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "chain id": (evm.parse_chain_id, "evm-chain-id.json"),
     "logs": (partial(parse_logs, first=FIRST, last=LAST), "evm-logs.json"),
     "list": (partial(parse_list, of=COMMITMENTS), "squid-commitments.json"),
+    "entries": (partial(parse_entries, of=ENTRIES), "squid-entries.json"),
+    "count": (parse_count, "squid-count.json"),
     "connected peers": (messaging.parse_connected, "waku-peers-connected.json"),
     "known peers": (messaging.parse_known, "waku-peers-known-numbers.json"),
     "store": (parse_page, "waku-store-page.json"),

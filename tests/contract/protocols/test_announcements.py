@@ -71,7 +71,6 @@ def test_what_another_key_signed_counts_for_nobody() -> None:
         {"feeExpiration": 2**53, "availableWallets": 2},
         {"availableWallets": 2},
         {"feeExpiration": NOON, "availableWallets": 2, "identifier": 7},
-        {"feeExpiration": NOON, "availableWallets": 2, "identifier": "x" * 129},
         {"feeExpiration": NOON, "availableWallets": 2, "railgunAddress": None},
     ],
 )

@@ -26,6 +26,8 @@ ROOM: dict[str, tuple[Any, ...]] = {
     "chain id": (),
     "logs": ("result", 0),
     "list": ("data", "commitments", 0),
+    "entries": ("data", "transactions", 0),
+    "count": ("data", "transactionsConnection"),
     "connected peers": (0,),
     "known peers": (0,),
     "store": ("messages", 0, "message"),

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from lookout.base.text import clean
 from lookout.protocols.answers import count
 from lookout.protocols.client.failure import ProbeFailed
 
@@ -28,7 +29,6 @@ FUTURE_TOLERANCE_MS: Final = 60_000
 # In base64, checked first. A real announcement with the fees of 60 tokens takes 20 KB, a hundred fill a store's page,
 # and an announcement three times as long is still read.
 LONGEST_PAYLOAD: Final = 65_536
-_LONGEST_IDENTIFIER: Final = 128  # kept in memory, and chosen by third parties
 
 
 class Announcement(Struct, frozen=True, gc=False):
@@ -79,10 +79,8 @@ def read_claim(payload: str, sent_at: int) -> Claim | None:
         available_wallets = count(fees.available_wallets, "availableWallets")
     except (ProbeFailed, ValueError, RecursionError):  # base64, hexadecimal, JSON
         return None
-    if fees.identifier is not None and len(fees.identifier) > _LONGEST_IDENTIFIER:
-        return None
-    address = fees.railgun_address.lower()
-    announcement = Announcement(address, fees.identifier, min(sent_at, expires_at), expires_at, available_wallets)
+    address, identifier = fees.railgun_address.lower(), None if fees.identifier is None else clean(fees.identifier)
+    announcement = Announcement(address, identifier, min(sent_at, expires_at), expires_at, available_wallets)
     return Claim(announcement, signature, signed)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Final, Literal, get_args
 
+from lookout.base.text import clean
+
 Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers", "clock", "time"]
 LACKING: Final[tuple[Lacking, ...]] = get_args(Lacking)
 _NOTHING_LEFT: Final[dict[Lacking, str]] = {
@@ -42,7 +44,7 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
 
     def __init__(self, cause: str, detail: str = "") -> None:
         self.cause = cause
-        self.reason = f"{cause}: {detail}" if detail else cause
+        self.reason = clean(f"{cause}: {detail}" if detail else cause)
         super().__init__(self.reason)
 
 
