@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
+from lookout.server.counts import Closed
 from lookout.server.request import Caller, Callers, Peer, RefusedError, Request, Wire, parse_head
-from lookout.server.shared import Closed
 
 STALLED_S: Final = 30.0
 _END: Final = b"\r\n\r\n"
