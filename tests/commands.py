@@ -42,10 +42,7 @@ def lookout(
 
 
 def lookout_here(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """The same in this process, in a tenth of the time: for what a command says and does, not how it runs. One that
-    becomes a server would take this process with it."""
-    if arguments[:1] == ("serve",):
-        return lookout(folder, *arguments)
+    """The same in this process, in a tenth of the time: for what a command says and does, not how it runs."""
     with chdir(folder):
         ran = CliRunner().invoke(main, list(map(str, arguments)), prog_name="lookout", catch_exceptions=False)
     return subprocess.CompletedProcess(arguments, ran.exit_code, ran.stdout, ran.stderr)
@@ -53,7 +50,7 @@ def lookout_here(folder: Path, *arguments: str | Path) -> subprocess.CompletedPr
 
 @contextmanager
 def meanwhile(folder: Path, *program: str | Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program meanwhile, in a process group of its own, of which nobody is left afterwards. ``said`` is what
+    """Run a program meanwhile, in a process group of its own, of which no process is left afterwards. ``said`` is what
     all that ran in the folder said."""
     with (folder / SAID).open("ab") as log:
         process = subprocess.Popen(
@@ -68,10 +65,11 @@ def meanwhile(folder: Path, *program: str | Path, **environment: str) -> Iterato
     try:
         yield process
     finally:
+        children = living(process.pid)
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # also workers whose parent is gone
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        until(lambda: not living(process.pid), "nobody is left")
+        until(lambda: not living(process.pid) and not any(map(is_alive, children)), "no process is left")
 
 
 def a_command(folder: Path, *arguments: str | Path, **environment: str) -> Meanwhile:
@@ -84,14 +82,22 @@ def said(folder: Path) -> str:
 
 
 def living(group: int) -> dict[int, str]:
-    """The processes of a group that have not ended, with their commands."""
+    """The processes of a group, and children of its leader in groups of their own, that have not ended; with their
+    commands."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                state, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
-                if int(of) == group and state not in "ZX":
+                state, parent, of = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+                if group in (int(parent), int(of)) and state not in "ZX":
                     found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
             except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
                 continue
     return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

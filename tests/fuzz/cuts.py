@@ -11,13 +11,11 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.replies import Responder
+from lookout.server.connection import Connection, HttpServer
 from lookout.server.request import Callers
-from lookout.server.shared import Counts
 from tests.fuzz.hunt import Found, Kind
 from tests.fuzz.requests import CONNECTIONS
-from tests.unit.server.fakes import FakeReader, SetClock, a_poller
+from tests.unit.server.fakes import FakeReader, SetClock, a_server
 
 _MOST_PIECES: Final = 2_000
 _CODE: Final = re.compile(rb"HTTP/1\.1 (\d+)")
@@ -111,14 +109,11 @@ def _words(answered: tuple[bytes, str]) -> str:
 
 @contextmanager
 def _judging() -> Iterator[Callable[[tuple[bytes, list[bytes], Random]], str]]:
-    clock, store = SetClock(), FakeReader()
+    store = FakeReader()
     store.publish("live", b"live")
     store.publish("history", b"history")
-    poller = a_poller(store, clock)
-    poller.poll()
-    responder = Responder(poller, poller.site.paths, Callers(()), None, Counts(1).attach(), clock)
     with asyncio.Runner() as runner, socket.socket() as nobody:
-        server = HttpServer(nobody, responder, Limits(1), Callers(()))
+        server = a_server(store, SetClock(), rate_limit_per_minute=0).listen(nobody)
         yield lambda case: runner.run(_judge(server, *case))
 
 

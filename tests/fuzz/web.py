@@ -213,12 +213,11 @@ def judging() -> Iterator[Callable[[Sequence[bytes]], str]]:
     with a_server() as server:
         try_all = _try_side_by_side(learn_replies((server.host, server.port)))
         try_all(ORDINARY)  # by now it has everything that it ever needs
-        (worker,) = server.workers()
-        before = measure_size(worker)
+        process = server.process.pid
+        before = measure_size(process)
         yield try_all
-        assert server.workers() == [worker]
-        until(lambda: measure_size(worker).files <= before.files + _MOST_FILES, "its files are closed", 30)
-        assert measure_size(worker).memory_kb - before.memory_kb < _MOST_KB
+        until(lambda: measure_size(process).files <= before.files + _MOST_FILES, "its files are closed", 30)
+        assert measure_size(process).memory_kb - before.memory_kb < _MOST_KB
 
 
 HTTP: Final = Kind(LOTS, judging)

@@ -1,4 +1,4 @@
-"""A real server that a test speaks to in bytes of its own, and whose processes it can count."""
+"""A real server that a test speaks to in bytes of its own."""
 
 import http.client
 import json
@@ -82,20 +82,6 @@ class RawServer:
     def logged(self, event: str) -> int:
         return sum(line["event"] == event for line in self.log())
 
-    def workers(self) -> list[int]:
-        """The processes that answer: those that the parent has spawned, or else itself."""
-        found = Path(f"/proc/{self.process.pid}/task").glob("*/children")
-        pids = [int(pid) for file in found for pid in file.read_text().split()]
-        return [pid for pid in pids if is_a_worker(pid)] or [self.process.pid]
-
-
-def is_a_worker(pid: int) -> bool:
-    """Whether it lives, as what multiprocessing calls a spawned process."""
-    try:
-        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
 
 def parsed(raw: bytes) -> Answer:
     head, end, body = raw.partition(b"\r\n\r\n")
@@ -145,9 +131,7 @@ def a_raw_server(
         wait_until_it_answers(Server(raw.host, port), process, folder)
         yield raw
         if process.poll() is None:
-            workers = raw.workers()
             process.send_signal(signal.SIGTERM)
             assert process.wait(STOP_WITHIN_S) == 0
-            assert not any(is_a_worker(pid) for pid in workers)
     assert "Traceback" not in said(folder)
     assert "panicked" not in said(folder)

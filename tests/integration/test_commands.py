@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from lookout.base.url import host_and_port
 from lookout.cli import main
 from lookout.config.file import read_config
-from tests.commands import LOOKOUT, a_command, living, lookout, said
+from tests.commands import LOOKOUT, a_command, is_alive, living, lookout, said
 from tests.integration.fast import World, a_world
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.whole_service import Service, a_service, answer
@@ -49,18 +49,12 @@ ROWS = 21
 
 @asynccontextmanager
 async def a_running_service(
-    folder: Path, config: str = "lookout.toml", workers: int = 1
+    folder: Path,
 ) -> AsyncIterator[tuple[World, Service, "subprocess.Popen[bytes]"]]:
-    """``lookout run`` on a simulated world, once both endpoints answer. Another ``config`` is a pipe."""
+    """``lookout run`` on a simulated world, once both endpoints answer."""
     async with a_world(folder) as world:
         service = a_service(folder, world.base)
-        path = folder / "lookout.toml"
-        path.write_text(path.read_text().replace("[server]\n", f"[server]\nworkers = {workers}\n"))
-        if config != path.name:
-            os.mkfifo(folder / config)
-        with a_command(folder, "run", "-c", config) as process:
-            if config != path.name:
-                (folder / config).write_bytes(path.read_bytes())
+        with a_command(folder, "run", "-c", "lookout.toml") as process:
 
             async def both_answer() -> bool:
                 assert process.poll() is None, service.said
@@ -71,26 +65,25 @@ async def a_running_service(
 
 
 async def wait_for_end(process: "subprocess.Popen[bytes]", within_s: float) -> int:
-    """The exit code, once no process of the group is left."""
+    """The exit code, once neither it nor a process that it started is left."""
+    started = living(process.pid)
 
-    def nobody_lives() -> bool:
-        return process.poll() is not None and not living(process.pid)
+    def all_ended() -> bool:
+        return process.poll() is not None and not any(map(is_alive, started))
 
-    await until_async(nobody_lives, f"all have ended: {living(process.pid)}", within_s)
+    await until_async(all_ended, f"all have ended: {started}", within_s)
     return process.wait()
 
 
 def servers_of(process: "subprocess.Popen[bytes]") -> list[int]:
     """The processes that ``run`` started to serve."""
-    return [pid for pid, command in living(process.pid).items() if "lookout.app.server import" in command]
+    return [pid for pid, command in living(process.pid).items() if " serve " in command]
 
 
-async def test_run_serves_every_row_also_with_a_configuration_from_a_pipe_in_a_folder_of_strangers(
-    tmp_path: Path,
-) -> None:
+async def test_run_serves_every_row_also_in_a_folder_of_strangers(tmp_path: Path) -> None:
     for name in ("lookout.py", "signal.py", "msgspec.py"):
         (tmp_path / name).write_text("raise SystemExit('a stranger was imported')\n")
-    async with a_running_service(tmp_path, "pipe.toml") as (world, service, process):
+    async with a_running_service(tmp_path) as (world, service, process):
         await world.until_healthy()
 
         async def both_are_ready() -> bool:
@@ -120,21 +113,33 @@ def test_an_interrupted_command_ends_without_a_word(tmp_path: Path) -> None:
 
 
 async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when_it_is_killed(tmp_path: Path) -> None:
+    config = tmp_path / "lookout.toml"
     async with a_running_service(tmp_path) as (world, service, process):
         (first,) = servers_of(process)
+        text = config.read_text()
+        config.write_text(f"{text}[server")  # somebody is editing it
         os.kill(first, signal.SIGKILL)
+        await until_async(lambda: "exit code 2" in service.said, "it cannot start")
+        assert await answer(world.http, f"http://{service.monitor_admin}/readyz") is not None
+        config.write_text(text)
 
         async def another_answers() -> bool:
             is_another = servers_of(process) not in ([], [first])
             return is_another and await answer(world.http, service.base + LIVE) is not None
 
         await until_async(another_answers, "another server answers")
-        assert "the server ended; starting it again" in service.said
         process.kill()
         assert await wait_for_end(process, within_s=60) == -signal.SIGKILL
         assert await answer(world.http, service.base + LIVE) is None
         assert len(world.document("live")["checks"]) == ROWS
         assert "Traceback" not in service.said
+
+
+def test_run_says_that_its_configuration_has_to_be_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lookout.toml")
+    ran = lookout(tmp_path, "run", "-c", "lookout.toml")
+    why = "is no file, and run reads it several times; start lookout monitor and lookout serve"
+    assert (ran.returncode, ran.stderr) == (2, f"lookout: lookout.toml: {why}\n")
 
 
 @pytest.mark.parametrize("key", ["server.listen", "admin.monitor"])

@@ -33,6 +33,7 @@ EXPOSURE: Final = {
     "lookout": 11,
     "lookout-monitor": 11,
     "lookout-server": 11,
+    "lookout-server@": 11,
     "lookout-edge": 14,
     "lookout-backup": 11,
 }
@@ -81,7 +82,14 @@ def script_of(unit: Path, key: str, config: Path) -> str:
     """What a unit runs, as a shell runs it, with the command of this repository and another configuration."""
     (line,) = values(unit, key)
     script = shlex.split(line)[2] if line.startswith("/bin/sh -c ") else line
-    return re.sub(r"/etc/lookout/\w+\.toml", str(config), script).replace(INSTALLED, str(LOOKOUT))
+    return re.sub(r"/etc/lookout/\w+\.toml", str(config), script).replace(INSTALLED, str(LOOKOUT)).replace("%i", "8081")
+
+
+def test_one_of_several_servers_is_run_like_the_only_one() -> None:
+    lines = {unit.stem: unit.read_text().splitlines() for unit in UNITS}
+    several, one = lines["lookout-server@"], lines["lookout-server"]
+    other = [several_line for several_line, line in zip(several, one, strict=True) if several_line != line]
+    assert [line.partition("=")[0] for line in other[1:]] == ["Description", "ExecStart"]
 
 
 @needs_systemd

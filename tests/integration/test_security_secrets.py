@@ -5,6 +5,9 @@ The upstreams are hostile: whatever they were told, they say back, in every part
 
 import base64
 import itertools
+import os
+import shutil
+import subprocess
 from contextlib import chdir, suppress
 from pathlib import Path
 
@@ -13,12 +16,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lookout.cli import main
-from tests.commands import a_command, living, said
+from tests.commands import LOOKOUT, a_command, living, meanwhile, said
 from tests.integration.fast import POLICY
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.whole_service import answer
-from tests.wait import until_async
+from tests.wait import until, until_async
 
 # One for each place, so that a leak tells where it came from; the last is in the environment and asked for by nobody.
 CANARY = "canary"
@@ -42,7 +45,7 @@ def a_config(upstream: str, ports: list[int]) -> str:
     tunnelled = f'{{url = "https://{CANARY}-tunnelled.invalid/", {headers.strip()}, {proxy.strip()}}}'
     rpc = f'"{url}", "{upstream}/v3/{fills("rpc")}", "{upstream}/{CANARY}-written", {through}, {tunnelled}'
     text = '[store]\nurl = "sqlite:lookout.db"\n[log]\nlevel = "debug"\nformat = "json"\n'
-    text += f'[server]\nlisten = "127.0.0.1:{ports[0]}"\nworkers = 2\n'
+    text += f'[server]\nlisten = "127.0.0.1:{ports[0]}"\n'
     text += f'[admin]\nmonitor = "127.0.0.1:{ports[1]}"\nserver = "127.0.0.1:{ports[2]}"\n'
     text += '[monitor]\nrecord = "seen.jsonl"\n'
     for chain_id, kind in ((1, "squid"), (137, "subgraph"), (56, "ponder"), (42161, "json")):
@@ -117,6 +120,39 @@ def shown_by_the_system(group: int) -> str:
     return shown
 
 
+def held_by_servers(group: int) -> str:
+    """The environment of the process that serves, which every process of its user may be able to read."""
+    (server,) = (pid for pid, command_line in living(group).items() if " serve " in command_line)
+    return Path(f"/proc/{server}/environ").read_text()
+
+
+def an_ordinary(*program: str | Path) -> tuple[str | Path, ...]:
+    """A program without the capabilities of root, one of which is to look into every process."""
+    return ("setpriv", "--bounding-set=-all", *program) if os.geteuid() == 0 else program
+
+
+def can_be_read(pid: int, name: str) -> bool:
+    """Whether another process of the same user may look there."""
+    read = subprocess.run(
+        an_ordinary("dd", f"if=/proc/{pid}/{name}", "of=/dev/null", "count=0"), capture_output=True, check=False
+    )
+    return read.returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
+def test_a_server_that_is_taken_over_cannot_look_into_the_monitor(tmp_path: Path) -> None:
+    with a_listener(lambda _: b"") as upstream:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, [a_free_port() for _ in range(3)]))
+        with (
+            meanwhile(tmp_path, *an_ordinary(LOOKOUT, "run", "-c", "lookout.toml"), **VARIABLES) as running,
+            meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
+        ):
+            until(lambda: not can_be_read(running.pid, "environ"), "its environment is closed")
+            assert not can_be_read(running.pid, "mem")
+            assert all(can_be_read(other.pid, name) for name in ("environ", "mem"))
+            assert running.poll() is None  # it was there to be read
+
+
 async def served(http: aiohttp.ClientSession, base: str, *paths: str) -> str:
     told = ""
     for method, path in itertools.product(("GET", "OPTIONS", "POST"), paths):
@@ -147,11 +183,12 @@ async def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret
                     by_admin = await served(http, base, "/metrics", "/sources", "/healthz", "/readyz?maxAge=1", "/none")
                     assert upstream.removeprefix("http://") not in by_admin
                     shown += by_admin
-            shown += shown_by_the_system(process.pid) + all_stored(tmp_path)
+            shown += shown_by_the_system(process.pid) + held_by_servers(process.pid) + all_stored(tmp_path)
         shown += all_stored(tmp_path)
     assert "an endpoint fails" in said(tmp_path)  # the log of every detail was on
     assert "Traceback" not in said(tmp_path)
-    assert "lookout.app.server import" in shown
+    assert "PATH=" in shown
+    assert " lookout serve --beside-monitor" in shown
     assert "not_understood" in (tmp_path / "seen.jsonl").read_text()
     check_silent(shown)
     for place in (*VARIABLES.values(), f"{CANARY}-written"):  # all but the unused one, and names in Basic

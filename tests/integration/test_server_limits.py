@@ -1,4 +1,4 @@
-"""The rate limit with two workers, and what the server's admin port says of both."""
+"""The rate limit, and what the server's admin port says."""
 
 import json
 import time
@@ -8,11 +8,10 @@ from typing import Final
 import pytest
 
 from lookout.base.instants import format_instant
-from tests.integration.raw import RawServer, a_raw_server, admin, metrics, store
+from tests.integration.raw import a_raw_server, admin, metrics, store
 from tests.integration.served import HISTORY, LIVE, has_ipv6
 from tests.wait import until
 
-TWO: Final = "workers = 2\n"
 STRANGER, PROXY = "127.0.0.1", "127.0.0.2"
 NOT_ASCII: Final = "\xff, 1.1.1.1"
 
@@ -24,14 +23,9 @@ def filled(folder: Path, at: int | None = None) -> Path:
     return folder
 
 
-def until_both_work(server: RawServer) -> None:
-    until(lambda: metrics(server)["lookout_workers",] == 2, "both workers look at the store")
-
-
 @pytest.mark.clause("E2")
-def test_120_requests_pass_and_the_121st_is_refused_whichever_worker_it_meets(tmp_path: Path) -> None:
-    with a_raw_server(filled(tmp_path), server=f"{TWO}rate_limit_per_minute = 120\n", with_admin=True) as server:
-        until_both_work(server)
+def test_120_requests_pass_and_the_121st_is_refused(tmp_path: Path) -> None:
+    with a_raw_server(filled(tmp_path), server="rate_limit_per_minute = 120\n") as server:
         tag = server.ask().ours["etag"]
         codes = server.codes(60) + server.codes(20, "HEAD") + server.codes(20, "OPTIONS")
         codes += server.codes(19, "GET", f"{LIVE}?x", f"If-None-Match: {tag}")
@@ -84,11 +78,10 @@ def test_peers_of_ipv6_are_known_by_their_addresses(tmp_path: Path) -> None:
         assert server.codes(2, "GET", LIVE, "X-Forwarded-For: 1.1.1.1") == [200, 429]
 
 
-def test_the_admin_port_sums_over_both_workers_and_knows_when_they_are_ready(tmp_path: Path) -> None:
-    with a_raw_server(tmp_path, server=TWO, top='protocol = "other"\n', with_admin=True) as server:
+def test_the_admin_port_counts_and_knows_when_the_server_is_ready(tmp_path: Path) -> None:
+    with a_raw_server(tmp_path, top='protocol = "other"\n', with_admin=True) as server:
         live = "/api/v1/other/liveness"
         assert admin(server, "/healthz")[0] == 200
-        until_both_work(server)
         http_code, body = admin(server, "/readyz")
         assert (http_code, json.loads(body)["reason"]) == (503, "no live report was loaded yet")
         assert ("lookout_report_age_seconds",) not in metrics(server)

@@ -1,4 +1,4 @@
-"""A server's troubles: with its port, its store, its signals and its workers."""
+"""A server's troubles: with its port, its store and its signals."""
 
 import os
 import signal
@@ -10,11 +10,8 @@ import pytest
 
 from tests.integration.raw import (
     STOP_WITHIN_S,
-    RawServer,
     a_raw_server,
     a_request,
-    is_a_worker,
-    metrics,
     store,
 )
 from tests.integration.served import HISTORY
@@ -101,26 +98,22 @@ def test_a_history_that_was_unreadable_for_too_long_is_503_and_the_report_is_not
 @pytest.mark.parametrize("end", ["SIGTERM", pytest.param("Ctrl-C", marks=pytest.mark.long)])
 def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, end: str) -> None:
     with (
-        a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server,
+        a_raw_server(filled(tmp_path), with_admin=True) as server,
         server.connect() as reader,
     ):
         reader.sendall(a_request(close=False))
         assert reader.recv(65_536).startswith(b"HTTP/1.1 200 OK")  # and now it stays connected
-        until(lambda: metrics(server)["lookout_workers",] == 2, "all workers look at the store")
-        pids = server.workers()
         if end == "SIGTERM":
             server.process.terminate()
         else:
             os.killpg(server.process.pid, signal.SIGINT)
         assert server.process.wait(STOP_WITHIN_S) == 0
-        assert not [pid for pid in pids if is_a_worker(pid)]
     assert [line["event"] for line in server.log()][-1] == "stopped"
 
 
 def test_the_end_waits_for_answers_that_were_begun_but_not_for_ever(tmp_path: Path) -> None:
     store(tmp_path, live=b'{"live":1}', history=LARGE)
     with a_raw_server(tmp_path) as server, server.connect() as half, server.connect() as slow, server.connect() as deaf:
-        assert server.workers() == [server.process.pid], "a single worker is the server itself"
         half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")
         for begun in (slow, deaf):
             begun.sendall(a_request("GET", HISTORY, close=False))
@@ -142,40 +135,3 @@ def test_the_end_resets_no_connection_whose_requests_were_not_all_read(tmp_path:
         answers = b"".join(iter(lambda: pipelining.recv(65_536), b""))  # a reset would be an error
         assert answers.endswith(LARGE)
         assert server.process.wait(STOP_WITHIN_S) == 0
-
-
-def test_workers_whose_parent_was_killed_end_although_clients_are_connected(tmp_path: Path) -> None:
-    with (
-        a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server,
-        server.connect() as silent,
-        server.connect() as half,
-    ):
-        assert silent.getpeername()
-        half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")
-        until(lambda: metrics(server)["lookout_workers",] == 2, "both workers look at the store")
-        workers = server.workers()
-        server.process.kill()
-        server.process.wait()
-        until(lambda: not any(map(is_a_worker, workers)), "the workers end")
-
-
-def test_a_worker_that_was_killed_is_replaced_and_the_other_answers_meanwhile(tmp_path: Path) -> None:
-    with a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server:
-        until(lambda: metrics(server)["lookout_workers",] == 2, "both workers look at the store")
-        killed, other = server.workers()
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{killed}").exists(), "it is gone, and its socket with it")
-        began, slowest, failed = time.monotonic(), 0.0, 0
-        while len(set(server.workers()) - {killed}) < 2 or time.monotonic() - began < 1:
-            asked_at = time.monotonic()
-            failed += not answers(server)
-            slowest = max(slowest, time.monotonic() - asked_at)
-            assert time.monotonic() - began < 60, "it is not replaced"
-        assert other in server.workers()
-        assert slowest < 30
-        assert failed == 0
-        assert metrics(server)["lookout_requests_total", "200", "live"] > 0
-
-
-def answers(server: RawServer) -> bool:
-    return server.exchange(a_request()).startswith(b"HTTP/1.1 200 OK")

@@ -10,12 +10,13 @@ import pytest
 from msgspec.structs import fields
 
 from lookout.config.file import ConfigError, read_admin_config, read_config, read_server_config
+from lookout.config.reader import keys_of
 from lookout.config.settings import Settings
-from lookout.config.tables import AdminTable, LogTable, RpcEndpoint, ServerSettings, ServerTable
+from lookout.config.tables import MONITORS_TABLES, AdminTable, RpcEndpoint, ServerSettings
 from lookout.core.heads import Pace
 from lookout.core.model import Check
 from lookout.protocols.messaging import MessagingTable
-from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.registry import PROTOCOLS, configurable_services
 from lookout.protocols.source import Protocol
 from tests.builders import LAUNCH, LAUNCH_SPAN
 from tests.descriptions import a_description
@@ -202,12 +203,39 @@ def test_a_server_reads_no_file_of_authorities_and_no_variable_of_an_endpoint(tm
     rpc = "{url = 'http://${NONE}', name = '${NONE}', headers = {K = '${NONE}'}, ca_file = 'none', proxy = '${NONE}'}"
     text = CHAIN.replace('["', f"[{rpc}, 'http://${{NONE}}', \"") + "[messaging]\nurl = 'https://h'\nca_file = 'none'\n"
     (tmp_path / "lookout.toml").write_text(text)
-    assert read_server_config(tmp_path / "lookout.toml", {}).description.chains[0].name == "Ethereum"
+    assert read_server_config(tmp_path / "lookout.toml", {}).chains[0].name == "Ethereum"
     assert len(problems(tmp_path, text)) == 7
-    (tmp_path / "lookout.toml").write_text(text.replace("'http://${NONE}', \"", "'ftp://a', \""))
-    with pytest.raises(ConfigError, match=r"chains\[0\].rpc\[1\]: has to begin with http://") as caught:
-        read_server_config(tmp_path / "lookout.toml", {})
-    assert len(caught.value.messages) == 1
+
+
+def test_a_server_checks_what_it_uses_and_the_names_of_the_tables_that_it_does_not(tmp_path: Path) -> None:
+    """Those are the monitor's, and may need a plug-in that only the monitor has."""
+    whole = f"{CHAIN}[[indexer]]\nchain = 1\nkind = 'of a plug-in'\n[policy]\nrecheck = 1\n[[services]]\nname = 'a'\n"
+    (tmp_path / "lookout.toml").write_text(f"{whole}[page]\nrun_by_others = ['a']")
+    assert [service.name for service in read_server_config(tmp_path / "lookout.toml", {}).services] == ["a"]
+    bad = f"{whole}title = 5\n[pages]\n[server]\nlisten = 'x'\n[page]\nrun_by_others = ['b']\n[[chains]]\nid = 3\n"
+    assert problems(tmp_path, bad, read_server_config) == [
+        "services[0].title: 5 is not allowed; it has to be a text",
+        "pages: unknown key; did you mean page?",
+        "server.listen: has to be HOST:PORT",
+        "chains[1].name: missing; Lookout knows nothing about chain 3",
+    ]
+    (problem,) = problems(tmp_path, "[page]\nrun_by_others = ['b']", read_server_config)
+    assert problem.startswith("page.run_by_others[0]: there is no such service; there are messaging, ppoi, ")
+
+
+def test_the_tables_that_a_server_does_not_read_are_those_of_the_monitor() -> None:
+    services = {service.name for service in configurable_services()}
+    assert set(MONITORS_TABLES) - services == keys_of(Settings).keys() - keys_of(ServerSettings).keys() - {"sources"}
+    assert services < set(MONITORS_TABLES)
+
+
+@pytest.mark.parametrize("read", [read_config, read_server_config])
+def test_a_key_of_an_earlier_version_is_ignored_with_a_warning(
+    read: Callable[..., ServerSettings], tmp_path: Path
+) -> None:
+    (tmp_path / "lookout.toml").write_text("[server]\nworkers = 4\n")
+    (warning,) = read(tmp_path / "lookout.toml", {}).warnings()
+    assert str(warning).startswith("server.workers: is not used any more: ")
 
 
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
@@ -241,7 +269,7 @@ def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
 )
 def test_an_address_to_read_from_is_taken_unless_it_is_known_to_be_another_store(read_url: str, tmp_path: Path) -> None:
     read = settings(tmp_path, f"[store]\nurl = 'postgresql://h/a'\nread_url = '{read_url}'")
-    assert (read.for_server().store_url, read.store.url) == (read_url, "postgresql://h/a")
+    assert (read.store_url, read.store.url) == (read_url, "postgresql://h/a")
 
 
 OF_A_MONITOR = """\
@@ -289,14 +317,9 @@ def test_of_variables_a_server_looks_up_and_holds_only_those_that_it_uses(tmp_pa
     path.write_text(OF_A_MONITOR)
     variables = Looked(READER="r", WRITER="w", KEY="k", TARGET="t", PING="p", ADMIN="a", HOST="h", RECORD="f")
     description = a_description({1: "Ethereum"}, title="protocol")
-    assert read_server_config(path, variables) == ServerSettings(
-        "protocol",
-        ServerTable(),
-        AdminTable("", "127.0.0.1:9465", ("h",)),
-        LogTable(),
-        description,
-        "postgresql://server:r@h/d",
-    )
+    read = read_server_config(path, variables)
+    assert (read.description(), read.store_url) == (description, "postgresql://server:r@h/d")
+    assert read.admin == AdminTable("${ADMIN}", "127.0.0.1:9465", ("h",))
     assert variables.names == {"READER", "HOST"}
     assert read_server_config(path, {"READER": "r", "HOST": "h"}).store_url == "postgresql://server:r@h/d"
 
@@ -359,7 +382,7 @@ def test_to_ask_a_monitor_nothing_of_its_file_counts_but_the_table_of_admin_port
 def test_a_server_needs_no_kind_of_a_service_whose_kind_is_a_variable(tmp_path: Path) -> None:
     path = tmp_path / "lookout.toml"
     path.write_text('[[services]]\nname = "relayer"\nchecks = [{kind = "${KIND}", url = "http://127.0.0.1"}]\n')
-    assert read_server_config(path, {"KIND": "http"}).description.services[-1].title == "Relayer"
+    assert read_server_config(path, {}).description().services[-1].title == "Relayer"
 
 
 def test_a_key_that_several_kinds_have_is_the_same_in_all_of_them() -> None:

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from msgspec.structs import FieldInfo, replace
 
-from lookout.base.setting_types import Duration, DurationOrZero, Natural, OneOf, Positive
+from lookout.base.setting_types import Duration, DurationOrZero, Former, Natural, OneOf, Positive
 from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.file import read_config
-from lookout.config.reader import Form, form_in, keys_of
+from lookout.config.reader import Form, find_note, form_in, keys_of
 from lookout.config.services import form_of
 from lookout.config.settings import Settings
 from lookout.config.tables import RpcEndpoint
@@ -44,7 +44,7 @@ def keys_in(form: Form, name: str) -> Iterator[tuple[tuple[str, str], FieldInfo]
         inner = form_in(key.type)
         if inner is not None and inner is not RpcEndpoint:  # which the example writes as a text
             yield from keys_in(inner, f"{name}.{key_name}" if name else key_name)
-        elif form is not Settings or key_name != "sources":
+        elif (form is not Settings or key_name != "sources") and find_note(key.type, Former) is None:
             yield (name, key_name), key
 
 

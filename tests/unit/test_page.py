@@ -189,7 +189,8 @@ def test_what_the_page_loads_has_its_version_in_its_path() -> None:
 @pytest.mark.clause("E1", "C3", "C4")
 def test_after_the_monitor_died_no_row_is_well_though_the_store_stays_as_it_is() -> None:
     store, clock = FakeReader(), SetClock()
-    poller = Poller(store, clock, 300_000, build_site("protocol", DESCRIPTION, {}))
+    site = build_site("protocol", DESCRIPTION, {})
+    poller = Poller(store, clock, 300_000, site, lambda _: site)
 
     def ask_after(passed_ms: int) -> str:
         clock.elapsed += passed_ms

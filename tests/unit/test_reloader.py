@@ -160,7 +160,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             replace(
                 SETTINGS,
                 protocol="other",
-                server=ServerTable(workers=2),
+                server=ServerTable(ban_s=2),
                 admin=AdminTable("127.0.0.1:1", "127.0.0.1:2"),
                 store=StoreTable("sqlite:other.db"),
                 edge=EdgeTable("127.0.0.1:3"),
@@ -173,7 +173,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "applied",
                 changed=("log.level",),
                 needs_restart=(
-                    *("server.workers", "admin.monitor", "admin.server", "store.url"),
+                    *("server.ban_s", "admin.monitor", "admin.server", "store.url"),
                     *("protocol", "log.level of the server", "page.title"),
                 ),
             ),
@@ -183,7 +183,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             replace(
                 SETTINGS,
                 protocol="other",
-                server=ServerTable(workers=2),
+                server=ServerTable(ban_s=2),
                 admin=AdminTable("", ""),
                 page=PageTable("Status"),
                 log=LogTable("debug"),

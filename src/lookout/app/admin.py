@@ -29,9 +29,10 @@ from lookout.base.logger import get_logger
 from lookout.base.sockets import is_unix, listen_for, path_of, resolve
 from lookout.base.url import format_host_port, host_and_port
 from lookout.config.tables import AdminTable
+from lookout.server.assembly import Server
 from lookout.server.connection import Connection, HttpServer, Limits
+from lookout.server.counts import Closed
 from lookout.server.request import Callers, Request, Wire
-from lookout.server.shared import Closed, Counts
 
 _LIMITS: Final = Limits(connections=16, stalled_s=5.0, drops_for_new=True)
 _MOST_BYTES: Final = 65_536  # of a request's body
@@ -50,11 +51,11 @@ def open_monitor_port(settings: AdminTable, folder: Path, routes: AdminRoutes) -
 
 
 def open_server_port(
-    listener: socket.socket | None, address: str, settings: AdminTable, counts: Counts
+    listener: socket.socket | None, address: str, settings: AdminTable, server: Server
 ) -> AbstractAsyncContextManager[str]:
     """Answer on the server's admin port inside the block."""
     registry = process_registry()
-    instruments = ServerInstruments(registry, counts, SystemClock())
+    instruments = ServerInstruments(registry, server, SystemClock())
     return answer_on(listener, address, AdminRoutes(registry, instruments.readiness), settings.hosts)
 
 
@@ -149,48 +150,43 @@ def _encode(reply: AdminReply, *, with_body: bool = True) -> Wire:
 
 
 class ServerInstruments(Collector):
-    """The server's metrics in a registry, summed over its processes at each scrape."""
+    """The server's metrics in a registry, made at each scrape."""
 
-    def __init__(self, registry: CollectorRegistry, counts: Counts, clock: Clock) -> None:
-        self._counts = counts
+    def __init__(self, registry: CollectorRegistry, server: Server, clock: Clock) -> None:
+        self._server = server
         self._clock = clock
         registry.register(self)
 
     def readiness(self, max_age_s: float | None) -> Readiness:
-        """Whether every process has a live report that is young enough."""
-        loaded = self._counts.summarize(self._clock.elapsed_ms()).generated_at
-        if len(loaded) < self._counts.processes:
-            return Readiness(False, f"{len(loaded)} of {self._counts.processes} processes are there", None)
-        ages_s = [self._age_s(at) for at in loaded if at is not None]
-        if len(ages_s) < len(loaded):
+        """Whether there is a live report that is young enough."""
+        age_s = self._age_s()
+        if age_s is None:
             return Readiness(False, "no live report was loaded yet", None)
-        age_s = max(ages_s)
         if max_age_s is not None and age_s > max_age_s:
             return Readiness(False, f"the live report is older than {max_age_s:g} s", age_s)
         return Readiness(True, "the live report is served", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        totals = self._counts.summarize(self._clock.elapsed_ms())
+        counts, age_s = self._server.counts, self._age_s()
         requests = CounterMetricFamily("lookout_requests", "Requests answered", labels=["route", "code"])
-        for (route, code), number in totals.requests.items():
+        for (route, code), number in counts.requests.items():
             requests.add_metric([route, str(code)], number)
         yield requests
         yield CounterMetricFamily(
-            "lookout_store_read_errors", "Times that the store could not be read", value=totals.store_errors
+            "lookout_store_read_errors", "Times that the store could not be read", value=counts.store_errors
         )
         closed = CounterMetricFamily(
             "lookout_connections_closed", "Connections closed so that others are let in", labels=["reason"]
         )
-        for reason, number in totals.closed.items():
+        for reason, number in counts.closed.items():
             closed.add_metric([reason], number)
         yield closed
-        yield GaugeMetricFamily("lookout_connections", "Connections that are open", totals.connections)
-        yield GaugeMetricFamily("lookout_workers", "Processes that answer requests", len(totals.generated_at))
-        age = GaugeMetricFamily("lookout_report_age_seconds", "How old the oldest live report is that is served")
-        ages_s = [self._age_s(at) for at in totals.generated_at if at is not None]
-        if ages_s:
-            age.add_metric([], max(ages_s))
+        yield GaugeMetricFamily("lookout_connections", "Connections that are open", counts.connections)
+        age = GaugeMetricFamily("lookout_report_age_seconds", "How old the live report is that is served")
+        if age_s is not None:
+            age.add_metric([], age_s)
         yield age
 
-    def _age_s(self, generated_at: int) -> float:
-        return max(0, self._clock.now() - generated_at) / 1000
+    def _age_s(self) -> float | None:
+        generated_at = self._server.poller.generated_at
+        return None if generated_at is None else max(0, self._clock.now() - generated_at) / 1000

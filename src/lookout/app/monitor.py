@@ -3,6 +3,7 @@ other."""
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -10,18 +11,15 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
-from lookout.app.server_process import BESIDE_MONITOR, command_line, small_environment
+from lookout.app.server_process import small_environment
 from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_reply, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
-from lookout.config.tables import ServerSettings
 from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.recorder import Record
@@ -138,24 +136,31 @@ async def monitor_and_serve(reloader: Reloader) -> None:
 
 
 async def _keep_serving(reloader: Reloader) -> None:
+    is_first = True
     while True:
-        async with _a_server(reloader.for_server(), reloader.folder) as server:
+        async with _a_server(reloader) as server:
             code = await server.wait()
-        if code == WRONG_USE:
+        if code == WRONG_USE and is_first:
             raise ServerEndedError(code)
+        is_first = False  # from now on a wrong code may be that of a file that is being edited
         by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         log.error("the server ended; starting it again", by=by, after_s=_RESTART_AFTER_S)
         await asyncio.sleep(_RESTART_AFTER_S)
 
 
 @asynccontextmanager
-async def _a_server(settings: ServerSettings, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def _a_server(reloader: Reloader) -> AsyncIterator[asyncio.subprocess.Process]:
+    """``lookout serve``, which reads the file itself. In a session of its own it gets no signal of the terminal."""
+    reloader.note_server_start()
+    with DaemonThread("read the configuration") as thread:  # a disk that hangs must not stop the monitor
+        environment = await thread.call(partial(small_environment, reloader.path))
     server = await asyncio.create_subprocess_exec(
-        *command_line(BESIDE_MONITOR, str(folder)), stdin=asyncio.subprocess.PIPE, env=small_environment(settings)
+        *(sys.executable, "-P", "-m", "lookout", "serve", "--beside-monitor", "-c", str(reloader.path)),
+        stdin=asyncio.subprocess.PIPE,  # open while this process lives
+        env=environment,
+        start_new_session=True,
     )
     try:
-        if server.stdin is not None:
-            server.stdin.write(msgspec.json.encode(settings) + b"\n")  # and stays open while this process lives
         yield server
     finally:
         await _end(server)

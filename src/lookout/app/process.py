@@ -2,32 +2,31 @@
 
 import asyncio
 import json
-import multiprocessing
 import os
 import resource
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import uvloop
 
-from lookout.base.logger import LogLine, set_sink
-from lookout.config.tables import LogTable
+from lookout.base.logger import LogLine, get_logger, set_sink
+from lookout.config.tables import LogTable, ServerSettings
 
 WRONG_USE: Final = 2  # exit code of errors in the command line or the configuration
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
-_MANY_FILES: Final = 1_000_000
-_OWN_FILES: Final = 64  # of a server: about 30 are in use, and some are reserved for the store
 
 _STANDARD_ERROR: Final = 2
 _LEVELS: Final = ("debug", "info", "warning", "error")
 
 T = TypeVar("T")
+
+log = get_logger()
 
 
 def block_sighup() -> None:
@@ -35,20 +34,15 @@ def block_sighup() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
 
 
-def run_until_stopped(
-    work: Coroutine[Any, Any, None],
-    reload: Callable[[], None] | None = None,
-    stopping: Iterable[signal.Signals] | None = None,
-) -> None:
-    """Run until the work is done or a stopping signal arrives, by default one of ``stopping_signals``. If ``reload`` is
-    given, SIGHUP calls it instead."""
+def run_until_stopped(work: Coroutine[Any, Any, None], reload: Callable[[], None] | None = None) -> None:
+    """Run until the work is done or a stopping signal arrives. If ``reload`` is given, SIGHUP calls it instead."""
 
     async def guarded() -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("this runs inside a task")
         loop = asyncio.get_running_loop()
-        for name in stopping_signals() if stopping is None else stopping:
+        for name in stopping_signals():
             loop.add_signal_handler(name, task.cancel)
         if reload is not None:
             loop.add_signal_handler(signal.SIGHUP, reload)
@@ -80,30 +74,23 @@ def allow_many_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def count_acceptable_connections() -> int:
-    """How many connections a process can accept, from its limit of open files."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
-    return files - min(_OWN_FILES, files // 2)
-
-
 def end_with_parent() -> None:
-    """End this process when its parent dies, also if that was killed. A parent without multiprocessing holds the other
-    end of the standard input. The parent alone handles a closed terminal."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
+    """End this process when its parent, which holds the other end of the standard input, dies, also if that was
+    killed."""
 
     def watch() -> None:
-        if parent is None:
-            while os.read(_STANDARD_INPUT, 1):
-                pass
-        else:
-            parent.join()
+        while os.read(_STANDARD_INPUT, 1):
+            pass
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_LAST_WORDS_S)  # answers under way
         os._exit(1)
 
     threading.Thread(target=watch, name="watch the parent", daemon=True).start()
+
+
+def log_warnings(settings: ServerSettings) -> None:
+    for doubt in settings.warnings():
+        log.warning("the configuration is allowed, but may not be what is wanted", doubt=str(doubt))
 
 
 def configure_log(settings: LogTable) -> None:

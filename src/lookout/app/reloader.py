@@ -13,14 +13,13 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from lookout.app.process import configure_log
+from lookout.app.process import configure_log, log_warnings
 from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
-from lookout.config.tables import ServerSettings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.documents.document import StateError
@@ -70,10 +69,9 @@ class Reloader:
         self._replace: Replace | None = None  # while a monitor runs
         self._instruments: Instruments | None = None  # while a monitor runs
 
-    def for_server(self) -> ServerSettings:
-        """The settings for a server that is started now; it keeps them for life."""
+    def note_server_start(self) -> None:
+        """Call before a server is started: it keeps its settings for life."""
         self._served = self.settings
-        return self.settings.for_server()
 
     def request(self) -> None:
         self._requested.set()
@@ -161,11 +159,6 @@ class Reloader:
             log.warning("not applied: needs a restart", key=key)
         log_warnings(in_force)
         return reloaded
-
-
-def log_warnings(settings: Settings) -> None:
-    for doubt in settings.warnings():
-        log.warning("the configuration is allowed, but may not be what is wanted", doubt=str(doubt))
 
 
 def _is_one_file(one: Path, other: Path) -> bool:

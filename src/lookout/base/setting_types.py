@@ -59,10 +59,14 @@ class FileContent(NamedTuple):
     extract: Callable[[bytes], str]
 
 
+class Former(NamedTuple):
+    """A key of an earlier version: it is ignored, with a warning."""
+
+    advice: str
+
+
 SECRET: Final = object()
 """The value may be or contain a secret, and appears in no message."""
-FOR_SERVER: Final = object()
-"""A server uses the key, or all keys of the table. For other keys a server reads no variable and no file."""
 RESTART: Final = object()
 """A change of the table needs a restart; other tables a reload."""
 NOT_EMPTY: Final = object()

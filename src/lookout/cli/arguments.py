@@ -70,10 +70,10 @@ def set_variables(files: Sequence[Path]) -> None:
 def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:
     import msgspec
 
-    from lookout.config.settings import SEGMENT, Settings
+    from lookout.config.tables import SEGMENT, ServerSettings
 
     try:
-        msgspec.convert({"protocol": protocol}, Settings)
+        msgspec.convert({"protocol": protocol}, ServerSettings)
     except msgspec.ValidationError:
         fail(f"--protocol: {protocol!r} is not {SEGMENT}")
     return protocol
@@ -89,17 +89,20 @@ protocol_option = click.option(
 )
 
 
-def _check_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
+def check_address(_context: click.Context, option: click.Parameter, address: str) -> str:
+    """An address of the form that the option names, or the option's default."""
+    from lookout.base.sockets import is_unix
     from lookout.base.url import is_host_port
 
-    if not is_host_port(address):
-        fail(f"--listen: {address!r} is not HOST:PORT")
+    takes_files = option.name == "admin"
+    if address != option.default and not is_host_port(address) and not (takes_files and is_unix(address)):
+        fail(f"--{option.name}: {address!r} is not HOST:PORT{' or unix:PATH' * takes_files}")
     return address
 
 
 def listen_option(default: str, text: str) -> Callable[[C], C]:
     return click.option(
-        "--listen", default=default, show_default=True, metavar="HOST:PORT", callback=_check_listen, help=text
+        "--listen", default=default, show_default=True, metavar="HOST:PORT", callback=check_address, help=text
     )
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lookout.cli.arguments import config_option, fail, settings_of
+from lookout.cli.arguments import check_address, config_option, fail, settings_of
 
 if TYPE_CHECKING:
     from lookout.app.reloader import Reloader
     from lookout.base.problem import Problem
-    from lookout.config.tables import ServerSettings, ServerTable
+    from lookout.config.tables import ServerTable
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -25,6 +25,8 @@ def run(config: Path) -> None:
     """Monitor and serve together, until stopped."""
     from lookout.app.monitor import ServerEndedError, monitor_and_serve
 
+    if config.exists() and not config.is_file():
+        fail(f"{config}: is no file, and run reads it several times; start lookout monitor and lookout serve")
     try:
         _run_reloadable(config, monitor_and_serve)
     except ServerEndedError as ended:
@@ -41,8 +43,8 @@ def monitor(config: Path) -> None:
 
 
 def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any, None]]") -> None:
-    from lookout.app.process import block_sighup, configure_log, run_until_stopped
-    from lookout.app.reloader import Reloader, log_warnings
+    from lookout.app.process import block_sighup, configure_log, log_warnings, run_until_stopped
+    from lookout.app.reloader import Reloader
     from lookout.base.clock import SystemClock
     from lookout.base.sockets import ListenError
     from lookout.config.file import read_sending_config
@@ -62,16 +64,35 @@ def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any
 
 @click.command()
 @config_option
-def serve(config: Path) -> None:
+@click.option(
+    "--listen", default="", metavar="HOST:PORT", callback=check_address, help="In place of server.listen in the file."
+)
+@click.option(
+    "--admin", default="", metavar="ADDRESS", callback=check_address, help="In place of admin.server in the file."
+)
+@click.option("--beside-monitor", is_flag=True, hidden=True, help="End when the standard input is closed.")
+def serve(config: Path, listen: str, admin: str, beside_monitor: bool) -> None:
     """Answer with what the monitor stored, until stopped."""
-    from lookout.app.server_process import become_server
+    import gc
 
-    def read() -> "ServerSettings":
-        from lookout.config.file import read_server_config
+    gc.disable()  # while modules are imported, which are never garbage
+    from lookout.app.process import configure_log, end_with_parent, log_warnings
+    from lookout.app.server import run_server
+    from lookout.base.sockets import ListenError
+    from lookout.config.file import read_server_config
+    from lookout.store.protocol import StoreError
 
-        return settings_of(config, read_server_config)
-
-    become_server(read, config.absolute().parent)
+    gc.enable()
+    if beside_monitor:
+        end_with_parent()
+    settings = settings_of(config, read_server_config).listen_on(listen, admin)
+    configure_log(settings.log)
+    if not beside_monitor:  # which has logged them
+        log_warnings(settings)
+    try:
+        run_server(settings, config.absolute().parent)
+    except (ListenError, StoreError) as error:
+        fail(str(error))
 
 
 @click.command("check-config")
@@ -87,12 +108,12 @@ def check_config(config: Path) -> None:
 
 
 def _doubt_connections(server: "ServerTable") -> "Iterator[Problem]":
-    from lookout.app.process import count_acceptable_connections
     from lookout.base.problem import Problem
+    from lookout.server.assembly import count_acceptable_connections
 
-    of_address, accepted = server.connections_per_address * server.workers, count_acceptable_connections()
+    of_address, accepted = server.connections_per_address, count_acceptable_connections()
     if of_address >= accepted:
-        what = f"lets one address have {of_address} connections, {server.connections_per_address} to each worker"
+        what = f"lets one address have {of_address} connections"
         yield Problem("server.connections_per_address", f"{what}; a process on this machine accepts {accepted}")
 
 

@@ -5,17 +5,14 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
-
-from msgspec.structs import fields
+from typing import TYPE_CHECKING, Any, Final
 
 from lookout.base.problem import Problem, join_keys
-from lookout.base.setting_types import FOR_SERVER
-from lookout.config.alerts import can_be_shown
-from lookout.config.reader import TableReader, has_note
-from lookout.config.settings import Settings, read_settings
-from lookout.config.tables import AdminTable, ServerSettings
-from lookout.protocols.registry import load_plugins
+from lookout.config.reader import TableReader, keys_of
+from lookout.config.tables import MONITORS_TABLES, AdminTable, NamedChain, NamedService, ServerSettings
+
+if TYPE_CHECKING:
+    from lookout.config.settings import Settings  # imported late: with all protocols, it would double a server's start
 
 _HEADER: Final = re.compile(r"\s*\[.*\]\s*(#.*)?")
 _KEY_PART: Final = r"""([\w-]+|"[^"]*"|'[^']*')"""
@@ -34,18 +31,18 @@ class ConfigError(Exception):
         super().__init__("\n".join(self.messages))
 
 
-def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> "Settings":
     """The settings of a file; ConfigError names all its problems."""
     return _read(path, *_load(path), environment)
 
 
-def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> "Settings":
     """The settings of a file for a sender of alerts: also checks the targets' addresses, which loads Apprise and takes
     a second or two."""
     return _read(path, *_load(path), environment, _check_targets)
 
 
-def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
+def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> "Settings":
     """The settings of a text before it becomes a file, for a sender of alerts."""
     try:
         text.encode()
@@ -55,24 +52,43 @@ def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> S
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
-    """The settings of a server. The whole file is checked, except variables and files that only a monitor uses: they
-    need not exist, and are not read."""
+    """The settings of a server; ConfigError names all problems of the tables that it uses."""
+    return find_server_settings(path, environment)[0]
+
+
+def find_server_settings(path: Path, environment: Mapping[str, str]) -> tuple[ServerSettings, set[str]]:
+    """Like ``read_server_config``, with the environment variables that are filled in. Of tables that a server does not
+    use only the names are checked."""
     text, tables = _load(path)
+    unused = {"admin.monitor"}
     store = tables.get("store")
-    has_own_url = isinstance(store, dict) and store.get("read_url", "") != ""
-    whole_tables = {key.encode_name for key in fields(Settings) if has_note(key.type, FOR_SERVER)}
+    if isinstance(store, dict) and store.get("read_url", "") != "":
+        unused.add("store.url")
+    reader, keys = TableReader(environment, path.parent, {}, unused), keys_of(ServerSettings)
+    reader.report_unknown(tables, [*keys, *MONITORS_TABLES], "")
+    written = {name: value for name, value in tables.items() if name in keys}
+    for name, form in (("chains", NamedChain), ("services", NamedService)):
+        if isinstance(rows := written.get(name), list):
+            written[name] = [_pick(row, keys_of(form)) for row in rows]
+    read = {name: reader.read_key(keys[name].type, value, name) for name, value in written.items()}
+    settings = ServerSettings(**{name: value for name, value in read.items() if value is not None})
+    if not reader.problems:
+        reader.add_problems(settings.check_page())
+    _raise_problems(path, text, reader)
+    return settings, reader.variables
 
-    def is_used(key: str, key_type: Any) -> bool:
-        is_marked = key.partition(".")[0] in whole_tables or has_note(key_type, FOR_SERVER)
-        return is_marked or (key == "store.url" and not has_own_url)
 
-    return _read(path, text, tables, environment, is_used=is_used).for_server()
+def _pick(row: Any, keys: Iterable[str]) -> Any:
+    return {name: row[name] for name in keys if name in row} if isinstance(row, dict) else row
 
 
 def read_admin_config(path: Path, environment: Mapping[str, str] = os.environ) -> AdminTable:
     """The admin ports of a file, for a caller of the running monitor. Nothing else of the file is checked."""
     text, tables = _load(path)
-    return _read(path, text, {"admin": tables.get("admin", {})}, environment).admin
+    reader = TableReader(environment, path.parent, {})
+    settings = reader.read_key(AdminTable, tables.get("admin", {}), "admin")
+    _raise_problems(path, text, reader)
+    return settings or AdminTable()
 
 
 def _load(path: Path) -> tuple[str, dict[str, Any]]:
@@ -101,24 +117,31 @@ def _read(
     text: str,
     tables: dict[str, Any],
     environment: Mapping[str, str],
-    check: Callable[[Settings], Iterable[Problem]] = lambda _: (),
-    is_used: Callable[[str, Any], bool] = lambda _key, _key_type: True,
-) -> Settings:
-    """The settings; ConfigError has the problems in the order of the text's lines."""
-    reader = TableReader(environment, path.parent, load_plugins(_kinds_in(tables)), is_used)
+    check: "Callable[[Settings], Iterable[Problem]]" = lambda _: (),
+) -> "Settings":
+    from lookout.config.settings import read_settings
+    from lookout.protocols.registry import load_plugins
+
+    reader = TableReader(environment, path.parent, load_plugins(_kinds_in(tables)))
     settings = read_settings(tables, reader)
     reader.add_problems(check(settings))
+    _raise_problems(path, text, reader)
+    return settings
+
+
+def _raise_problems(path: Path, text: str, reader: TableReader) -> None:
+    """ConfigError if there are problems, in the order of the text's lines."""
     if reader.problems:
         lines = find_lines(text)
         problems = [problem._replace(line=find_line(problem.key, lines)) for problem in reader.problems]
         problems.sort(key=lambda problem: problem.line or 0)
         raise ConfigError(path, problems, reader.unset_variables)
-    return settings
 
 
-def _check_targets(settings: Settings) -> Iterator[Problem]:
+def _check_targets(settings: "Settings") -> Iterator[Problem]:
     """Problems of the targets' addresses that only Apprise can find."""
     from lookout.alerts.sender import INSTALL, count_recipients, is_installed  # a server sends no messages
+    from lookout.config.alerts import can_be_shown
 
     if settings.alerts.targets and not is_installed():
         yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")

@@ -5,9 +5,9 @@ import json
 import re
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -25,11 +25,13 @@ from lookout.base.setting_types import (
     chain_ids,
 )
 from lookout.base.text import shorten
-from lookout.config.services import KindForm, check_table, form_of_own_checks
 from lookout.protocols.client.request import KindTable
 
+if TYPE_CHECKING:
+    from lookout.config.services import KindForm
+
 Note = TypeVar("Note")
-Form = type[Table] | KindForm
+Form: TypeAlias = "type[Table] | KindForm"
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # valid in TOML without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")  # of the environment
@@ -43,10 +45,9 @@ class TableReader:
         environment: Mapping[str, str],
         folder: Path,
         unusable_kinds: Mapping[str, str],
-        is_used: Callable[[str, Any], bool],
+        unused: Collection[str] = (),
     ) -> None:
-        """``unusable_kinds`` has the reasons by kind. ``is_used``, given a key and its type, says whether its variables
-        are filled in and its file is read."""
+        """``unusable_kinds`` has the reasons by kind. The variables of ``unused`` keys are not filled in."""
         self.problems: list[Problem] = []
         self.tables: dict[str, Table] = {}
         """The tables that were read completely, by key."""
@@ -54,10 +55,12 @@ class TableReader:
         """The number of values that could not be read, or are unused and stay as written."""
         self.named_chains: list[tuple[str, int]] = []
         """The keys that name chains, with the chains' ids."""
+        self.variables: set[str] = set()
+        """The environment variables that were filled in, and those that are not set."""
         self.unset_variables: set[str] = set()
         self._environment = environment
         self._folder = folder
-        self._is_used = is_used
+        self._unused = unused
         self._unusable_kinds = unusable_kinds
 
     def report_unknown(self, written: Iterable[str], known: Collection[str], key: str) -> None:
@@ -70,7 +73,7 @@ class TableReader:
 
     def read_rows(self, form: Form, value: Any, key: str, least: int = 0) -> tuple[Any, ...] | None:
         """The tables of a list; None if one of them could not be read."""
-        has_text = not isinstance(form, KindForm) and form.text_key
+        has_text = isinstance(form, type) and form.text_key
         if not isinstance(value, list) or len(value) < least:
             what = f"a list of {'texts or ' if has_text else ''}tables{' that is not empty' if least else ''}"
             self._report(key, f"has to be {what}" + (f", [[{key}]]" if "[" not in key else ""))
@@ -80,7 +83,7 @@ class TableReader:
 
     def read_table(self, form: Form, table: Any, key: str) -> Any:
         """The table; None if a part of it could not be read."""
-        text_key = "" if isinstance(form, KindForm) else form.text_key
+        text_key = form.text_key if isinstance(form, type) else ""
         keys = keys_of(form)
         if isinstance(table, str) and text_key:
             keys, table = {"": keys[text_key]}, {"": table}
@@ -89,17 +92,18 @@ class TableReader:
             return self._report(key, f"has to be {either}a table" + (f", [{key}]" if "[" not in key else ""))
         gaps = self.gaps
         self.report_unknown(table, keys, key)
-        if isinstance(form, KindForm):
-            whole: Table | None = self._read_kind_table(form, table, key)
-        else:
+        whole: Any
+        if isinstance(form, type):
             read = self._read_keys(keys, form.fill_in(table), key)
             whole = None if read is None else form(**read)
+        else:
+            whole = self._read_kind_table(form, table, key)
         if whole is not None and self.gaps == gaps:  # no value in it is unused
             self.tables[key] = whole
-            self.add_problems(check_table(whole), key)
+            self.add_problems(whole.check() if isinstance(form, type) else form.check(whole), key)
         return whole
 
-    def _read_kind_table(self, form: KindForm, table: dict[str, Any], key: str) -> KindTable | None:
+    def _read_kind_table(self, form: "KindForm", table: dict[str, Any], key: str) -> KindTable | None:
         kind = table.get("kind")
         protocol = form.kinds.get(self._fill_in(kind)) if isinstance(kind, str) else None
         self.add_problems(form.find_other_keys(protocol, table), key)
@@ -130,10 +134,11 @@ class TableReader:
         return self.read_table(form, value, key)
 
     def _read_value(self, key_type: Any, value: Any, key: str) -> Any:
-        variables, content = set(_find_variables(value)), _find_note(key_type, FileContent)
-        if (variables or content is not None) and not self._is_used(key, key_type):
+        variables, content = set(_find_variables(value)), find_note(key_type, FileContent)
+        if variables and key in self._unused:
             self.gaps += 1
             return value
+        self.variables |= variables
         if unset := [name for name in sorted(variables) if name not in self._environment]:
             self.unset_variables.update(unset)
             for name in unset:
@@ -190,16 +195,20 @@ def _find_variables(value: Any) -> Iterator[str]:
 
 def keys_of(form: Form) -> dict[str, FieldInfo]:
     """The keys that a table may have, by their names in the file."""
-    return form.keys() if isinstance(form, KindForm) else {key.encode_name: key for key in fields(form)}
+    return {key.encode_name: key for key in fields(form)} if isinstance(form, type) else form.keys()
 
 
-def form_in(key_type: Any) -> Form | None:
+def form_in(key_type: Any) -> "Form | None":
     """The form of the table, or of the list's tables, that a key of this type holds; None if it holds a value."""
     held = _split(key_type)[0]
     of = typing.get_args(held)[0] if typing.get_origin(held) is tuple else held
     if not isinstance(of, type) or not issubclass(of, Table):
         return None
-    return form_of_own_checks() if of is KindTable else of
+    if of is not KindTable:
+        return of
+    from lookout.config.services import form_of_own_checks  # with all protocols, which a server does without
+
+    return form_of_own_checks()
 
 
 def has_note(key_type: Any, note: object) -> bool:
@@ -207,7 +216,7 @@ def has_note(key_type: Any, note: object) -> bool:
     return key_type is note or any(has_note(inner, note) for inner in typing.get_args(key_type))
 
 
-def _find_note(key_type: Any, of: type[Note]) -> Note | None:
+def find_note(key_type: Any, of: type[Note]) -> Note | None:
     return next((note for note in getattr(key_type, "__metadata__", ()) if isinstance(note, of)), None)
 
 
@@ -218,7 +227,7 @@ def _split(key_type: Any) -> tuple[Any, Meta, tuple[ValueRule, ...]]:
     if typing.get_origin(key_type) is not Annotated:
         return key_type, Meta(), ()
     rules = tuple(note for note in key_type.__metadata__ if isinstance(note, ValueRule))
-    return key_type.__origin__, _find_note(key_type, Meta) or Meta(), rules
+    return key_type.__origin__, find_note(key_type, Meta) or Meta(), rules
 
 
 def _find_broken_rules(key_type: Any, value: Any) -> Iterator[Problem]:
@@ -255,7 +264,7 @@ def _check_choices(key_type: Any, value: Any) -> None:
 def _find_choices(key_type: Any) -> tuple[str, ...] | None:
     if typing.get_origin(key_type) is Literal:
         return typing.get_args(key_type)
-    declared = _find_note(key_type, OneOf)
+    declared = find_note(key_type, OneOf)
     return None if declared is None else tuple(declared.choices())
 
 

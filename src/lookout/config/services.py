@@ -8,9 +8,10 @@ from msgspec import NODEFAULT, Meta
 from msgspec.structs import FieldInfo, fields, replace
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import FOR_SERVER, SECRET, NameOrNone, OneOf, Table, must
+from lookout.base.setting_types import SECRET, OneOf
+from lookout.config.tables import NamedService
 from lookout.core.model import Answer, Blocks
-from lookout.core.services import OWN_NAME, SERVICES, Service, make_title
+from lookout.core.services import Service
 from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.plugins import PluginProtocol, check_settings
 from lookout.protocols.registry import PROTOCOLS, all_kinds, kinds_for, own_table_for
@@ -51,6 +52,10 @@ class KindForm:
     def table_of(self, protocol: Protocol[KindTable] | None) -> type[KindTable]:
         return KindTable if protocol is None else protocol.settings
 
+    def check(self, table: KindTable) -> Iterable[Problem]:
+        """Problems of a table's combination of keys."""
+        return check_settings(table) if isinstance(self.kinds[table.kind], PluginProtocol) else table.check()
+
     def find_other_keys(self, protocol: Protocol[KindTable] | None, written: Mapping[str, Any]) -> Iterator[Problem]:
         """Problems with written keys of other kinds, if the kind is known."""
         keys, of_kind = self.keys(), self.keys_of(protocol)
@@ -59,13 +64,6 @@ class KindForm:
                 *first, last = (f'"{kind}"' for kind, other in self.kinds.items() if name in self.keys_of(other))
                 having = f"{', '.join(first)} and {last}" if first else last
                 yield Problem(name, f"is for kind {having} alone")
-
-
-def check_table(table: Table) -> Iterable[Problem]:
-    """Problems of a table's combination of keys."""
-    if isinstance(table, KindTable) and isinstance(PROTOCOLS[table.kind], PluginProtocol):
-        return check_settings(table)
-    return table.check()
 
 
 def form_of(service: Service) -> type[SourceTable] | KindForm:
@@ -87,27 +85,10 @@ def form_of_own_checks() -> KindForm:
     return KindForm(kinds, _LIST_KEYS, frozenset())
 
 
-OwnName = Annotated[
-    str,
-    Meta(
-        pattern=rf"\A(?=.{{1,60}}\Z){OWN_NAME.pattern}\Z",
-        description="up to 60 small letters, digits and -, beginning with a letter",
-    ),
-    must(lambda name: name not in SERVICES, "is a service of the contract, which has a table of its own"),
-]
-
-
-class OwnService(Table, frozen=True, kw_only=True):
+class OwnService(NamedService, frozen=True, kw_only=True):
     """``[[services]]``"""
 
-    name: Annotated[OwnName, FOR_SERVER]
-    title: Annotated[NameOrNone, FOR_SERVER] = ""
-    effect: Annotated[NameOrNone, FOR_SERVER] = ""
     checks: Annotated[tuple[KindTable, ...], Meta(min_length=1)]
-
-    @property
-    def shown_title(self) -> str:
-        return make_title(self.name, self.title)
 
     def service(self) -> Service:
         chain_ids = frozenset(self.chain_ids())

@@ -2,32 +2,28 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from msgspec import Meta, field
+from msgspec import field
 from msgspec.structs import fields
 
 from lookout.alerts.event import AlertPolicy, Deployment
 from lookout.base.problem import Problem
-from lookout.base.setting_types import FOR_SERVER, RESTART, Table
+from lookout.base.setting_types import RESTART, Table
 from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
 from lookout.config.alerts import AlertsTable, rules_without_rows, store_rule
 from lookout.config.reader import TableReader, has_note
 from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
-    AdminTable,
+    UNNAMED,
     ChainTable,
     EdgeTable,
     HistoryTable,
-    LogTable,
     MonitorTable,
-    PageTable,
     PingTable,
     PolicyTable,
     ServerSettings,
-    ServerTable,
-    StoreTable,
     in_ms,
 )
 from lookout.core.episodes import EpisodeRules, endpoint_check, source_check
@@ -43,22 +39,11 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.registry import configurable_services, has_one_table, protocol_of
 from lookout.protocols.source import Endpoint, Source
 from lookout.protocols.squid import SquidTable
-from lookout.public.about import ChainDescription, Description, ServiceDescription
-
-_UNNAMED: Final = "protocol"  # the default name
-SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
 
-class Settings(Table, frozen=True):
+class Settings(ServerSettings, frozen=True):
     """A whole configuration file. A service without tables is not configured (S14)."""
 
-    protocol: Annotated[str, FOR_SERVER, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = (
-        _UNNAMED
-    )
-    server: Annotated[ServerTable, FOR_SERVER, RESTART] = ServerTable()
-    admin: Annotated[AdminTable, RESTART] = AdminTable()
-    log: Annotated[LogTable, FOR_SERVER] = LogTable()
-    store: Annotated[StoreTable, RESTART] = StoreTable()
     monitor: MonitorTable = MonitorTable()
     chains: tuple[ChainTable, ...] = ()
     sources: dict[str, tuple[SourceTable, ...]] = field(default_factory=dict)
@@ -67,7 +52,6 @@ class Settings(Table, frozen=True):
     policy: PolicyTable = PolicyTable()
     history: HistoryTable = HistoryTable()
     edge: Annotated[EdgeTable, RESTART] = EdgeTable()
-    page: Annotated[PageTable, FOR_SERVER] = PageTable()
     alerts: AlertsTable = AlertsTable()
     ping: PingTable = PingTable()
 
@@ -92,39 +76,6 @@ class Settings(Table, frozen=True):
             tuple(own.service() for own in self.services),
             {check: fingerprint_url(table.address()) for check, table in self.sources_by_check().items()},
         )
-
-    def for_server(self) -> ServerSettings:
-        """The settings for a server: no secrets of upstreams or targets, and no write access if ``read_url`` is set."""
-        return ServerSettings(
-            self.protocol,
-            self.server,
-            AdminTable("", self.admin.server, self.admin.hosts),
-            self.log,
-            self.description(),
-            self.store.read_url or self.store.url,
-            reads_as_writer=not self.store.read_url,
-        )
-
-    def description(self) -> Description:
-        """The public description of this deployment."""
-        page, effects = self.page, {own.name: own.effect for own in self.services}
-        return Description(
-            self.protocol,
-            tuple(ChainDescription(chain.id, chain.name, chain.test_network) for chain in self.chains),
-            tuple(
-                ServiceDescription(name, title, name in page.run_by_others, effects.get(name, ""))
-                for name, title in self._titles()
-            ),
-            page.title or self.protocol,
-            page.operator,
-            page.contact,
-            page.show_unmonitored,
-        )
-
-    def _titles(self) -> Iterator[tuple[str, str]]:
-        """The name and title of every service. A server needs no plug-in for these."""
-        yield from ((service.name, service.title) for service in SERVICES)
-        yield from ((own.name, own.shown_title) for own in self.services)
 
     def all_services(self) -> tuple[Service, ...]:
         """Every service, in the report's order (R12)."""
@@ -188,7 +139,7 @@ class Settings(Table, frozen=True):
             Deployment(
                 {chain.id: chain.name for chain in self.chains},
                 tuple(service.name for service in self.all_services()),
-                self.page.title or (self.protocol if self.protocol != _UNNAMED else ""),
+                self.page.title or (self.protocol if self.protocol != UNNAMED else ""),
                 self.page.operator,
                 alerts.link,
                 can_be_asked(self.admin.monitor),
@@ -206,14 +157,13 @@ class Settings(Table, frozen=True):
         return [source_check(source.name, source.checks) for source in upstreams_of(self).sources]
 
     def warnings(self) -> Iterator[Problem]:
-        """Settings that are allowed, but may be unintended."""
+        yield from super().warnings()
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
         for name, tables in self.sources.items():
             for number, table in enumerate(tables):
                 if isinstance(table, ListTable) and table.complete is not None:
                     yield from (doubt.below(f"{name}[{number}].complete") for doubt in table.complete.warnings())
-        yield from (doubt.below("store") for doubt in self.store.warnings())
 
     def check(self, absent: Collection[str] = ()) -> Iterator[Problem]:
         """Problems across the tables, except ``absent`` ones, which could not be read."""
@@ -226,17 +176,11 @@ class Settings(Table, frozen=True):
             why = f"which is {heartbeat_s:g}, or most of the time would not count"
             yield Problem("history.hold_s", f"has to be at least policy.heartbeat_s, {why}")
         if are_there("page", "services"):
-            yield from self._check_named_services("page.run_by_others", self.page.run_by_others)
+            yield from self.check_page()
         if are_there(*SERVICES.names):
             yield from self._check_counted()
         if are_there("alerts", "chains", "services", *SERVICES.names):
             yield from self._check_rules()
-
-    def _check_named_services(self, key: str, named: Iterable[str]) -> Iterator[Problem]:
-        known = dict.fromkeys((*SERVICES.names, *(own.name for own in self.services)))
-        for number, name in enumerate(named):
-            if name not in known:
-                yield Problem(f"{key}[{number}]", f"there is no such service; there are {', '.join(known)}")
 
     def _check_counted(self) -> Iterator[Problem]:
         for node in self.sources.get(PPOI, ()):
@@ -249,7 +193,7 @@ class Settings(Table, frozen=True):
         shared = {service.name for service in self.all_services() if service.is_shared}
         for number, rule in enumerate(self.alerts.rules):
             key = f"alerts.rules[{number}]"
-            unknown = list(self._check_named_services(f"{key}.services", rule.services))
+            unknown = list(self.check_names(f"{key}.services", rule.services))
             matching = (problem.below(key) for problem in rule.check_matches(monitored, shared))
             yield from unknown or matching
 

@@ -1,20 +1,22 @@
 """The tables of a configuration file, except sources', with the keys' launch values, and a server's part of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from msgspec import Meta, Struct
+from msgspec import Meta
+from msgspec.structs import fields, replace
 
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.base.problem import Problem
 from lookout.base.setting_types import (
-    FOR_SERVER,
     NOT_EMPTY,
+    RESTART,
     SECRET,
     AdminAddress,
     Duration,
     DurationOrZero,
+    Former,
     HostPort,
     HostPortOrNone,
     Line,
@@ -31,10 +33,12 @@ from lookout.base.setting_types import (
     must,
 )
 from lookout.base.url import find_url_mistake
+from lookout.config.reader import find_note
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
+from lookout.core.services import OWN_NAME, SERVICES, make_title
 from lookout.protocols.client.request import AccessTable
-from lookout.public.about import Description
+from lookout.public.about import ChainDescription, Description, ServiceDescription
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
@@ -42,20 +46,31 @@ _WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.name_database is no
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 
 
+def find_former_keys(table: Table) -> Iterator[Problem]:
+    """The keys of earlier versions that are still written."""
+    for key in fields(table):
+        former = find_note(key.type, Former)
+        if former is not None and getattr(table, key.name) is not None:
+            yield Problem(key.name, f"is not used any more: {former.advice}")
+
+
 class ServerTable(Table, frozen=True):
     listen: HostPort = "127.0.0.1:8080"
-    workers: Annotated[int, Meta(ge=1, le=256)] = 1
+    workers: Annotated[Any, Former("a server is one process; docs/scale.md says how to run several")] = None
     rate_limit_per_minute: Natural = 120
     trusted_proxies: Networks = ()
     connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 100
     history_unreadable_s: Duration = 300
     ban_s: Duration = 60
 
+    def warnings(self) -> Iterator[Problem]:
+        return find_former_keys(self)
+
 
 class AdminTable(Table, frozen=True):
     monitor: AdminAddress = "127.0.0.1:9464"
-    server: Annotated[AdminAddress, FOR_SERVER] = "127.0.0.1:9465"
-    hosts: Annotated[tuple[Text, ...], FOR_SERVER] = ()
+    server: AdminAddress = "127.0.0.1:9465"
+    hosts: tuple[Text, ...] = ()
 
 
 class LogTable(Table, frozen=True):
@@ -73,7 +88,6 @@ class StoreTable(Table, frozen=True):
     read_url: Annotated[
         str,
         SECRET,
-        FOR_SERVER,
         NOT_EMPTY,
         must(
             lambda url: not url or find_kind(url) in _WITH_READ_URL,
@@ -111,26 +125,38 @@ class RpcEndpoint(AccessTable, frozen=True):
     name: Annotated[NameOrNone, SECRET] = ""  # may by mistake hold the address
 
 
-class ChainTable(Table, frozen=True, kw_only=True):
-    id: Annotated[Positive, FOR_SERVER]
-    name: Annotated[Name, FOR_SERVER] = ""  # required, like the block time, unless the chain is known
-    block_time_s: Duration = 0
-    rpc: Annotated[tuple[RpcEndpoint, ...], Meta(min_length=1)]
-    test_network: Annotated[bool, FOR_SERVER] = False
+class NamedChain(Table, frozen=True, kw_only=True):
+    """What a server uses of ``[[chains]]``."""
+
+    id: Positive
+    name: Name = ""  # required unless the chain is known
+    test_network: bool = False
 
     @classmethod
     def fill_in(cls, written: dict[str, Any]) -> dict[str, Any]:
-        """Add name, block time and test network of a known chain."""
+        """Add the keys of a known chain that are not written."""
         chain_id = written.get("id")
         known = KNOWN_CHAINS.get(chain_id) if isinstance(chain_id, int) else None
         return written if known is None else known._asdict() | written
 
     def check(self) -> Iterator[Problem]:
-        missing = {"name": not self.name, "block_time_s": not self.block_time_s}
-        for key in (key for key, is_missing in missing.items() if is_missing):
-            yield Problem(key, f"missing; Lookout knows nothing about chain {self.id}")
+        if not self.name:
+            yield self._missing("name")
         if self.id == TEST_NETWORK and not self.test_network:
             yield Problem("test_network", f"chain {TEST_NETWORK} always is a test network")
+
+    def _missing(self, key: str) -> Problem:
+        return Problem(key, f"missing; Lookout knows nothing about chain {self.id}")
+
+
+class ChainTable(NamedChain, frozen=True, kw_only=True):
+    block_time_s: Duration = 0  # required unless the chain is known
+    rpc: Annotated[tuple[RpcEndpoint, ...], Meta(min_length=1)]
+
+    def check(self) -> Iterator[Problem]:
+        yield from super().check()
+        if not self.block_time_s:
+            yield self._missing("block_time_s")
         names: dict[str, int] = {}
         for number, label in enumerate(self._endpoint_labels()):
             if (before := names.setdefault(label, number)) != number:
@@ -255,20 +281,93 @@ class EdgeTable(Table, frozen=True):
     origin: HostPortOrNone = ""
 
 
-class ServerSettings(Struct, frozen=True):
-    """A server's part of a configuration; its processes never hold more."""
+OwnName = Annotated[
+    str,
+    Meta(
+        pattern=rf"\A(?=.{{1,60}}\Z){OWN_NAME.pattern}\Z",
+        description="up to 60 small letters, digits and -, beginning with a letter",
+    ),
+    must(lambda name: name not in SERVICES, "is a service of the contract, which has a table of its own"),
+]
 
-    protocol: str
-    server: ServerTable
-    admin: AdminTable
-    log: LogTable
-    description: Description
-    store_url: str
-    reads_as_writer: bool = False
+
+class NamedService(Table, frozen=True, kw_only=True):
+    """What a server uses of ``[[services]]``."""
+
+    name: OwnName
+    title: NameOrNone = ""
+    effect: NameOrNone = ""
+
+    @property
+    def shown_title(self) -> str:
+        return make_title(self.name, self.title)
+
+
+UNNAMED: Final = "protocol"  # the default name
+SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
+
+
+class ServerSettings(Table, frozen=True):
+    """What a server uses of a configuration file."""
+
+    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = UNNAMED
+    server: Annotated[ServerTable, RESTART] = ServerTable()
+    admin: Annotated[AdminTable, RESTART] = AdminTable()
+    log: LogTable = LogTable()
+    store: Annotated[StoreTable, RESTART] = StoreTable()
+    chains: tuple[NamedChain, ...] = ()
+    services: tuple[NamedService, ...] = ()
+    page: PageTable = PageTable()
+
+    @property
+    def store_url(self) -> str:
+        """The address that a server reads."""
+        return self.store.read_url or self.store.url
 
     @property
     def store_key(self) -> str:
-        return "store.url" if self.reads_as_writer else "store.read_url"
+        return "store.read_url" if self.store.read_url else "store.url"
+
+    def listen_on(self, listen: str, admin: str) -> Self:
+        """With other addresses, unless they are empty."""
+        server = replace(self.server, listen=listen or self.server.listen)
+        return replace(self, server=server, admin=replace(self.admin, server=admin or self.admin.server))
+
+    def description(self) -> Description:
+        """The public description of this deployment."""
+        page = self.page
+        titles = [(service.name, service.title, "") for service in SERVICES]
+        titles += [(own.name, own.shown_title, own.effect) for own in self.services]
+        return Description(
+            self.protocol,
+            tuple(ChainDescription(chain.id, chain.name, chain.test_network) for chain in self.chains),
+            tuple(
+                ServiceDescription(name, title, name in page.run_by_others, effect) for name, title, effect in titles
+            ),
+            page.title or self.protocol,
+            page.operator,
+            page.contact,
+            page.show_unmonitored,
+        )
+
+    def warnings(self) -> Iterator[Problem]:
+        """Settings that are allowed, but may be unintended."""
+        yield from (doubt.below("server") for doubt in self.server.warnings())
+        yield from (doubt.below("store") for doubt in self.store.warnings())
+
+    def check_names(self, key: str, named: Iterable[str]) -> Iterator[Problem]:
+        """Problems of the services that a key names."""
+        known = dict.fromkeys((*SERVICES.names, *(own.name for own in self.services)))
+        for number, name in enumerate(named):
+            if name not in known:
+                yield Problem(f"{key}[{number}]", f"there is no such service; there are {', '.join(known)}")
+
+    def check_page(self) -> Iterator[Problem]:
+        yield from self.check_names("page.run_by_others", self.page.run_by_others)
+
+
+MONITORS_TABLES: Final = ("monitor", "policy", "history", "edge", "alerts", "ping", *SERVICES.names)
+"""The tables of a file that a server does not read."""
 
 
 def in_ms(seconds: float) -> int:

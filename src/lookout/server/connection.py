@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
+from lookout.server.counts import Closed
 from lookout.server.request import Caller, Callers, Peer, RefusedError, Request, Wire, parse_head
-from lookout.server.shared import Closed
 
 STALLED_S: Final = 30.0
 _END: Final = b"\r\n\r\n"
@@ -23,8 +23,11 @@ _HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
 _MOST_HEAD: Final = 32_768
 _AT_ONCE: Final = 16  # requests of one connection, or new connections, before others have their turn
 KEPT_HEADS: Final = 1_024
-_LINGER_S: Final = 1.0  # until the first tick after it, up to a second later
-_MOST_DISCARDED: Final = 65_536
+# As nginx does it: a body that is not read is discarded, or the answer would be lost (RFC 9112, 9.6).
+_LINGER_S: Final = 5.0  # without a byte
+_LINGER_ALL_S: Final = 30.0
+_LINGER_AT_STOP_S: Final = 1.0
+_MOST_DISCARDED: Final = 16_777_216
 _STOP_S: Final = 5.0
 _FULL: Final = 262_144  # bytes of unsent answers, which connections share
 _RESET: Final = Struct("=ii").pack(1, 0)
@@ -173,6 +176,8 @@ class Connection(asyncio.Protocol):
         self._is_ended = False  # the other end sends no more
         self._is_last = False  # nothing more is answered
         self._discarded = 0
+        self._linger_s = _LINGER_S
+        self._ended_at = 0.0
         self._body: tuple[int, asyncio.Future[None]] | None = None
 
     # ---- Called by the event loop
@@ -186,6 +191,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._is_last:
             self._discarded += len(data)
+            self._heard_at = self._server.now
             if self._discarded > _MOST_DISCARDED:
                 self._transport.close()
             return
@@ -252,7 +258,10 @@ class Connection(asyncio.Protocol):
             self._moved_at = now
         # While answers are unread, new requests are no progress.
         since = self._moved_at if left else max(self._moved_at, self._heard_at)
-        if now - since < (_LINGER_S if self._is_last and not left else stalled_s):
+        if self._is_last and not left:
+            if now - since < self._linger_s and now - self._ended_at < _LINGER_ALL_S:
+                return False
+        elif now - since < stalled_s:
             return False
         self.abort()
         return bool(left or (self._unread and not self._is_last))
@@ -270,6 +279,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             self._is_last = True
         else:
+            self._linger_s = _LINGER_AT_STOP_S
             self._end()
 
     def abort(self) -> None:
@@ -347,11 +357,11 @@ class Connection(asyncio.Protocol):
             self._transport.write(part)
 
     def _end(self) -> None:
-        """Close after the written answers, and discard input for a moment: closed with unread bytes, the kernel sends a
+        """Close after the written answers, and discard input for a while: closed with unread bytes, the kernel sends a
         reset, and the client could lose the answer."""
         self._is_last = True
         self._unread = b""
-        self._heard_at = time.monotonic()
+        self._heard_at = self._ended_at = time.monotonic()
         if self._is_ended:
             self._transport.close()
             return

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, TypeGuard
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.documents.document import COMPRESSED, Document, PlainName, etag
+from lookout.server.counts import Counts
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, NO_HISTORY, NO_LIVE, Resource, endpoint
-from lookout.server.shared import OwnCounts
 from lookout.server.site import NO_TIMED_REPLIES, ReplyTable, Site, TimedReplies
 from lookout.store.protocol import Reader, StoreError
 
@@ -52,7 +52,7 @@ class Poller:
         clock: Clock,
         history_unreadable_ms: int,
         site: Site,
-        redescribe: Callable[[bytes], Site] | None = None,
+        redescribe: Callable[[bytes], Site],
     ) -> None:
         """``redescribe`` builds the site from a stored description of the deployment."""
         self.site = site
@@ -143,7 +143,7 @@ class Poller:
             stored = self._reader.read("about")
         except StoreError:
             return
-        if self._redescribe is not None and _is_whole(stored) and stored.body != self._about:
+        if _is_whole(stored) and stored.body != self._about:
             self._about = stored.body
             self.site = self._redescribe(stored.body)
 
@@ -218,17 +218,16 @@ def _is_whole(stored: object) -> TypeGuard[Document]:
 
 class Follower:
     """Polls the store eight times a second, from ``start`` to ``stop``. Another thread checks the time, since the
-    first may hang with the store; it also sends this worker's heartbeat."""
+    first may hang with the store."""
 
-    def __init__(self, poller: Poller, counts: OwnCounts, clock: Clock) -> None:
+    def __init__(self, poller: Poller, counts: Counts) -> None:
         self._poller = poller
         self._counts = counts
-        self._clock = clock
         self._stopped = threading.Event()
         self._polled = threading.Event()
         self._threads = [
             threading.Thread(target=self._repeat, args=(name, work), name=name, daemon=True)
-            for name, work in (("poll the store", self._poll), ("watch the time", self._check_time))
+            for name, work in (("poll the store", self._poll), ("watch the time", poller.check_time))
         ]
 
     def start(self) -> None:
@@ -246,13 +245,9 @@ class Follower:
     def _poll(self) -> None:
         try:
             if not self._poller.poll():
-                self._counts.count_store_error()
+                self._counts.store_errors += 1
         finally:
             self._polled.set()
-
-    def _check_time(self) -> None:
-        self._poller.check_time()
-        self._counts.mark_present(self._clock.elapsed_ms(), self._poller.generated_at)
 
     def _repeat(self, name: str, work: Callable[[], None]) -> None:
         while not self._stopped.is_set():

@@ -13,8 +13,9 @@ from lookout.base.clock import Clock
 from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
 from lookout.public.feeds import JSON
 from lookout.server.connection import KEPT_HEADS, Connection
+from lookout.server.counts import ENDPOINTS, Closed, Counts
+from lookout.server.limiter import CallerOnPath, Limiter
 from lookout.server.request import Callers, Peer, Request, Wire
-from lookout.server.shared import ENDPOINTS, CallerOnPath, Closed, Limiter, OwnCounts
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
@@ -201,8 +202,7 @@ class _Ready(NamedTuple):
     """The reply to a request, valid for these resources."""
 
     resources: Mapping[str, Resource]
-    route: str
-    http_code: int
+    counted: tuple[str, int]  # its route and code
     wire: Wire
 
 
@@ -221,7 +221,7 @@ class Responder:
         paths: Sequence[str],
         callers: Callers,
         limiter: Limiter | None,
-        counts: OwnCounts,
+        counts: Counts,
         clock: Clock,
     ) -> None:
         """``paths`` are those of the two endpoints."""
@@ -229,32 +229,32 @@ class Responder:
         self._callers = callers
         self._limiter = limiter
         self._counts = counts
+        self._requests = counts.requests
         self._clock = clock
         self._route = dict(zip(paths, ENDPOINTS, strict=True))
         self._date = b""
         self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
 
     def answer(self, request: Request, connection: Connection) -> Wire:
-        refusal = None if self._limiter is None else self._find_refusal(self._limiter, request, connection.peer)
-        if refusal is None:
-            ready = self._ready.get(request)
-            if ready is None or ready.resources is not self._served.resources:
-                ready = self._prepare(request)
-        else:
-            ready = self._encode(request, refusal, {})
-        self._counts.count(ready.route, ready.http_code)
+        banned_ms = 0 if self._limiter is None else self._count(self._limiter, request, connection.peer)
+        ready = self._ready.get(request)
+        if banned_ms:
+            ready = self._encode(request, too_many_requests(-(-banned_ms // 1000)), {})
+        elif ready is None or ready.resources is not self._served.resources:
+            ready = self._prepare(request)
+        self._requests[ready.counted] += 1
         return ready.wire
 
     def refuse(self, http_code: int, *, with_body: bool) -> Wire:
         return REFUSALS[http_code].encode(self._date, with_body=with_body, keeps_open=False)
 
     def note_closed(self, reason: Closed) -> None:
-        self._counts.count_closed(reason)
+        self._counts.closed[reason] += 1
 
     def begin_second(self, date: bytes, connections: int) -> None:
         self._date = date
         self._ready.clear()
-        self._counts.set_open(connections)
+        self._counts.connections = connections
 
     def _prepare(self, request: Request) -> _Ready:
         reply, resources = NO_HOST, self._served.resources
@@ -268,23 +268,27 @@ class Responder:
 
     def _encode(self, request: Request, reply: Reply, resources: Mapping[str, Resource]) -> _Ready:
         wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
-        return _Ready(resources, self._route.get(request.path, "other"), reply.http_code, wire)
+        return _Ready(resources, (self._route.get(request.path, "other"), reply.http_code), wire)
 
-    def _find_refusal(self, limiter: Limiter, request: Request, peer: Peer) -> Reply | None:
-        counted = request.path if request.path in self._route else self._group(request.path)
-        if counted is None:
+    def _count(self, limiter: Limiter, request: Request, peer: Peer) -> int:
+        """The rest of the caller's ban; 0 if the request passes, or nothing is counted for its path."""
+        caller = peer.located.get(request.path)
+        if caller is None:
+            caller = self._locate(limiter, request, peer)
+            if caller is None:
+                return 0
+        return limiter.count_request(caller, self._clock.elapsed_ms())
+
+    def _locate(self, limiter: Limiter, request: Request, peer: Peer) -> CallerOnPath | None:
+        path = request.path if request.path in self._route else self._group(request.path)
+        if path is None:
             return None
-        banned_ms = limiter.count_request(self._locate(limiter, counted, request, peer), self._clock.elapsed_ms())
-        return too_many_requests(-(-banned_ms // 1000)) if banned_ms else None
-
-    def _locate(self, limiter: Limiter, path: str, request: Request, peer: Peer) -> CallerOnPath:
-        caller = peer.caller
-        forwarded = request.join("x-forwarded-for") if caller.is_trusted else None
+        forwarded = request.join("x-forwarded-for") if peer.caller.is_trusted else None
         if forwarded is not None:
-            return limiter.locate_caller(path, self._callers.follow(caller, forwarded).network)
-        located = peer.located.get(path)
-        if located is None:
-            located = peer.located[path] = limiter.locate_caller(path, caller.network)
+            return limiter.locate_caller(path, self._callers.follow(peer.caller, forwarded).network)
+        located = limiter.locate_caller(path, peer.caller.network)
+        if not peer.caller.is_trusted:  # a proxy's next request may be another caller's
+            peer.located[request.path] = located
         return located
 
     def _group(self, path: str) -> str | None:

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from lookout.server.shared import CallerOnPath
+from lookout.server.limiter import CallerOnPath
 
 # A method may be any token (A2), of which llhttp knows some; others are parsed as PUT. llhttp also accepts two spaces,
 # and versions that this server does not support.

@@ -4,11 +4,13 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from contextlib import aclosing
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from lookout.config.tables import ServerSettings
 from lookout.documents.document import Document, DocumentName, paths
+from lookout.server.assembly import Machine, build_server
 from lookout.server.poller import Poller
-from lookout.server.site import Site
 from lookout.store.protocol import Reader, StoreError
 from lookout_reader.feed import Answer, NoAnswer
 from lookout_reader.poller import poll_async
@@ -97,7 +99,8 @@ class Server:
         every_s = chance.choice((0.25, 1.0, 2.5))
         clock = VirtualClock(scene.loop, ORIGIN_AT)
         self._reader = reader = ObservedReader(self._store.reader(self._number), scene, self._number, self._lives)
-        self.poller = poller = Poller(reader, clock, UNREADABLE_MS, Site(paths(PROTOCOL)))
+        machine = Machine(clock=clock, open_reader=lambda *_: reader)
+        self.poller = poller = build_server(ServerSettings(protocol=PROTOCOL), Path(), machine).poller
         served: Mapping[str, object] | None = None
         while True:
             if hang := scene.active("read-hangs", str(self._number)):

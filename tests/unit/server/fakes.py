@@ -1,9 +1,14 @@
-"""A clock that stands until it is set, a store that fails on demand, and a poller of the two."""
+"""A clock that stands until it is set, a store that fails on demand, and a poller or a whole server of the two."""
 
+import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from lookout.config.tables import ServerSettings, ServerTable
 from lookout.documents.document import Document, DocumentName, PlainName, etag, paths, with_compressed
+from lookout.server.assembly import Machine, Server, build_server
+from lookout.server.connection import Connection
 from lookout.server.poller import Poller
 from lookout.server.replies import convenience_resource
 from lookout.server.site import Site
@@ -74,3 +79,18 @@ def a_poller(store: FakeReader, clock: SetClock, unreadable_ms: int = 300_000, *
         return Site(paths("protocol"), **{**site, "others": others})
 
     return Poller(store, clock, unreadable_ms, Site(paths("protocol"), **site), redescribe)
+
+
+def a_server(store: FakeReader, clock: SetClock, **table: Any) -> Server:
+    """The product's, with these keys of [server]; it has polled the store."""
+    server = build_server(
+        ServerSettings(server=ServerTable(**table)), Path(), Machine(clock=clock, open_reader=lambda *_: store)
+    )
+    server.poller.poll()
+    return server
+
+
+def a_connection(server: Server, peer: str = "1.1.1.1") -> Connection:
+    """One that nothing comes from."""
+    with socket.socket() as unused:
+        return Connection(server.listen(unused), server.callers.look_up(peer))

@@ -5,9 +5,9 @@ from typing import Any, Final
 import pytest
 
 from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag, paths
+from lookout.server.counts import Counts
 from lookout.server.poller import Follower, Poller
 from lookout.server.replies import convenience_resource, respond
-from lookout.server.shared import Counts
 from lookout.server.site import Site
 from lookout.store.protocol import StoreError
 from tests.builders import NOON, SECOND
@@ -331,9 +331,9 @@ class BrokenPoller(Poller):
 
 
 def test_a_bug_does_not_end_a_thread_and_is_logged_with_its_name() -> None:
-    clock = SetClock()
-    poller = BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol")))
-    follower = Follower(poller, Counts(1).attach(), clock)
+    site = Site(paths("protocol"))
+    poller = BrokenPoller(FakeReader(), SetClock(), 300_000, site, lambda _: site)
+    follower = Follower(poller, Counts())
     with capture_logs() as log:
         follower.start()
         names = ("poll the store", "watch the time")

@@ -1,18 +1,14 @@
 """What a head means, and which heads are kept for a moment, with their answers."""
 
 import gzip
-import socket
 
 import pytest
 
 from lookout.base.sockets import open_listener
-from lookout.server.connection import Connection, HttpServer, Limits
-from lookout.server.replies import Responder
-from lookout.server.request import Callers, RefusedError, Request, parse_head
-from lookout.server.shared import Counts
+from lookout.server.request import RefusedError, Request, parse_head
 from tests.integration.raw import a_request
 from tests.integration.served import LIVE
-from tests.unit.server.fakes import FakeReader, SetClock, a_poller
+from tests.unit.server.fakes import FakeReader, SetClock, a_connection, a_server
 from tests.wait import until_async
 
 
@@ -101,10 +97,7 @@ def test_headers_on_several_lines_are_one_list() -> None:
     ],
 )
 async def test_heads_are_kept_for_a_second_if_they_say_nothing_of_their_sender(header: str, is_kept: bool) -> None:
-    clock = SetClock()
-    poller = a_poller(FakeReader(), clock)
-    responder = Responder(poller, poller.site.paths, Callers(()), None, Counts(1).attach(), clock)
-    async with HttpServer(open_listener("127.0.0.1:0"), responder, Limits(1), Callers(())) as server:
+    async with a_server(FakeReader(), SetClock()).listen(open_listener("127.0.0.1:0")) as server:
         server.parse(a_request("GET", LIVE, header))
         assert bool(server.heads) is is_kept
         await until_async(lambda: not server.heads, "nothing is kept", 5)
@@ -112,15 +105,13 @@ async def test_heads_are_kept_for_a_second_if_they_say_nothing_of_their_sender(h
 
 @pytest.mark.clause("A14", "A15")
 def test_a_kept_request_has_its_answer_ready_until_another_document_is_published() -> None:
-    clock, store, callers = SetClock(), FakeReader(), Callers(())
-    poller = a_poller(store, clock)
-    responder = Responder(poller, poller.site.paths, callers, None, Counts(1).attach(), clock)
-    with socket.socket() as unused:
-        connection = Connection(HttpServer(unused, responder, Limits(1), callers), callers.look_up("1.1.1.1"))
+    store = FakeReader()
+    server = a_server(store, SetClock())
+    responder, connection = server.responder, a_connection(server)
     get = parse_head(a_request("GET", LIVE, "Accept-Encoding: gzip", close=False))
     for body in (b"a" * 99, b"b" * 99):
         store.publish("live", body)
-        poller.poll()
+        server.poller.poll()
         answer = responder.answer(get, connection)
         head, _, packed = answer[0].partition(b"\r\n\r\n")
         assert (gzip.decompress(packed), b"connection" in head) == (body, False)
