@@ -89,6 +89,8 @@ async def test_a_database_that_is_down_at_the_start_is_waited_for(server: Postgr
     server.stop()
     async with a_world(tmp_path) as world:
         places = {name: a_place(tmp_path / name, world.base, url, port) for name in ("monitor", "serve")}
+        config = places["serve"] / "lookout.toml"
+        config.write_text(config.read_text().replace(f'url = "{url}"', f'url = "${{WRITER}}"\nread_url = "{url}"'))
         with ExitStack() as processes:
             for name, place in places.items():
                 processes.enter_context(a_command(place, name, "-c", "lookout.toml"))
