@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from lookout.base.instants import parse_instant
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
+from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.replay.replay import Replay, run_log
@@ -136,33 +136,26 @@ def test_a_head_read_before_the_clock_went_back_a_little_is_not_later_than_the_a
     assert replay.ledger.heads(1).readings == tuple(head.reading for head in heads_in(record))
 
 
-class OneAfterTheOther:
-    """The HTTP of an RPC node: always the same block, and one chain id after the other."""
+@dataclass(frozen=True, slots=True)
+class OneAfterTheOther(Session):
+    """To an RPC node: always the same block, and one chain id after the other."""
 
-    def __init__(self, *chain_ids: str) -> None:
-        self._chain_ids = iter(chain_ids)
+    chain_ids: Iterator[str] = field(kw_only=True)
 
-    def request(self, _method: str, _url: object, *, data: bytes, **_: object) -> AbstractAsyncContextManager[Any]:
-        call = json.loads(data)
+    async def fetch(self, request: Request) -> bytes:
+        assert request.body is not None
+        call = json.loads(request.body)
         block = {"number": hex(101), "timestamp": hex(NOON // 1000)}
-        return self._answer(call["id"], next(self._chain_ids) if call["method"] == "eth_chainId" else block)
-
-    @asynccontextmanager
-    async def _answer(self, number: int, result: object) -> AsyncIterator[Any]:
+        result = next(self.chain_ids) if call["method"] == "eth_chainId" else block
         await asyncio.sleep(0.1)
-
-        pieces = [json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode(), b""]
-
-        async def read_a_piece() -> bytes:
-            return pieces.pop(0)
-
-        yield SimpleNamespace(status=200, headers={}, content=SimpleNamespace(readany=read_a_piece))
+        return json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}).encode()
 
 
 @pytest.mark.clause("M8")
 def test_an_endpoint_that_is_found_to_be_of_another_chain_takes_its_earlier_answer_with_it() -> None:
     """Its address leads to another chain from the second minute on: two others go on without it."""
-    session = Session(cast("Any", OneAfterTheOther("0x1", "0x38", "0x38", "0x38")), TIMEOUT_S)
+    chain_ids = iter(("0x1", "0x38", "0x38", "0x38"))
+    session = OneAfterTheOther(cast("Any", None), TIMEOUT_S, chain_ids=chain_ids)
     highest, lowest = Read(1, 102), Read(1, 100)
     record = Record()
     lived(100, a_plan(), [], [EvmEndpoint("moved", 1, "http://node"), highest, lowest], record=record, session=session)

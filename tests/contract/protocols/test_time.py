@@ -92,8 +92,8 @@ async def test_a_name_server_that_stays_silent_is_a_timeout_and_holds_up_no_othe
 ) -> None:
     answered, look_up = threading.Event(), socket.getaddrinfo
 
-    def wait(host: str, port: int, *, flags: int, **options: Any) -> object:
-        if host == "stalls.invalid" and not flags & socket.AI_NUMERICHOST:
+    def wait(host: bytes, port: int, *, flags: int, **options: Any) -> object:
+        if host == b"stalls.invalid" and not flags & socket.AI_NUMERICHOST:
             answered.wait(60)
         return look_up(host, port, flags=flags, **options)
 

@@ -15,7 +15,7 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 from yarl import URL
 
 from lookout.base.concurrency import DaemonThread
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, ProxyRefusedFailed, TooLongFailed, own_fault
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, TooLongFailed, own_fault
 from lookout_reader.urllib_fetch import CERTIFICATES, NOT_TLS
 
 MOST_BESIDES_BODY: Final = 65_536
@@ -108,9 +108,6 @@ class Connection(asyncio.Protocol):
 
     # ---- Called by the parser
 
-    def on_message_begin(self) -> None:
-        self._headers = {}  # without an interim answer's
-
     def on_header(self, name: bytes, text: bytes) -> None:
         if self.http_code is None:  # else it is a trailer
             self._headers.setdefault(name.lower(), text)
@@ -118,6 +115,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         http_code = self._parser.get_status_code()
         if 100 <= http_code < 200 and http_code != 101:  # interim
+            self._headers = {}
             return
         self.http_code = http_code
         self._left += self._limit_bytes
@@ -130,8 +128,7 @@ class Connection(asyncio.Protocol):
             self._end(TooLongFailed(self._limit_bytes))
 
     def on_message_complete(self) -> None:
-        if self.http_code is not None:
-            self._end()
+        self._end()
 
     # ---- Connecting
 
@@ -152,7 +149,7 @@ class Connection(asyncio.Protocol):
                 await tunnel._connect(proxy, None)
                 answer = await tunnel.ask(f"CONNECT {target}", {"Host": target, **to_proxy})
             if answer.http_code != HTTPStatus.OK:
-                raise ProxyRefusedFailed(answer.http_code)
+                raise proxy_refused(answer.http_code)
             transport = await asyncio.get_running_loop().start_tls(
                 tunnel._transport, self, tls, server_hostname=_tls_name(url)
             )
@@ -202,6 +199,7 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def _end(self, failure: Exception | None = None) -> None:
+        """Fail, or, after a final head, succeed, unless that was decided before."""
         if self._answer.done():
             return
         if failure is not None:
@@ -218,6 +216,11 @@ def _naming_proxy() -> Iterator[None]:
         raise ProbeFailed("proxy", failure.reason) from None
 
 
+def proxy_refused(http_code: int) -> ProbeFailed:
+    """The upstream's state is unknown."""
+    return ProbeFailed("proxy", f"refused with {http_code}")
+
+
 def _tls_name(url: URL) -> str:
     return (url.raw_host or "").rstrip(".")  # certificates have no final dot
 
@@ -228,10 +231,10 @@ async def _look_up(url: URL) -> Sequence[Any]:
     ``loop.getaddrinfo`` shares a pool of a few threads: a handful of names whose servers stay silent would fill it for
     half a minute and fail every other probe (M6). The threads are daemons, so none delays the exit.
     """
-    resolve = partial(socket.getaddrinfo, url.raw_host, url.port, type=socket.SOCK_STREAM)
+    resolve = partial(socket.getaddrinfo, (url.raw_host or "").encode(), url.port, type=socket.SOCK_STREAM)
     try:
         return resolve(flags=socket.AI_NUMERICHOST)
-    except (OSError, UnicodeError):  # a name
+    except OSError:  # a name
         pass
 
     def ask() -> Sequence[Any]:
@@ -239,8 +242,6 @@ async def _look_up(url: URL) -> Sequence[Any]:
             return resolve(flags=socket.AI_ADDRCONFIG)
         except OSError as error:
             raise own_fault(error) or ProbeFailed("dns") from None  # now: descriptors may be free a moment later
-        except UnicodeError:  # an empty or overlong part of the name
-            raise ProbeFailed("dns") from None
 
     try:
         with DaemonThread("name lookup") as thread:
@@ -254,16 +255,12 @@ def _explain(error: Exception, tls: ssl.SSLContext | None) -> ProbeFailed:
     match error:
         case ssl.SSLCertVerificationError(verify_code=code):
             return ProbeFailed("tls", CERTIFICATES.get(code, "certificate not accepted"))
-        case ssl.SSLError(reason=reason) if reason in NOT_TLS:
-            return ProbeFailed("tls", "not TLS")
-        case ssl.SSLError():
-            return ProbeFailed("tls", "handshake failed")
+        case ssl.SSLError(reason=reason):
+            return ProbeFailed("tls", "not TLS" if reason in NOT_TLS else "handshake failed")
         case OSError(errno=errno.ECONNREFUSED):
             return ProbeFailed("refused")
         case OSError(errno=errno.ECONNRESET | errno.EPIPE) | ConnectionError():
             return ProbeFailed("reset") if tls is None else ProbeFailed("tls", "handshake failed")
-        case OSError(errno=errno.ETIMEDOUT):
-            return ProbeFailed("timeout", "connect")
         case OSError(errno=code):
             return ProbeFailed("network", "" if code is None else errno.errorcode.get(code, ""))
         case _:

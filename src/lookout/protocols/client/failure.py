@@ -72,13 +72,6 @@ class TooLongFailed(ProbeFailed):
         super().__init__("too_large", f"over {limit_bytes} bytes")
 
 
-class ProxyRefusedFailed(ProbeFailed):
-    """The proxy refused the request: the upstream's state is unknown."""
-
-    def __init__(self, http_code: int) -> None:
-        super().__init__("proxy", f"refused with {http_code}")
-
-
 class WrongChainFailed(ProbeFailed):
     def __init__(self, found: int, expected: int | None) -> None:
         super().__init__("wrong_chain", f"{found} instead of {expected}")

@@ -13,8 +13,8 @@ from urllib.parse import unquote_to_bytes
 from yarl import URL
 
 from lookout.base.setting_types import trust_only
-from lookout.protocols.client.connection import Answer, Connection
-from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, ProxyRefusedFailed, TooLongFailed, own_fault
+from lookout.protocols.client.connection import Answer, Connection, proxy_refused
+from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, own_fault
 from lookout.protocols.client.request import STAGE, Request, at_most
 
 _Headers = dict[str, str]  # names as in Title-Case
@@ -66,7 +66,7 @@ class Session:
                 STAGE.set("body")
             connection.close()
         if by_proxy and answer.http_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            raise ProxyRefusedFailed(answer.http_code)
+            raise proxy_refused(answer.http_code)
         if b"age" not in answer.headers:  # a cached answer has an old Date
             self.hear_date(url.authority, answer.headers.get(b"date", b"").decode("latin-1"))
         if answer.http_code != request.expect_code:
