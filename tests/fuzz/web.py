@@ -29,7 +29,7 @@ Address = tuple[str, int]
 _AT_ONCE: Final = 24
 _QUIET_S: Final = 0.3  # so long nothing came: it waits for more
 _END_WITHIN_S: Final = 20.0
-_AUTHORITY: Final = re.compile(rb"[^/?#]*://[^/?#]*")
+_AUTHORITY: Final = re.compile(rb"[^/?]*://[^/?]*")
 _MOST_KB: Final = 60_000
 _MOST_FILES: Final = 8
 # Of each hop and moment; all else is the reply's own.
@@ -143,6 +143,10 @@ def judge_exchange(server: Known, sent: bytes, came: Came) -> str:
 def _possible(server: Known, asked: Asked) -> set[Reply]:
     """The replies that such a request may get."""
     path, method = _path(asked.target), asked.method.decode("ascii")
+    if method == "CONNECT":
+        return {server.replies["POST", LIVE]}
+    if path == "*":
+        return {server.replies["OPTIONS", LIVE]}
     if path not in PATHS:
         return set(server.not_found)
     if method not in ("GET", "HEAD"):
@@ -160,7 +164,7 @@ def _possible(server: Known, asked: Asked) -> set[Reply]:
 def _path(target: bytes) -> str:
     """Of any form of a target, percent-decoded, as the server compares it."""
     authority = _AUTHORITY.match(target)
-    bare = target[authority.end() if authority else 0 :].partition(b"#")[0].partition(b"?")[0]
+    bare = target[authority.end() if authority else 0 :].partition(b"?")[0]
     if authority and not bare:
         return "/"  # RFC 9112, 3.2.2
     return unquote_to_bytes(bare).decode("utf-8", "replace")

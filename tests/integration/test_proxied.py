@@ -92,7 +92,8 @@ def an_nginx(folder: Path, port: int, http: str) -> Iterator[Proxy]:
 
 def nginx_of_the_documents(port: int, servers: tuple[int, int]) -> str:
     """As it is printed, with other ports."""
-    text = SCALE.read_text(encoding="utf-8").partition("```nginx\n")[2].partition("```")[0]
+    text: str
+    (text,) = re.findall(r"```nginx\n(.*?)```", SCALE.read_text(encoding="utf-8"), flags=re.DOTALL)
     for printed, real in (
         ("listen 80;", f"listen {port};"),
         (":8081 ", f":{servers[0]} "),

@@ -83,6 +83,7 @@ def test_options_is_a_preflight(server: RawServer, path: str) -> None:
     assert answer.http_code == 204
     assert answer.body == b""
     assert answer.ours == CORS | {
+        "allow": "GET, HEAD, OPTIONS",
         "access-control-allow-methods": "GET, HEAD, OPTIONS",
         "access-control-allow-headers": "Accept, Content-Type, If-None-Match",
         "access-control-max-age": "86400",
@@ -90,7 +91,7 @@ def test_options_is_a_preflight(server: RawServer, path: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "get", "FOO"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "get", "FOO"])
 @pytest.mark.clause("A2", "A6", "A8")
 def test_other_methods_are_not_allowed(server: RawServer, path: str, method: str) -> None:
     answer = server.ask(method, path)
@@ -158,7 +159,7 @@ def test_no_other_header_makes_a_difference(server: RawServer, path: str, header
 @pytest.mark.parametrize(
     "path",
     [
-        *("//", "*", "/..", "/%2e%2e", f"/{LIVE}", LIVE.replace("/", "//"), f"{LIVE}/", f"{HISTORY}/"),
+        *("//", "/..", "/%2e%2e", f"/{LIVE}", LIVE.replace("/", "//"), f"{LIVE}/", f"{HISTORY}/"),
         *("/api/v1/./protocol/liveness", "/api/v1/%2e/protocol/liveness", "/api/v1/x/../protocol/liveness"),
         *("/api/v1/protocol%2fliveness/", LIVE.upper(), "/api/v1/other/liveness", "/metrics", "/healthz", "/readyz"),
         *("/%ff%fe", "/favicon.ico", "/" + "a" * 8_000, "/%", "/%zz", f"{LIVE};x", f"{LIVE}%00"),

@@ -147,6 +147,8 @@ def test_a_change_is_posted_with_its_header_and_never_by_a_browser(path: str, he
     [
         pytest.param(b"Content-Length: 65537\r\n", b"x" * 65_537, b"413", id="a long one"),
         pytest.param(b"Content-Length: 9\r\n", b"{}", b"400", id="one that is cut off"),
+        pytest.param(b"Content-Length: 9\r\nExpect: 100-Continue\r\n", b"", b"100", id="one that is asked for"),
+        pytest.param(b"Transfer-Encoding: chunked\r\n", b"0\r\n\r\n", b"411", id="one of unknown length"),
     ],
 )
 def test_a_body_that_is_not_whole_or_too_long_changes_nothing(head: bytes, body: bytes, code: bytes) -> None:
@@ -158,7 +160,7 @@ def test_a_body_that_is_not_whole_or_too_long_changes_nothing(head: bytes, body:
         open_port("127.0.0.1:0", routes) as address,
         socket.create_connection(host_and_port(address), timeout=30) as connection,
     ):
-        connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\n" + head + b"\r\n" + body)
+        connection.sendall(b"POST /notices HTTP/1.1\r\nHost: a\r\nLookout-Change: 1\r\n" + head + b"\r\n" + body)
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(100).startswith(b"HTTP/1.1 " + code)
 

@@ -36,6 +36,7 @@ from lookout.server.request import Callers, Request, Wire
 
 _LIMITS: Final = Limits(connections=16, stalled_s=5.0, drops_for_new=True)
 _MOST_BYTES: Final = 65_536  # of a request's body
+_METHODS: Final = ("GET", "HEAD", "POST")
 
 # They would be a second, unused series per counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -86,6 +87,7 @@ class _AdminPort:
     def __init__(self, routes: AdminRoutes, hosts: frozenset[str] | None) -> None:
         self._routes = routes
         self._hosts = hosts  # None: any
+        self._date = b""
         self._answers: set[asyncio.Task[None]] = set()
 
     def answer(self, request: Request, connection: Connection) -> None:
@@ -94,13 +96,13 @@ class _AdminPort:
         task.add_done_callback(self._answers.discard)
 
     def refuse(self, http_code: int, *, with_body: bool) -> Wire:
-        return _encode(error_reply(HTTPStatus(http_code), HTTPStatus(http_code).phrase), with_body=with_body)
+        return self._encode(error_reply(HTTPStatus(http_code), HTTPStatus(http_code).phrase), with_body=with_body)
 
     def note_closed(self, reason: Closed) -> None:
         """Not counted on the admin port."""
 
-    def begin_second(self, date: bytes, connections: int) -> None:
-        """Answers of the admin port have no date."""
+    def begin_second(self, date: bytes, _connections: int) -> None:
+        self._date = date
 
     async def _answer(self, request: Request, connection: Connection) -> None:
         try:
@@ -109,15 +111,21 @@ class _AdminPort:
             log.exception("making an answer crashed")
             connection.abort()
         else:
-            connection.reply(_encode(reply, with_body=request.method != "HEAD"))
+            connection.reply(self._encode(reply, with_body=request.method != "HEAD"))
 
     async def _reply(self, request: Request, connection: Connection) -> AdminReply:
         path, routes = request.path, self._routes
+        if not request.names_one_host:
+            return error_reply(HTTPStatus.BAD_REQUEST, "needs one Host, with the name of a host")
         hosts = self._hosts
         if hosts is not None and not all(may_be_asked_by(host, hosts) for host in request.headers.get("host", ())):
             # A foreign page could point its own DNS name at this port.
             why = "not asked by a name of its own; admin.hosts can add names"
             return error_reply(HTTPStatus.MISDIRECTED_REQUEST, why)
+        if path == "*":
+            return AdminReply(HTTPStatus.NO_CONTENT, "", b"", _METHODS)
+        if request.method == "CONNECT":
+            return error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "this is no proxy")._replace(allow=_METHODS)
         if request.method in ("GET", "HEAD"):
             with DaemonThread("admin") as thread:  # the event loop does not wait for a scrape
                 return await thread.call(lambda: answer_request(path, request.query, routes))
@@ -127,26 +135,28 @@ class _AdminPort:
         if request.join(change.header.lower()) != "1" or "origin" in request.headers:
             # A page in a browser on this machine could send it, but not with this header, nor without Origin.
             return error_reply(HTTPStatus.FORBIDDEN, f"needs the header {change.header}: 1, and is not for browsers")
+        if "transfer-encoding" in request.headers:
+            return error_reply(HTTPStatus.LENGTH_REQUIRED, "needs a body with Content-Length")
         length = int(request.join("content-length") or 0)
         if length > _MOST_BYTES:
             return error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"may have {_MOST_BYTES} bytes")
-        body = await connection.read_body(length)
+        is_expected = (request.join("expect") or "").lower() == "100-continue"
+        body = await connection.read_body(length, is_expected=is_expected)
         if len(body) < length:
             return error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
         return await change.apply(body, request.join(CONFIG_HEADER.lower()))
 
-
-def _encode(reply: AdminReply, *, with_body: bool = True) -> Wire:
-    lines = (
-        f"HTTP/1.1 {reply.http_code:d} {HTTPStatus(reply.http_code).phrase}",
-        f"Content-Type: {reply.content_type}",
-        f"Content-Length: {len(reply.body)}",
-        "Cache-Control: no-store",
-        *([f"Allow: {', '.join(reply.allow)}"] if reply.allow else []),
-        "Connection: close",
-        "\r\n",
-    )
-    return ("\r\n".join(lines).encode(), reply.body if with_body else b"")
+    def _encode(self, reply: AdminReply, *, with_body: bool) -> Wire:
+        content = (f"Content-Type: {reply.content_type}", f"Content-Length: {len(reply.body)}")
+        lines = (
+            *(() if reply.http_code == HTTPStatus.NO_CONTENT else content),
+            "Cache-Control: no-store",
+            *([f"Allow: {', '.join(reply.allow)}"] if reply.allow else []),
+            "Connection: close",
+            "\r\n",
+        )
+        first = f"HTTP/1.1 {reply.http_code:d} {HTTPStatus(reply.http_code).phrase}\r\n".encode()
+        return (first + self._date + "\r\n".join(lines).encode(), reply.body if with_body else b"")
 
 
 class ServerInstruments(Collector):

@@ -25,6 +25,7 @@ CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-e
 
 PREFLIGHT_HEADERS: Final[Headers] = (
     *CORS,
+    ("allow", ALLOWED_METHODS),
     ("access-control-allow-methods", ALLOWED_METHODS),
     ("access-control-allow-headers", "Accept, Content-Type, If-None-Match"),
     ("access-control-max-age", "86400"),

@@ -12,14 +12,23 @@ sub vcl_recv {
                 && std.ip(regsub(req.http.Host, "^\[(.*)\].*$", "\1"), "0.0.0.0", resolve = false) == "0.0.0.0")) {
             return (synth(400));
         }
-        # Some send the whole address; Varnish has dealt with http and a path alone. The server calls all else that is
-        # neither a path nor an asterisk nor the host of a CONNECT malformed.
-        if (req.url ~ "^[A-Za-z][A-Za-z0-9+.-]*+://[^/?#]") {
-            set req.url = regsub(req.url, "^[A-Za-z][A-Za-z0-9+.-]*+://[^/?#]++/?", "/");
-        } elseif (req.url !~ "^[/*]" && (req.method != "CONNECT" || req.url ~ "[/?#%]")) {
+        if (req.method == "CONNECT") {
+            return (synth(405));
+        }
+        # Some send the whole address; Varnish has dealt with http. All else that is no path is malformed, but for the
+        # asterisk of OPTIONS.
+        if (req.url
+            ~ "(?i)^https://(?:\[[0-9a-f:.]++\]|(?:[a-z0-9._~!$&'()*+,;=-]|%[0-9a-f]{2})++)(?::[0-9]*+)?(?:[/?]|$)") {
+            set req.url = regsub(req.url, "^[^/]*+//[^/?]++/?", "/");
+        } elseif (req.url == "*" && req.method == "OPTIONS") {
+            return (synth(204));
+        } elseif (req.url !~ "^/") {
             return (synth(400));
         }
-        set req.url = regsub(req.url, "[?#].*$", "");
+        if (req.url ~ "#") {
+            return (synth(400));
+        }
+        set req.url = regsub(req.url, "\?.*$", "");
         # Bounded and possessive, since Varnish gives up on what is too long, or could go back too often: then a long path
         # would be a 503. No route has other characters than these.
         if (req.url ~ "^(?:[^%]|%(?:2[1-9A-Fa-f]|[3-6][0-9A-Fa-f]|7[0-9A-Ea-e])){1,@longest}+$") {
@@ -35,6 +44,9 @@ sub vcl_recv {
 }
 
 sub vcl_synth {
+    if (resp.status == 405) {
+        set resp.http.Allow = "GET, HEAD, OPTIONS";
+    }
     if (resp.status == 404) {
         set resp.http.Content-Type = "application/json; charset=utf-8";
         set resp.http.Cache-Control = "no-store";

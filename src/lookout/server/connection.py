@@ -52,7 +52,7 @@ class Application(Protocol):
         """The whole answer, or None if it follows by the connection's ``reply``."""
 
     def refuse(self, http_code: int, /, *, with_body: bool) -> Wire:
-        """The answer to bytes that are no request: 400, or 431 if the head is too long."""
+        """The answer to bytes that are no request which can be answered."""
 
     def note_closed(self, reason: Closed, /) -> None:
         """A connection was closed to admit others."""
@@ -237,7 +237,10 @@ class Connection(asyncio.Protocol):
             self._write(wire)
             self._end()
 
-    async def read_body(self, length: int) -> bytes:
+    async def read_body(self, length: int, *, is_expected: bool) -> bytes:
+        """The body, or what came of it. ``is_expected``: the client waits for 100 before it sends it."""
+        if is_expected and len(self._unread) < length:
+            self._write((b"HTTP/1.1 100 Continue\r\n\r\n",))
         self._body = (length, asyncio.get_running_loop().create_future())
         self._transport.resume_reading()
         self._offer_body()
@@ -334,7 +337,7 @@ class Connection(asyncio.Protocol):
         if _HOPELESS.search(unread, max(0, self._searched - 1), _MOST_HEAD):
             raise RefusedError(400)
         if len(unread) >= _MOST_HEAD:
-            raise RefusedError(431)
+            raise RefusedError(431 if b"\r\n" in unread[:_MOST_HEAD] else 414)
         has_begun = len(unread) > 1  # a single CR may begin an empty line
         if has_begun and not self._searched:
             self._heard_at = self._server.now

@@ -94,11 +94,15 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
-# For bytes that are no request.
-REFUSALS: Final = {
-    400: api_error(400, "this is no request of HTTP/1.1"),
-    431: api_error(431, "the head of a request may have 32 KiB"),
+# For bytes that are no request which can be answered.
+_REFUSALS: Final = {
+    400: "not a valid request of HTTP/1.1",
+    414: "a request's target is longer than 32 KiB",
+    431: "a request's head is longer than 32 KiB",
+    501: "no coding of a body is supported but chunked",
+    505: "HTTP/1.1 is supported",
 }
+REFUSALS: Final = {http_code: api_error(http_code, message) for http_code, message in _REFUSALS.items()}
 NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
 
 # The gateway's errors: neither the API's, nor readable for scripts of other origins (E1).
@@ -164,6 +168,10 @@ def respond(
 ) -> Reply:
     """The reply to a request. ``path`` is without the query, which has no effect (A1); methods are
     case-sensitive."""
+    if method == "CONNECT":
+        return NOT_ALLOWED
+    if path == "*":
+        return PREFLIGHT
     resource = _find(resources, path)
     if resource is None:
         return NOT_FOUND

@@ -11,11 +11,12 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from lookout.server.limiter import CallerOnPath
 
-# A method may be any token (A2), of which llhttp knows some; others are parsed as PUT. llhttp also accepts two spaces,
-# and versions that this server does not support.
-_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/1\.([01])\r\n")
+# A method may be any token (A2), of which llhttp knows some: others are parsed as PUT, and later versions as 1.1.
+# llhttp also takes two spaces.
+_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/([0-9])\.([0-9])\r\n")
 _READ_BY_NAME: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"CONNECT"})
-_AUTHORITY: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+_SCHEME: Final = re.compile(rb"https?://", re.IGNORECASE)
+_AUTHORITY: Final = re.compile(rb"[^/?]*")
 _HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]*)?")
 # A coding and perhaps its weight, from 0 to 1 with at most three digits after the point. Other forms are ignored.
 _CODING: Final = re.compile(
@@ -41,7 +42,7 @@ _MOST_PROXIES: Final = 32
 
 
 class RefusedError(Exception):
-    """These bytes are no head of a request, or too long; with the code of the answer."""
+    """These bytes are no head of a request that can be answered; with the code of the answer."""
 
     def __init__(self, http_code: int = 400) -> None:
         super().__init__(http_code)
@@ -73,7 +74,11 @@ def parse_head(head: bytes) -> Request:
     line = _LINE.match(head)
     if line is None:
         raise RefusedError
-    method, minor = line.groups()
+    method, major, minor = line.groups()
+    if major != b"1":
+        raise RefusedError(505)
+    if minor > b"1":
+        head = head[: line.start(3)] + b"1" + head[line.end(3) :]
     seen = _Seen()
     parser = HttpRequestParser(seen)
     try:
@@ -82,7 +87,7 @@ def parse_head(head: bytes) -> Request:
         pass
     except HttpParserError:
         raise RefusedError from None
-    return _digest(method.decode(), minor == b"1", seen, len(head), is_upgrade=parser.should_upgrade())
+    return _digest(method.decode(), minor != b"0", seen, len(head), is_upgrade=parser.should_upgrade())
 
 
 class _Seen:
@@ -99,12 +104,15 @@ class _Seen:
 
 def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bool) -> Request:
     headers = seen.headers
-    path, query = _split_target(seen.target)
+    path, query = _split_target(method, seen.target)
     hosts = headers.get("host", ())
     names_one_host = is_one_host(hosts) or not (is_1_1 or hosts)  # optional before 1.1
-    has_body = "transfer-encoding" in headers or any(length.strip("0") for length in headers.get("content-length", ()))
+    coding = _join(headers, "transfer-encoding")
+    if coding is not None and coding.lower() != "chunked":
+        raise RefusedError(501)
+    has_body = coding is not None or any(length.strip("0") for length in headers.get("content-length", ()))
     has_more = has_body or "expect" in headers or is_upgrade
-    wants_close = "close" in (_join(headers, "connection") or "").lower()
+    wants_close = "close" in (token.strip(" \t") for token in (_join(headers, "connection") or "").lower().split(","))
     return Request(
         method,
         path,
@@ -124,14 +132,20 @@ def _join(headers: Mapping[str, list[str]], name: str) -> str | None:
     return ", ".join(lines) if lines else None
 
 
-def _split_target(target: bytes) -> tuple[str, str]:
-    """The path, percent-decoded, and the query of a target in any form."""
-    authority = _AUTHORITY.match(target)
-    if authority and not authority[1]:
+def _split_target(method: str, target: bytes) -> tuple[str, str]:
+    """The path, percent-decoded, and the query of a target in any form: RFC 9112, 3.2."""
+    if method == "CONNECT" or (target == b"*" and method == "OPTIONS"):
+        return target.decode("latin-1"), ""
+    if scheme := _SCHEME.match(target):
+        authority = _AUTHORITY.match(target, scheme.end())
+        if authority is None or not is_one_host([authority[0].decode("latin-1")]):
+            raise RefusedError
+        target = target[authority.end() :]
+        if not target.startswith(b"/"):
+            target = b"/" + target
+    if not target.startswith(b"/") or b"#" in target:
         raise RefusedError
-    path, _, query = target[authority.end() if authority else 0 :].partition(b"#")[0].partition(b"?")
-    if authority and not path:
-        path = b"/"  # RFC 9112, 3.2.2
+    path, _, query = target.partition(b"?")
     return unquote_to_bytes(path).decode("utf-8", "replace"), query.decode("latin-1")
 
 
