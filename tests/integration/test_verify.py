@@ -54,7 +54,7 @@ def test_every_clause_that_passes_is_not_seen_in_a_poorer_reply_or_document() ->
     assert unseen <= SHOWN - NOT_SEEN
 
 
-@pytest.mark.parametrize("name", POOR_DOCUMENTS | POOR_REPLIES)
+@pytest.mark.parametrize("name", [*POOR_DOCUMENTS, *POOR_REPLIES])
 def test_a_clause_that_nothing_could_have_broken_is_not_seen(name: str) -> None:
     edit, of_document = POOR_DOCUMENTS.get(name, (None, ""))
     breaks, of_reply = POOR_REPLIES.get(name, (None, ""))
