@@ -89,8 +89,10 @@ class ObservedLedger(Ledger):
     def state(self) -> State:
         state, publication = super().state(), self._life.publication
         # A reload asks for it too, later than the last publication.
-        if publication is not None and publication.ms == self._scene.ms and self._scene.end_is_near():
-            publication.state = state
+        if publication is not None and publication.ms == self._scene.ms:
+            self._life.to_store = publication
+            if self._scene.end_is_near():
+                publication.state = state
         return state
 
 
@@ -150,9 +152,9 @@ class VirtualThread:
 
     async def call(self, work: Callable[[], None], /) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self._life.publication is not None:
-            self._life.publication.sightings = self._life.sightings
-        self._calls.append((work, self._life.publication, done))
+        if self._life.to_store is not None:
+            self._life.to_store.sightings = self._life.sightings
+        self._calls.append((work, self._life.to_store, done))
         if len(self._calls) == 1:
             self._begin()
         await done

@@ -1,4 +1,4 @@
-"""Rules about alerts: no message is lost, none is sent before it is stored, and none comes twice.
+"""Rules about alerts: no message is lost, none is sent before it is stored while the store works, and none comes twice.
 
 What is to be sent, and in which order, is tested by tests/property/test_episodes.py and tests/unit/test_outbox.py."""
 
@@ -11,6 +11,11 @@ from tests.simulation.worlds.script import TARGETS
 
 _HEARTBEAT_MS: Final = 30_000
 _SLACK_MS: Final = 15_000  # to send
+_UNSTORED_MS: Final = 60_000
+_SENT_WITHIN_MS: Final = 150_000  # the minute, a beginning and its gathering, and other messages before it
+_LAST_SEND_MS: Final = 5_000
+_REST_MS: Final = 300_000
+_SENDING_FAULTS: Final = ("send-fails", "send-hangs", "send-unanswered", "no-thread")
 
 
 class NoneIsLost(Rule):
@@ -72,6 +77,7 @@ class NoneComesTwice(Rule):
         self._accepted: dict[s.Message, _Acceptance] = {}
         self._came: Counter[s.Message] = Counter()
         self._reloaded_ms: dict[s.Life, int] = {}
+        self._stored: set[s.Message] = set()
 
     def reloaded(self, event: s.Reloaded) -> None:
         self._reloaded_ms[event.life] = self.scene.ms
@@ -87,6 +93,8 @@ class NoneComesTwice(Rule):
                 self.broken(f"{event.message} was sent again")
             was_overtaken = self.scene.ms - self.scene.let_go_ms <= _HEARTBEAT_MS + _SLACK_MS
             is_forgotten = self.scene.went_back_ms >= before.at_ms  # and due again, in the same words
+            # Who goes on from a store that could not be written does not know what was sent.
+            is_forgotten = is_forgotten or event.message not in self._stored
             if event.message not in self.scene.waiting.values() and not was_overtaken and not is_forgotten:
                 self.broken(f"{event.message} was sent again, though it was known to be accepted")
         self._accepted[event.message] = _Acceptance(event.life, event.answers, self.scene.ms)
@@ -99,6 +107,7 @@ class NoneComesTwice(Rule):
 
     def written(self, event: s.Written) -> None:
         self._came.update(event.came)
+        self._stored.update(event.came)
         for message in self._known_to(event.life, event.publication):
             self.broken(f"{message} is still in the store, though it was accepted before {event.publication.at}")
 
@@ -127,20 +136,78 @@ class NoneComesTwice(Rule):
         ]
 
 
-class StoredBeforeSent(Rule):
-    """What is sent is stored."""
-
-    clauses = ("alerts: none is lost",)
+class _StoreWorked(Rule):
+    """Remembers when the store worked last for each monitor."""
 
     def __init__(self) -> None:
+        self.worked_ms: dict[int, int] = {}
+
+    def resumed(self, event: s.Resumed) -> None:
+        self.worked_ms[event.life.serial] = self.scene.ms
+
+    def stored(self, event: s.Stored) -> None:
+        if event.ok:
+            self.worked_ms[event.life.serial] = self.scene.ms
+
+
+class StoredBeforeSent(_StoreWorked):
+    """What is sent is stored, unless nothing could be for a minute; and who lost the store sends nothing."""
+
+    clauses = ("alerts: none is lost", "M17")
+
+    def __init__(self) -> None:
+        super().__init__()
         self._stored: set[s.Message] = set()
 
     def written(self, event: s.Written) -> None:
         self._stored.update(event.came)
 
     def tried(self, event: s.Tried) -> None:
-        if event.message not in self._stored:
+        life, now_ms = event.life, self.scene.ms
+        if event.message not in self._stored and now_ms - self.worked_ms[life.serial] < _UNSTORED_MS:
             self.broken(f"{event.message} was sent before it was stored")
+        if life.lost_ms is not None and now_ms - life.lost_ms > _LAST_SEND_MS:
+            self.broken(f"{event.message} was sent by a monitor that had lost the store")
 
 
-RULES: Final = (NoneIsLost, NoneComesTwice, StoredBeforeSent)
+class SentWithoutStore(_StoreWorked):
+    """That the store cannot be written is sent to every target that accepts, soon after a minute of it."""
+
+    clauses = ("M17",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heard: set[tuple[int, str]] = set()  # since it failed
+        self._reloaded_ms = 0
+
+    def reloaded(self, _event: s.Reloaded) -> None:
+        self._reloaded_ms = self.scene.ms
+
+    def stored(self, event: s.Stored) -> None:
+        super().stored(event)
+        if event.ok:
+            self._heard = {heard for heard in self._heard if heard[0] != event.life.serial}
+
+    def tried(self, event: s.Tried) -> None:
+        if "\n- the store: nothing can be stored" in event.message.body:
+            self._heard.add((event.life.serial, event.message.target))
+
+    def published(self, event: s.Published) -> None:
+        life, now_ms = event.life, self.scene.ms
+        since_ms = max(self.worked_ms[life.serial], self._reloaded_ms, life.began_ms or 0)
+        if now_ms - since_ms < _SENT_WITHIN_MS or life.stopping:
+            return
+        for target in life.alert_policy.targets:
+            if (life.serial, target) not in self._heard and not self._was_troubled(target, since_ms):
+                self.broken(f"{target} has not heard for {now_ms - since_ms} ms that the store cannot be written")
+
+    def _was_troubled(self, target: str, since_ms: int) -> bool:
+        """Whether sending to it was in trouble since then, or just before, from which it may still rest."""
+        return any(
+            fault.of == target and fault.kind in _SENDING_FAULTS and fault.at_ms + fault.lasts_ms > since_ms - _REST_MS
+            for fault in self.scene.script.faults
+            if fault.at_ms <= self.scene.ms
+        )
+
+
+RULES: Final = (NoneIsLost, NoneComesTwice, StoredBeforeSent, SentWithoutStore)

@@ -126,6 +126,8 @@ class PublishesOnTime(Rule):
 
     def published(self, event: s.Published) -> None:
         life, now_ms = event.life, self.scene.ms
+        if life.writing_since_ms is not None:
+            return  # for alerts alone: what is new waits for the store
         self._hold(life, now_ms)
         last_ms = self._last_ms.get(life.serial)
         if last_ms is not None and now_ms - last_ms < 499 and not life.stopping:

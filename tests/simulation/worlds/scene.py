@@ -84,6 +84,7 @@ class Life:
         self.is_new = True  # until its first publication, also the first after its clock was set
         self.began_ms: int | None = None  # or when its clock was set last: everything was asked again then
         self.publication: Publication | None = None
+        self.to_store: Publication | None = None  # the last one that was made for the store, and not for alerts alone
         self.memory: dict[object, Any] = {}
         self.sightings = b""
         self.stopping = False
