@@ -30,15 +30,19 @@ class Omission(NamedTuple):
 # Without these nothing starts, so every test would fail; and a seam for worlds, which leaves nothing out.
 VITAL: Final = (
     "alerts clock instruments journal known ledger machine.make_ledger machine.open_thread machine.store "
-    "machine.writer notices pinger plan policy publisher settings stored watcher"
+    "machine.writer notices pinger plan policy publisher settings stored watcher "
+    "*site callers folder machine.clock poller poller.site.paths"
 )
-ASSEMBLIES: Final = {"build_monitor": "src/lookout/monitor/assembly.py"}
+ASSEMBLIES: Final = {
+    "build_monitor": "src/lookout/monitor/assembly.py",
+    "build_server": "src/lookout/server/assembly.py",
+}
 # What an omission may put in the place of what it leaves out.
 IMPORTS: Final = """
 from typing import Any
 from lookout.base.admin_port import Readiness, process_registry
 from lookout.base.clock import SystemClock
-from lookout.config.tables import HistoryTable, PingTable, PolicyTable
+from lookout.config.tables import HistoryTable, PingTable, PolicyTable, ServerSettings
 from lookout.core.model import Check
 from lookout.core.notices import Notices
 from lookout.state.codec import StoredAlerts

@@ -12,6 +12,7 @@ from tests.integration.raw import (
     STOP_WITHIN_S,
     a_raw_server,
     a_request,
+    metrics,
     store,
 )
 from tests.integration.served import HISTORY
@@ -67,7 +68,7 @@ def be_emptied(path: Path) -> None:
 def test_whatever_happens_to_the_file_the_last_documents_are_served(tmp_path: Path) -> None:
     path, body = tmp_path / "lookout.db", b'{"number":0}'
     store(tmp_path, live=body, history=body)
-    with a_raw_server(tmp_path, server=OFTEN) as server:
+    with a_raw_server(tmp_path, server=OFTEN, with_admin=True) as server:
         for number, trouble in enumerate((be_emptied, vanish), 1):
             trouble(path)
             until(lambda: server.logged(FAILS) == number, f"failure {number} is logged")  # noqa: B023
@@ -78,6 +79,7 @@ def test_whatever_happens_to_the_file_the_last_documents_are_served(tmp_path: Pa
             until(lambda: server.ask().body == server.ask("GET", HISTORY).body == body, "the new ones")  # noqa: B023
             until(lambda: server.logged(WORKS) == number, "it is logged that all is well")  # noqa: B023
             assert server.logged(FAILS) == number
+        assert metrics(server)["lookout_store_read_errors_total",] >= 2
 
 
 @pytest.mark.clause("A11", "A12")

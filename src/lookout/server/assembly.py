@@ -84,6 +84,6 @@ def build_server(settings: ServerSettings, folder: Path, machine: Machine = THIS
     limiter = Limiter(table.rate_limit_per_minute, round(table.ban_s * 1000)) if table.rate_limit_per_minute else None
     responder = Responder(poller, poller.site.paths, callers, limiter, counts, machine.clock)
     connections = machine.count_acceptable_connections()
-    # At most half of them for one address, so that it cannot keep others out.
-    of_address = min(table.connections_per_address, max(1, connections // 2))
+    # Half of them at most for one address, so that it cannot keep others out.
+    of_address = min(table.connections_per_address, (connections + 1) // 2)
     return Server(poller, responder, counts, Limits(connections, of_address, machine.stalled_s), callers)
