@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Any
 
-from lookout_reader import Answer, NoAnswer, Update, effective_status, find_row, poll
+from lookout_reader import Answer, NoAnswer, Reader, Update, effective_status, find_row, poll
 
 NOON = 1_794_744_000_000
 
@@ -92,13 +92,18 @@ def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update]
     return list(updates), network
 
 
-def polling(network: Network, **options: Any) -> Iterator[Update]:
-    """Of the live report alone, for as long as somebody asks for the next."""
+def a_reader(network: Network, **options: Any) -> Reader:
+    """Of the live report alone."""
     clock = network.clock
-    clocks = {"now": clock.now, "monotonic": clock.monotonic, "sleep": clock.sleep}
-    return poll(
+    clocks = {"now": clock.now, "monotonic": clock.monotonic, "sleep": clock.sleep, "chance": lambda: 0.0}
+    return Reader(
         "https://liveness.example", "protocol", **{"history": None, "fetch": network.fetch, **clocks, **options}
     )
+
+
+def polling(network: Network, stop: Event | None = None, **options: Any) -> Iterator[Update]:
+    """Its updates, for as long as the next is asked for."""
+    return a_reader(network, **options).updates(stop)
 
 
 def ppoi(update: Update) -> str:

@@ -360,7 +360,7 @@ def test_the_chains_that_count_have_a_headline(case: dict[str, Any]) -> None:
     assert found.healthy == (case["expect"]["status"] == "current")
 
 
-@pytest.mark.clause("C9", "C10")
+@pytest.mark.clause("C9", "C10", "C14", "C15")
 @each("polling")
 def test_an_answer_decides_what_is_kept_and_how_long_to_wait(case: dict[str, Any]) -> None:
     if case["feed"] == "live":
@@ -375,7 +375,8 @@ def _follow(feed: Feed[Any], case: dict[str, Any]) -> None:
     for step in case["steps"]:
         answer, expected = _answer(step["answer"], documents), step["expect"]
         before = feed.document
-        feed, most = (take_answer(feed, answer, at(shared["now"]), chance) for chance in (0.0, 1.0))
+        now = at(shared["now"]) + step.get("atS", 0) * 1000
+        feed, most = (take_answer(feed, answer, now, chance) for chance in (0.0, 1.0))
         assert [feed.wait_s, most.wait_s] == expected["waitS"]
         kept = documents[expected["kept"]]["generatedAt"] if expected["kept"] else None
         assert (feed.document.generated_at if feed.document else None) == parse_instant(kept)

@@ -21,6 +21,7 @@ export function makeReader(parsers, {
   live = 30,
   history = 120,
   timeoutS = 10,
+  deadlineS = 5,
   userAgent = AGENT,
   fetch,
   signal,
@@ -35,6 +36,7 @@ export function makeReader(parsers, {
   if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
   if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
   const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
+  const deadlineMs = boundSeconds("deadlineS", deadlineS, 0, TIMEOUT_MOST_S) * 1000;
   const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
   const urls = { live: liveUrl, history: `${liveUrl}/history` };
   const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
@@ -99,8 +101,10 @@ export function makeReader(parsers, {
     }
   }
 
-  async function ask(kind) {
+  /** Asks once. The failure of a request that was `wanted` by a user is not counted: taps must not lengthen the polling. */
+  async function ask(kind, isWanted) {
     await null; // what time has changed is published first
+    const dueBefore = dueAt[kind];
     const askedAt = monotonic();
     const own = (aborting = new AbortController());
     const answer = await request(urls[kind], feeds[kind], { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
@@ -108,10 +112,12 @@ export function makeReader(parsers, {
     const answeredNow = now();
     dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
     if (aborting === own) {
-      const before = feeds[kind];
-      const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
-      dueAt[kind] = answeredAt + after.waitS * 1000;
       if (answer.reachedNobody) floorAt[kind] = answeredAt;
+      const before = feeds[kind];
+      const after = advanceFeed(parsers[kind], before, answer, answeredNow, random());
+      const isCounted = !isWanted || after.problem === null;
+      feeds[kind] = isCounted ? after : Object.freeze({ ...after, failures: before.failures });
+      dueAt[kind] = isCounted ? answeredAt + after.waitS * 1000 : Math.max(dueBefore, floorAt[kind]);
       if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
       snapshot = null;
       publish();
@@ -163,14 +169,27 @@ export function makeReader(parsers, {
     for (const [target, type, handler] of events) target.removeEventListener(type, handler);
   }
 
-  /** Publishes what time has changed, asks for these unless that was less than the floors ago (C10), and gives what is known then. */
-  async function bringUpToDate(wanted) {
+  /**
+   * Publishes what time has changed, asks for these unless that was less than the floors ago (C10), and gives what is known
+   * then, or when the deadline has passed.
+   */
+  function bringUpToDate(wanted) {
     publish();
+    return new Promise((resolve) => {
+      const late = setTimeout(answer, deadlineMs);
+      function answer() {
+        clearTimeout(late);
+        resolve(getSnapshot());
+      }
+      askFor(wanted).then(answer);
+    });
+  }
+
+  async function askFor(wanted) {
     for (const kind of wanted) {
       while (asking) await asking;
-      if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
+      if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind, true));
     }
-    return getSnapshot();
   }
 
   function stop() {

@@ -5,7 +5,7 @@ import { parseInstant } from "./instants.js";
 import { KNOWN_STATUSES } from "./statuses.js";
 
 export const FUTURE_MS = 30_000;
-const OLD_MS = 300_000;
+export const OLD_MS = 300_000;
 
 /** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 export function parseReport(text) {

@@ -256,7 +256,7 @@ test("C9: read tells what is wrong, and gives what was good before", async () =>
 });
 
 test("C9: refresh asks for everything now, whatever the back-off, but not before the floors", async () => {
-  const { clock, network, reader } = aReader((url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock)), { history: 120 });
+  const { clock, network, reader } = aReader((url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock)), { live: 120, history: 120 });
   reader.subscribe(() => {});
   await clock.pass(20);
   assert.equal(network.asked.length, 2);
@@ -267,6 +267,45 @@ test("C9: refresh asks for everything now, whatever the back-off, but not before
   assert.equal(network.most(), 1);
   reader.stop();
 });
+
+test("C15: taps while the network is down do not lengthen the polling", async () => {
+  let isDown = false;
+  const { clock, network, reader } = aReader((...asked) => (isDown ? failing() : fresh(...asked)));
+  reader.subscribe(() => {});
+  await clock.pass(31);
+  isDown = true;
+  for (const seconds of [31, 2, 2, 9]) {
+    await clock.pass(seconds);
+    await reader.read();
+  }
+  assert.deepEqual(network.asked.map(({ at }) => at), [0, 30, 60, 62, 64, 66, 75, 75]);
+  isDown = false;
+  await clock.pass(30); // as after the second failure of its own
+  reader.stop();
+  assert.deepEqual([network.asked.at(-1).at, reader.latest().reportProblem], [105, null]);
+});
+
+for (const [name, deadlineS, answeredAfterS] of [
+  ["5 seconds", undefined, 5],
+  ["its deadline", 2, 2],
+]) {
+  test(`C4: on a network that hangs read answers after ${name} with what is known`, async () => {
+    const answer = (url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options));
+    const { clock, network, reader } = aReader(answer, deadlineS && { deadlineS });
+    reader.subscribe(() => {});
+    await clock.pass(35);
+    let answered = null; // while the polling's own request hangs
+    reader.read().then((update) => (answered = ppoi(update)));
+    await clock.pass(answeredAfterS - 0.1);
+    assert.equal(answered, null);
+    await clock.pass(0.1);
+    await settle();
+    assert.deepEqual([answered, network.most()], ["current", 1]);
+    reader.stop();
+    await settle();
+    assert.equal(clock.timers(), 0);
+  });
+}
 
 test("an AbortSignal stops it, before or after it began", async () => {
   const aborting = new AbortController();
@@ -289,7 +328,7 @@ test("C9: a fetch that does not listen to its signal is given up all the same", 
   reader.subscribe(() => {});
   await clock.pass(10);
   assert.equal(reader.latest().reportCode, "timeout");
-  await clock.pass(60);
+  await clock.pass(24);
   assert.equal(network.asked.length, 2);
   reader.stop();
 });

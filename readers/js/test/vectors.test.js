@@ -228,12 +228,13 @@ each("headlines", "C11", (one, { now, fields }) => {
   assert.equal(healthy, one.expect.status === "current");
 });
 
-each("polling", "C9, C10", (one, { now, documents }) => {
+each("polling", "C9, C10, C14, C15", (one, { now, documents }) => {
   let feed = newFeed(one.feed, one.everyS);
-  for (const { answer, expect } of one.steps) {
+  for (const { answer, expect, atS = 0 } of one.steps) {
+    const at = Date.parse(now) + atS * 1000;
     const given = answer.document ? { ...answer, text: JSON.stringify(documents[one.feed][answer.document]) } : answer;
     const before = feed.document;
-    const [least, most] = [0, 1].map((chance) => takeAnswer(feed, given, Date.parse(now), chance));
+    const [least, most] = [0, 1].map((chance) => takeAnswer(feed, given, at, chance));
     feed = least;
     assert.deepEqual([least.waitS, most.waitS], expect.waitS);
     const kept = expect.kept && parseInstant(documents[one.feed][expect.kept].generatedAt);

@@ -10,8 +10,8 @@ from lookout.documents.document import Document, DocumentName, paths
 from lookout.server.poller import Poller
 from lookout.server.site import Site
 from lookout.store.protocol import Reader, StoreError
+from lookout_reader import poll_async
 from lookout_reader.feed import Answer, NoAnswer
-from lookout_reader.poller import poll_async
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process
 from tests.simulation.worlds.scene import Looked, Scene, Served, Shown

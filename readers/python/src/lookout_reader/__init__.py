@@ -43,7 +43,8 @@ from lookout_reader.version import __version__
 from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
 
 if TYPE_CHECKING:
-    from lookout_reader.poller import Update, poll, poll_async
+    from lookout_reader.poller import Update
+    from lookout_reader.reader import AsyncReader, Reader, poll, poll_async, read, read_async
     from lookout_reader.urllib_fetch import fetch_with_urllib
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "AboutNote",
     "AboutService",
     "Answer",
+    "AsyncReader",
     "Bucket",
     "CheckSummary",
     "Coverage",
@@ -73,6 +75,7 @@ __all__ = [
     "Metrics",
     "NoAnswer",
     "Note",
+    "Reader",
     "RollUp",
     "Row",
     "ServiceSummary",
@@ -103,6 +106,8 @@ __all__ = [
     "parse_report",
     "poll",
     "poll_async",
+    "read",
+    "read_async",
     "reason_text",
     "roll_up",
     "rows_by_check",
@@ -115,8 +120,12 @@ __all__ = [
 _OF_THE_NETWORK: Final = {
     "fetch_with_urllib": "urllib_fetch",
     "Update": "poller",
-    "poll": "poller",
-    "poll_async": "poller",
+    "AsyncReader": "reader",
+    "Reader": "reader",
+    "poll": "reader",
+    "poll_async": "reader",
+    "read": "reader",
+    "read_async": "reader",
 }
 
 
