@@ -1,8 +1,9 @@
 // What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own.
 
+import { FUTURE_MS } from "./clocks.js";
 import { WRONG_VERSION } from "./document.js";
 import { parseHttpDate } from "./instants.js";
-import { FUTURE_MS, OLD_MS } from "./report.js";
+import { OLD_MS } from "./report.js";
 
 const JITTER = 0.1;
 const BACKOFF_JITTER = 0.5;
@@ -35,6 +36,7 @@ export function newFeed(kind, everyS) {
     kind,
     everyS: boundSeconds(kind, everyS, FLOORS_S[kind], EVERY_MOST_S),
     document: null,
+    bytes: null,
     etag: null,
     problem: null,
     code: null,
@@ -63,6 +65,7 @@ export function advanceFeed(parse, feed, answer, now, chance) {
     after.waitS = everyS + everyS * JITTER * chance;
     if (document !== feed.document && !isOlder) {
       after.document = document;
+      after.bytes = feed.kind === "live" ? answer.text : null; // a history is long
       after.etag = /^[ -~]+$/.test(answer.etag ?? "") ? answer.etag : null; // what can be sent back
       if (!isSame(feed, after)) {
         after.arrivals++;
@@ -128,7 +131,6 @@ function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text 
 
 // ---- The device's clock
 
-const AHEAD_MS = 90_000; // 60 s of it a cache may explain
 const REPORTS_AHEAD_MS = 150_000; // a report is made every 30 s
 const APART_MOST_MS = 120_000;
 const STEADY_MS = 60_000;
@@ -152,10 +154,4 @@ function guessClockAheadMs(held, { generatedAt }, now) {
   const isSteady = apartMs < APART_MOST_MS && Math.abs(apartMs - (generatedAt - held.document?.generatedAt)) < STEADY_MS;
   const isWrong = aheadMs < -FUTURE_MS || (aheadMs > REPORTS_AHEAD_MS && isSteady);
   return generatedAt !== null && isWrong ? aheadMs : null;
-}
-
-/** Whether an update's clock is known to be wrong, as far as no cache explains it: "ahead", "behind" or null. */
-export function wrongClock({ clockAheadMs }) {
-  if (clockAheadMs > AHEAD_MS) return "ahead";
-  return clockAheadMs < -FUTURE_MS ? "behind" : null;
 }

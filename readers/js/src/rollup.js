@@ -1,5 +1,6 @@
 // One status for many rows, for status pages: it is no gate.
 
+import { clocksOf } from "./clocks.js";
 import { checkKey, isIdentified } from "./document.js";
 import { readableRows, summarizeCheck } from "./gate.js";
 import { MAINNETS, SERVICES, SHARED_SERVICE, TEST_NETWORK } from "./services.js";
@@ -8,13 +9,12 @@ import { EFFECTIVE_STATUSES } from "./statuses.js";
 /**
  * One status for each service and for all, over the chains of the client's allowlist (C11): of the checks that countChecks
  * finds. With anything but current rows nothing is healthy. Unmonitored rows are neither failure nor health: this is no
- * gate, for which there is canUse. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` and
- * `clockAheadMs` are as in effectiveStatus.
+ * gate, for which there is canUse. Sepolia is left out, even if listed, unless `includeTestNetwork`.
  */
-export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork = false, ...clocks }) {
+export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork = false, ...given } = {}) {
   const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
   const named = services && [...services];
-  const { checks, doubts } = countChecks(report, allowed, named, clocks);
+  const { checks, doubts } = countChecks(report, allowed, named, clocksOf(report, given));
   const summaries = [...new Set([...(named ?? SERVICES), ...checks.map(({ service }) => service)])].map((service) => {
     const own = checks.filter((check) => check.service === service);
     return { service, ...judge(own.map(({ effective }) => effective)), checks: own };
