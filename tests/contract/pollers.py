@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 from lookout_reader import Answer, NoAnswer, Reader, Update, effective_status, find_row, poll
 
@@ -69,7 +69,16 @@ def fresh(url: str, _times: int, clock: Clock) -> Answer:
     return Answer(200, body, etag=f'"{clock.elapsed_s:g}"')
 
 
-def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update], Network]:
+class Seen(NamedTuple):
+    """An update, and what it was worth when it came."""
+
+    update: Update
+    at: float
+    worth: str
+    received_ago_ms: float | None
+
+
+def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Seen], Network]:
     """All updates of so many seconds after the first, which comes before anything is asked and knows nothing."""
     clock = options.pop("clock", Clock())
     network = Network(clock, respond)
@@ -89,7 +98,7 @@ def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update]
     )
     first, asked_before = next(updates), len(network.asked)
     assert (first.report, first.report_problem, asked_before) == (None, None, 0)
-    return list(updates), network
+    return [see(update) for update in updates], network
 
 
 def a_reader(network: Network, **options: Any) -> Reader:
@@ -106,9 +115,12 @@ def polling(network: Network, stop: Event | None = None, **options: Any) -> Iter
     return a_reader(network, **options).updates(stop)
 
 
+def see(update: Update) -> Seen:
+    return Seen(update, update.now, ppoi(update), update.received_ago_ms)
+
+
 def ppoi(update: Update) -> str:
-    row = find_row(update.report, "ppoi", 1)
-    return effective_status(row, update.now, update.received_ago_ms, update.clock_ahead_ms)
+    return effective_status(find_row(update.report, "ppoi", 1))
 
 
 class ItsOwnError(Exception):

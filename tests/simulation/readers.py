@@ -133,7 +133,6 @@ def run_python(respond: Respond, for_s: float, seed: int) -> Shown:
         sleep(reply.after_s)
         return NoAnswer() if reply.body is None else Answer(200, reply.body)
 
-    clocks = {"now": lambda: NOON + round(elapsed_s * 1000), "monotonic": lambda: elapsed_s}
     updates = poll(
         "https://liveness.example",
         "protocol",
@@ -142,9 +141,10 @@ def run_python(respond: Respond, for_s: float, seed: int) -> Shown:
         fetch=fetch,
         sleep=sleep,
         chance=Random(seed).random,
-        **clocks,
+        now=lambda: NOON + round(elapsed_s * 1000),
+        monotonic=lambda: elapsed_s,
     )
-    return [(elapsed_s, effective_status(find_row(update.report, "ppoi", 1), update.now)) for update in updates]
+    return [(elapsed_s, effective_status(find_row(update.report, "ppoi", 1))) for update in updates]
 
 
 def run_javascript(responds: Sequence[Respond], for_s: float, folder: Path = READER) -> Iterator[Shown]:
@@ -190,4 +190,4 @@ def main(folder: Path = READER, days: int = 5) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:2]))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else READER)

@@ -207,6 +207,6 @@ async def read_along(scene: Scene, cache: Cache, number: int) -> None:
         chance=chance.random,
         sleep=lambda _: asyncio.sleep(tick_s),
     )
-    async with aclosing(updates) as each:  # type: ignore[type-var]
+    async with aclosing(updates) as each:
         async for update in each:
             scene.emit(Shown(number, clock.ahead_ms(), update))

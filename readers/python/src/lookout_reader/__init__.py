@@ -1,6 +1,6 @@
 """Reads Lookout's live report and history by the reader's rules, so that nothing stale or unknown ever looks healthy.
 
-The rules are the clauses C1 to C13 of Lookout's contract. Instants are milliseconds since 1970, as ``instant_now()``
+The rules are the clauses C1 to C16 of Lookout's contract. Instants are milliseconds since 1970, as ``instant_now()``
 gives them. Parsing never raises: an unreadable part becomes a value with a ``problem`` in words.
 """
 
@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from lookout_reader.about import About, AboutChain, AboutNote, AboutService, parse_about
+from lookout_reader.clocks import Clocks
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
 from lookout_reader.feed import (
@@ -21,7 +22,7 @@ from lookout_reader.feed import (
     take_answer,
     wrong_clock,
 )
-from lookout_reader.gate import can_use, obstacles_of
+from lookout_reader.gate import Cause, Needs, Obstacle, Severity, can_use, obstacles_of
 from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import (
     WINDOWS,
@@ -62,7 +63,9 @@ __all__ = [
     "Answer",
     "AsyncReader",
     "Bucket",
+    "Cause",
     "CheckSummary",
+    "Clocks",
     "Coverage",
     "EffectiveStatus",
     "FailureCode",
@@ -73,12 +76,15 @@ __all__ = [
     "Incident",
     "LiveReport",
     "Metrics",
+    "Needs",
     "NoAnswer",
     "Note",
+    "Obstacle",
     "Reader",
     "RollUp",
     "Row",
     "ServiceSummary",
+    "Severity",
     "Unreadable",
     "UnreadableRow",
     "Update",

@@ -74,13 +74,15 @@ TOO_LONG: Final = NoAnswer("an answer that is too long", "too-long")
 
 @dataclass(frozen=True, slots=True)
 class Feed(Generic[D]):
-    """The last good document of one endpoint, the problem since, and the wait before the next request."""
+    """The last good document of one endpoint, of a report also as it came, the problem since, and the wait before the
+    next request."""
 
     path: str
     parse: Callable[[str | bytes], D | Unreadable]
     every_s: float
     floor_s: float
     document: D | None = None
+    body: str | bytes | None = None
     etag: str | None = None
     problem: str | None = None
     failures: int = 0
@@ -126,7 +128,9 @@ def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: fl
 
 
 def _take_document(feed: Feed[D], document: D, answer: Answer | NoAnswer, now: float) -> Feed[D]:
-    etag = feed.etag if isinstance(answer, NoAnswer) or answer.http_code == 304 else _sendable(answer.etag)
+    etag, body = feed.etag, feed.body
+    if isinstance(answer, Answer) and answer.http_code != 304:
+        etag, body = _sendable(answer.etag), answer.body
     is_new = not _is_same(feed, document, etag)
     ahead_ms = clock_ahead_ms(answer, now)
     if ahead_ms is None:
@@ -134,6 +138,7 @@ def _take_document(feed: Feed[D], document: D, answer: Answer | NoAnswer, now: f
     return replace(
         feed,
         document=document,
+        body=body if feed.path == "liveness" else None,  # a history is long
         etag=etag,
         arrivals=feed.arrivals + is_new,
         arrived_at=now if is_new else feed.arrived_at,

@@ -1,11 +1,12 @@
 """Which request is due, and what is known after its answer; nothing is sent or waited for here."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
+from lookout_reader.clocks import Arrival, Clocks, clocks_of
 from lookout_reader.feed import (
     Answer,
     FailureCode,
@@ -18,7 +19,7 @@ from lookout_reader.feed import (
 )
 from lookout_reader.history import History
 from lookout_reader.report import LiveReport
-from lookout_reader.status import effective_status
+from lookout_reader.status import judge_row
 from lookout_reader.statuses import EffectiveStatus
 
 Kind = Literal["live", "history"]
@@ -30,20 +31,30 @@ _REACHED_NOBODY: Final = ("no-answer", "timeout", "offline")
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The state at ``now``: the last good documents, whatever their age, and the problems (C9).
+    """The last good documents, whatever their age, and the problems (C9). It is true only at its time.
 
-    ``received_ago_ms`` is how long before ``now`` the report first arrived, by a clock that is never set.
+    ``report_bytes`` is the report as it came.
     """
 
-    now: int
     report: LiveReport | None
     report_problem: str | None
     history: History | None
     history_problem: str | None
     clock_ahead_ms: float | None
-    received_ago_ms: float | None
     report_code: FailureCode | None = None
     history_code: FailureCode | None = None
+    report_bytes: bytes | str | None = field(default=None, repr=False)
+    arrival: Arrival | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def now(self) -> float:
+        """Of the clock, when you read it."""
+        return clocks_of(self.arrival).now
+
+    @property
+    def received_ago_ms(self) -> float | None:
+        """How long ago the report first arrived, by a clock that is never set; None without a report."""
+        return clocks_of(self.arrival).received_ago_ms
 
 
 class Machine(NamedTuple):
@@ -86,7 +97,7 @@ class Poller:
         self._history: Feed[History] | None = None if history is None else history_feed(history)
         self._due_s: dict[Kind, float] = {"live": float("-inf"), "history": float("-inf")}
         self._floor_s = dict(self._due_s)  # when it may be asked for at the earliest
-        self._received_s: float | None = None
+        self._arrival = self._arrive(None)
         self._answers = 0
         self._is_asking = False
         self._lock = Lock()
@@ -125,10 +136,22 @@ class Poller:
             if turn.kind == "history" and self._history is not None:
                 self._history = self._advance(self._history, turn, answer)
             elif self._live is not None:
-                arrivals = self._live.arrivals
-                self._live = self._advance(self._live, turn, answer)
-                if self._live.arrivals > arrivals:
-                    self._received_s = self._machine.monotonic()
+                before = self._live
+                after = self._advance(before, turn, answer)
+                if after.arrivals > before.arrivals:
+                    self._arrival = self._arrive(self._machine.monotonic())
+                if after.document is not None and after.document is not before.document:
+                    after = replace(after, document=after.document.arrived(self._arrival))
+                self._live = after
+
+    def _arrive(self, at_s: float | None) -> Arrival:
+        """The clocks of a report that came then."""
+
+        def read_clocks() -> Clocks:
+            ago_ms = None if at_s is None else max((self._machine.monotonic() - at_s) * 1000, 0.0)
+            return Clocks(self._machine.now(), ago_ms, self._live.clock_ahead_ms if self._live else None)
+
+        return Arrival(read_clocks)
 
     def _advance(self, feed: Feed[D], turn: Turn, answer: Answer | NoAnswer) -> Feed[D]:
         now, now_s, kind = self._machine.now(), self._machine.monotonic(), turn.kind
@@ -155,25 +178,22 @@ class Poller:
     def _update(self) -> Update:
         live, history = self._live, self._history
         return Update(
-            now=self._machine.now(),
             report=live.document if live else None,
             report_problem=live.problem if live else None,
             history=history.document if history else None,
             history_problem=history.problem if history else None,
             clock_ahead_ms=live.clock_ahead_ms if live else None,
-            received_ago_ms=self._received_ago_ms(),
             report_code=live.code if live else None,
             history_code=history.code if history else None,
+            report_bytes=live.body if live else None,
+            arrival=self._arrival,
         )
-
-    def _received_ago_ms(self) -> float | None:
-        return None if self._received_s is None else max((self._machine.monotonic() - self._received_s) * 1000, 0.0)
 
     def _worth(self) -> list[EffectiveStatus]:
         if self._live is None or self._live.document is None:
             return []
-        now, received_ago_ms, clock_ahead_ms = self._machine.now(), self._received_ago_ms(), self._live.clock_ahead_ms
-        return [effective_status(row, now, received_ago_ms, clock_ahead_ms) for row in self._live.document.rows]
+        clocks = self._arrival.read_clocks()
+        return [judge_row(row, clocks) for row in self._live.document.rows]
 
 
 def _endpoint(base_url: str, protocol: str) -> str:

@@ -3,12 +3,14 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
+from contextlib import aclosing
 from threading import Event
 from typing import Final, TypedDict, Unpack
 
 from lookout_reader.feed import Answer, NoAnswer
+from lookout_reader.gate import Needs, Obstacle, can_use, obstacles_of
 from lookout_reader.instants import instant_now
 from lookout_reader.poller import Machine, Poller, State, Turn, Update
 from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
@@ -26,8 +28,8 @@ class Reader:
     """The documents of one server. Create one and share it: its methods can be called from any thread.
 
     Only the address and the protocol are needed; clocks, chance and ``sleep`` are the machine's unless you give others.
-    ``live`` and ``history`` are seconds between two requests, or None to leave one out. A ``fetch`` of your own is called
-    in a thread of its own, one at a time; whatever ``Exception`` it raises counts as no answer.
+    ``live`` and ``history`` are seconds between two requests, or None to leave one out. A ``fetch`` of your own is
+    called in a thread of its own, one at a time; whatever ``Exception`` it raises counts as no answer.
     """
 
     def __init__(
@@ -53,6 +55,15 @@ class Reader:
     def latest(self) -> Update:
         """What is known now; nothing is asked."""
         return self._poller.update()
+
+    def can_use(self, needs: Needs) -> bool:
+        """Whether every one of the services is current on this chain now."""
+        return can_use(self.latest().report, needs)
+
+    def obstacles(self, needs: Needs) -> tuple[Obstacle, ...]:
+        """What stands in the way now, how bad it is, and why it is unknown."""
+        latest = self.latest()
+        return obstacles_of(latest.report, needs, report_code=latest.report_code)
 
     def updates(self, stop: Event | None = None) -> Iterator[Update]:
         """An update at once, after every answer, and whenever time changes an effective status.
@@ -89,6 +100,10 @@ class Reader:
             if wait([asked], max(until_s - time.monotonic(), 0)).done:
                 asked.result()
         return self.latest()
+
+    def when_usable(self, needs: Needs, stop: Event | None = None) -> bool:
+        """Wait until nothing stands in the way, asking politely; False if ``stop`` was set before."""
+        return any(self.can_use(needs) for _ in self.updates(stop))
 
     def _ask(self, turn: Turn) -> Future[None]:
         self._asked = in_a_thread(self._take, turn)
@@ -132,7 +147,16 @@ class AsyncReader:
         """What is known now; nothing is asked."""
         return self._poller.update()
 
-    async def updates(self) -> AsyncIterator[Update]:
+    def can_use(self, needs: Needs) -> bool:
+        """Whether every one of the services is current on this chain now."""
+        return can_use(self.latest().report, needs)
+
+    def obstacles(self, needs: Needs) -> tuple[Obstacle, ...]:
+        """What stands in the way now, how bad it is, and why it is unknown."""
+        latest = self.latest()
+        return obstacles_of(latest.report, needs, report_code=latest.report_code)
+
+    async def updates(self) -> AsyncGenerator[Update, None]:
         """As ``Reader.updates``. Cancel it, or close it with ``contextlib.aclosing``: that gives up its request."""
         seen: State | None = None
         asked: asyncio.Task[None] | None = None
@@ -163,6 +187,13 @@ class AsyncReader:
             if (await asyncio.wait({asked}, timeout=max(until_s - time.monotonic(), 0)))[0]:
                 asked.result()
         return self.latest()
+
+    async def when_usable(self, needs: Needs) -> None:
+        """Wait until nothing stands in the way, asking politely."""
+        async with aclosing(self.updates()) as updates:
+            async for _ in updates:
+                if self.can_use(needs):
+                    return
 
     def _ask(self, turn: Turn) -> asyncio.Task[None]:
         self._asked = asyncio.create_task(self._take(turn))
@@ -216,7 +247,7 @@ def poll(
     return Reader(base_url, protocol, **options).updates(stop)
 
 
-def poll_async(base_url: str, protocol: str, **options: Unpack[AsyncPollOptions]) -> AsyncIterator[Update]:
+def poll_async(base_url: str, protocol: str, **options: Unpack[AsyncPollOptions]) -> AsyncGenerator[Update, None]:
     """The updates of a reader of its own: ``AsyncReader(...).updates()``."""
     return AsyncReader(base_url, protocol, **options).updates()
 
