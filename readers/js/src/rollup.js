@@ -15,8 +15,12 @@ export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork
   const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
   const named = services && [...services];
   const { checks, doubts } = countChecks(report, allowed, named, clocksOf(report, given));
-  const summaries = [...new Set([...(named ?? SERVICES), ...checks.map(({ service }) => service)])].map((service) => {
-    const own = checks.filter((check) => check.service === service);
+  const byService = new Map((named ?? SERVICES).map((service) => [service, []]));
+  for (const check of checks) {
+    if (!byService.has(check.service)) byService.set(check.service, []);
+    byService.get(check.service).push(check);
+  }
+  const summaries = Array.from(byService, ([service, own]) => {
     return { service, ...judge(own.map(({ effective }) => effective)), checks: own };
   });
   const counts = Object.fromEntries(countByStatus(checks));
@@ -37,7 +41,8 @@ export function countChecks(report, chains, services, clocks) {
     const isShared = !SERVICES.includes(service) && rows.has(checkKey({ service, chainId: null }));
     return isShared ? [] : chains.map((chainId) => ({ service, chainId }));
   });
-  const found = [...rows.values()].filter(({ service, chainId }) => scope.has(chainId) && (services?.includes(service) ?? true));
+  const named = services && new Set(services);
+  const found = [...rows.values()].filter(({ service, chainId }) => scope.has(chainId) && (named?.has(service) ?? true));
   const counted = new Map([...expected, ...found].map((check) => [checkKey(check), check]));
   return {
     checks: Array.from(counted.values(), (check) => summarizeCheck(rows, check, clocks)),
