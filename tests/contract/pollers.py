@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
-from lookout_reader import Answer, NoAnswer, Update, effective_status, find_row, poll
+from lookout_reader import Answer, NoAnswer, Reader, Update, effective_status, find_row, poll
 
 NOON = 1_794_744_000_000
 
@@ -69,7 +69,16 @@ def fresh(url: str, _times: int, clock: Clock) -> Answer:
     return Answer(200, body, etag=f'"{clock.elapsed_s:g}"')
 
 
-def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update], Network]:
+class Seen(NamedTuple):
+    """An update, and what it was worth when it came."""
+
+    update: Update
+    at: float
+    worth: str
+    received_ago_ms: float | None
+
+
+def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Seen], Network]:
     """All updates of so many seconds after the first, which comes before anything is asked and knows nothing."""
     clock = options.pop("clock", Clock())
     network = Network(clock, respond)
@@ -89,21 +98,29 @@ def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update]
     )
     first, asked_before = next(updates), len(network.asked)
     assert (first.report, first.report_problem, asked_before) == (None, None, 0)
-    return list(updates), network
+    return [see(update) for update in updates], network
 
 
-def polling(network: Network, **options: Any) -> Iterator[Update]:
-    """Of the live report alone, for as long as somebody asks for the next."""
+def a_reader(network: Network, **options: Any) -> Reader:
+    """Of the live report alone."""
     clock = network.clock
-    clocks = {"now": clock.now, "monotonic": clock.monotonic, "sleep": clock.sleep}
-    return poll(
+    clocks = {"now": clock.now, "monotonic": clock.monotonic, "sleep": clock.sleep, "chance": lambda: 0.0}
+    return Reader(
         "https://liveness.example", "protocol", **{"history": None, "fetch": network.fetch, **clocks, **options}
     )
 
 
+def polling(network: Network, stop: Event | None = None, **options: Any) -> Iterator[Update]:
+    """Its updates, for as long as the next is asked for."""
+    return a_reader(network, **options).updates(stop)
+
+
+def see(update: Update) -> Seen:
+    return Seen(update, update.now, ppoi(update), update.received_ago_ms)
+
+
 def ppoi(update: Update) -> str:
-    row = find_row(update.report, "ppoi", 1)
-    return effective_status(row, update.now, update.received_ago_ms, update.clock_ahead_ms)
+    return effective_status(find_row(update.report, "ppoi", 1))
 
 
 class ItsOwnError(Exception):

@@ -13,10 +13,12 @@ from lookout_reader import (
     WINDOWS,
     About,
     Answer,
+    Clocks,
     Feed,
     History,
     HistoryRow,
     LiveReport,
+    Needs,
     NoAnswer,
     Row,
     Unreadable,
@@ -112,7 +114,7 @@ def chain_id_is_read(row: Row | HistoryRow | UnreadableRow) -> bool:
 @each("reader-status")
 def test_a_row_is_worth(case: dict[str, Any]) -> None:
     now = at(vectors("reader-status")["now"])
-    assert effective_status(a_report([case["row"]]).rows[0], now) == case["effective"]
+    assert effective_status(a_report([case["row"]]).rows[0], Clocks(now)) == case["effective"]
 
 
 @pytest.mark.clause("C1", "C2", "C3", "C4")
@@ -120,7 +122,7 @@ def test_a_row_is_worth(case: dict[str, Any]) -> None:
 def test_a_row_at_an_edge_is_worth(case: dict[str, Any]) -> None:
     now = float("nan") if "now" in case else at(vectors("status-edges")["now"])
     received_ago_ms, clock_ahead_ms = case.get("receivedAgoMs", 0), case.get("clockAheadMs")
-    found = effective_status(a_report([case["row"]]).rows[0], now, received_ago_ms, clock_ahead_ms)
+    found = effective_status(a_report([case["row"]]).rows[0], Clocks(now, received_ago_ms, clock_ahead_ms))
     assert found == case["effective"]
 
 
@@ -140,7 +142,7 @@ def test_a_report_is_read(case: dict[str, Any]) -> None:
     found = [
         {
             **identity(row, chain_id_read=chain_id_is_read(row)),
-            "effective": effective_status(row, now),
+            "effective": effective_status(row, Clocks(now)),
             "problem": row.problem if isinstance(row, UnreadableRow) else None,
         }
         for row in report.rows
@@ -240,8 +242,8 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
     shared = vectors("rollup")
     rows = rows_of(case, shared)
     chosen = {name: case[key] for name, key in ROLL_UP_OPTIONS.items() if key in case}
-    given = (at(shared["now"]), case.get("receivedAgoMs", 0), case.get("clockAheadMs"))
-    found = roll_up(a_report(rows), *given, **chosen)
+    clocks = Clocks(at(shared["now"]), case.get("receivedAgoMs"), case.get("clockAheadMs"))
+    found = roll_up(a_report(rows), clocks, **chosen)
     assert {
         "status": found.status,
         "healthy": found.healthy,
@@ -250,7 +252,8 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
         "counts": {status: count for status, count in found.counts.items() if count},
     } == case["expect"]
     if "services" not in case:  # what both count
-        assert headline_of(a_report(rows), *given, chains=found.chains, test_networks=()).status == found.status
+        words = headline_of(a_report(rows), clocks, chains=found.chains, test_networks=())
+        assert words.status == found.status
 
 
 @pytest.mark.clause("C1", "C2", "C3", "C4", "C8")
@@ -258,28 +261,45 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
 def test_what_a_wallet_needs_can_be_used(case: dict[str, Any]) -> None:
     shared = vectors("gate")
     rows = rows_of(case, shared)
-    needs = {"chain": case["chain"], "services": case["services"]}
-    given = (a_report(rows), at(shared["now"]), case.get("receivedAgoMs", 0), case.get("clockAheadMs"))
+    report, needs = a_report(rows), Needs(case["chain"], case["services"])
+    clocks = Clocks(at(shared["now"]), case.get("receivedAgoMs"), case.get("clockAheadMs"))
     if "mistake" in case:
         with pytest.raises(TypeError, match=case["mistake"]):
-            can_use(*given, **needs)
+            can_use(report, needs, clocks=clocks)
         return
-    found = obstacles_of(*given, **needs)
-    assert all(check.row == find_row(given[0], check.service, check.chain_id) for check in found)
+    found = obstacles_of(report, needs, clocks=clocks)
+    assert all(check.row == find_row(report, check.service, check.chain_id) for check in found)
     assert [[each.service, each.chain_id, each.effective, each.presence] for each in found] == case["expect"]
-    assert can_use(*given, **needs) == (case["expect"] == [])
+    assert can_use(report, needs, clocks=clocks) == (case["expect"] == [])
+
+
+@pytest.mark.clause("C2", "C3", "C4")
+@each("obstacles")
+def test_an_obstacle_says_how_bad_and_why(case: dict[str, Any]) -> None:
+    given, clocks = (
+        case["report"],
+        Clocks(at(vectors("obstacles")["now"]), case.get("receivedAgoMs"), case.get("clockAheadMs")),
+    )
+    rows = [given["row"]] if given and "row" in given else []
+    report = given and parse_report(
+        json.dumps({"schemaVersion": 1, "generatedAt": given["generatedAt"], "checks": rows})
+    )
+    found = obstacles_of(report, Needs(1, ["ppoi"]), report_code=case.get("reportCode"), clocks=clocks)
+    assert [[each.effective, each.severity, each.cause] for each in found] == (
+        [case["expect"]] if case["expect"] else []
+    )
 
 
 @pytest.mark.clause("C4", "C6")
 @pytest.mark.parametrize("report", [None, Unreadable("it is not JSON")])
 def test_without_a_report_nothing_can_be_used(report: Unreadable | None) -> None:
-    assert not can_use(report, 0, chain=1, services=["ppoi"])
+    assert not can_use(report, Needs(1, ["ppoi"]))
 
 
 @pytest.mark.parametrize("services", [[], "ppoi", iter(())], ids=["no names", "no list", "a used-up iterator"])
 def test_what_needs_nothing_is_a_mistake(services: Any) -> None:
     with pytest.raises(ValueError, match="services: no list of names given"):
-        can_use(None, 0, chain=1, services=services)
+        can_use(None, Needs(1, services))
 
 
 @pytest.mark.clause("C9")
@@ -343,9 +363,9 @@ HEADLINE_OPTIONS = {
 def test_the_chains_that_count_have_a_headline(case: dict[str, Any]) -> None:
     shared = vectors("headlines")
     rows = rows_of(case, shared)
-    given = (at(shared["now"]), case.get("receivedAgoMs", 0), case.get("clockAheadMs"))
+    clocks = Clocks(at(shared["now"]), case.get("receivedAgoMs"), case.get("clockAheadMs"))
     chosen = {name: case[key] for name, key in HEADLINE_OPTIONS.items() if key in case}
-    found = headline_of(a_report(rows), *given, **chosen)
+    found = headline_of(a_report(rows), clocks, **chosen)
     assert {
         "text": found.text,
         "status": found.status,
@@ -358,11 +378,11 @@ def test_the_chains_that_count_have_a_headline(case: dict[str, Any]) -> None:
     assert list(found.others) == list(case["expect"]["others"]), "from worst to best"
     assert found.healthy == (case["expect"]["status"] == "current")
     if "inDoubt" not in case:  # of which a roll-up knows nothing
-        rolled_up = roll_up(a_report(rows), *given, chains=found.chains, include_test_network=True)
+        rolled_up = roll_up(a_report(rows), clocks, chains=found.chains, include_test_network=True)
         assert rolled_up.status == found.status
 
 
-@pytest.mark.clause("C9", "C10")
+@pytest.mark.clause("C9", "C10", "C14", "C15")
 @each("polling")
 def test_an_answer_decides_what_is_kept_and_how_long_to_wait(case: dict[str, Any]) -> None:
     if case["feed"] == "live":
@@ -377,7 +397,8 @@ def _follow(feed: Feed[Any], case: dict[str, Any]) -> None:
     for step in case["steps"]:
         answer, expected = _answer(step["answer"], documents), step["expect"]
         before = feed.document
-        feed, most = (take_answer(feed, answer, at(shared["now"]), chance) for chance in (0.0, 1.0))
+        now = at(shared["now"]) + step.get("atS", 0) * 1000
+        feed, most = (take_answer(feed, answer, now, chance) for chance in (0.0, 1.0))
         assert [feed.wait_s, most.wait_s] == expected["waitS"]
         kept = documents[expected["kept"]]["generatedAt"] if expected["kept"] else None
         assert (feed.document.generated_at if feed.document else None) == parse_instant(kept)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from lookout.documents.reports import history_document, live_document
 from lookout_reader import (
     WINDOWS,
+    Clocks,
     HistoryRow,
     Row,
     Unreadable,
@@ -45,12 +46,19 @@ def read_with_python(body: bytes) -> dict[str, Any]:
 
 def _report(body: bytes) -> dict[str, Any]:
     read = parse_report(body)
-    summary = roll_up(read, NOW_AT)
+    summary = roll_up(read, Clocks(NOW_AT))
     rolled = {"status": summary.status, "healthy": summary.healthy}
     if isinstance(read, Unreadable):
         return {"problem": read.problem, **rolled}
     rows = [
-        [row.service, row.chain_id, isinstance(row, Row), effective_status(row, NOW_AT), _metrics(row), _why(row)]
+        [
+            row.service,
+            row.chain_id,
+            isinstance(row, Row),
+            effective_status(row, Clocks(NOW_AT)),
+            _metrics(row),
+            _why(row),
+        ]
         for row in read.rows
     ]
     return {"problem": None, **rolled, "counts": dict(summary.counts), "generatedAt": read.generated_at, "rows": rows}

@@ -40,7 +40,16 @@ from lookout.public.terminal import Shown, draw_screen
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, Started, format_event, parse_line
 from lookout.verify.clauses import verify_visit
-from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
+from lookout_reader import (
+    Clocks,
+    History,
+    LiveReport,
+    Update,
+    effective_status,
+    parse_history,
+    parse_report,
+    rows_by_check,
+)
 from tests.builders import HOUR, MINUTE
 from tests.declared import including
 from tests.descriptions import a_description, an_about
@@ -201,9 +210,9 @@ def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
     assert isinstance(report, LiveReport)
     assert isinstance(history, History)
     row = rows_by_check(report)[CHECK]
-    assert effective_status(row, past.now) == "current"
+    assert effective_status(row, Clocks(past.now)) == "current"
     console = Console(file=StringIO(), width=120)
-    shown = Shown("", an_about(), Update(past.now, report, None, history, None, None, 0))
+    shown = Shown("", an_about(), Update(report, None, history, None, None))
     console.print(draw_screen(shown, past.now, 120))
     assert isinstance(console.file, StringIO)
     assert "faucet Ethereum" in console.file.getvalue()

@@ -33,7 +33,7 @@ from lookout_reader import effective_status, find_row, poll
 
 update = next(update for update in poll(sys.argv[1], "protocol") if update.history)
 row = find_row(update.report, "ppoi", 1)
-print(len(update.report.rows), len(update.history.rows), effective_status(row, update.now, update.received_ago_ms))
+print(len(update.report.rows), len(update.history.rows), effective_status(row))
 """
 
 

@@ -10,7 +10,6 @@ import pytest
 from lookout.cli.watch import add_about
 from lookout.documents.reports import history_document, live_document
 from lookout_reader import History, LiveReport, Update, parse_history, parse_report
-from tests.builders import NOON
 from tests.commands import LOOKOUT
 from tests.descriptions import a_description
 from tests.integration.planted import a_listener
@@ -49,7 +48,7 @@ def test_the_description_is_read_again_with_each_history_and_a_failure_keeps_the
         for history, answer in steps:
             now = answer
             for _ in range(3):  # live reports that arrive with no newer history
-                yield Update(NOON, report, None, history, None, None, 0)
+                yield Update(report, None, history, None, None)
 
     with a_listener(describe) as base:
         shown = [1 in each.about.test_networks for each in add_about(updates(), base)]

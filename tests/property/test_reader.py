@@ -18,6 +18,7 @@ from lookout_reader import (
     SERVICES,
     TEST_NETWORK,
     WINDOWS,
+    Clocks,
     History,
     LiveReport,
     Unreadable,
@@ -148,7 +149,7 @@ def is_truly_current(raw: Any) -> bool:
 
 def use_everything(body: str | bytes) -> LiveReport | Unreadable:
     report = parse_report(body)
-    roll_up(report, NOW_AT)
+    roll_up(report, Clocks(NOW_AT))
     history = parse_history(body)
     if isinstance(history, History):
         for row in history.rows:
@@ -165,14 +166,14 @@ def use_everything(body: str | bytes) -> LiveReport | Unreadable:
 @given(reports().flatmap(mutated))
 def test_nothing_in_a_mutated_report_is_healthier_than_published(document: dict[str, Any]) -> None:
     report = use_everything(json.dumps(document))
-    summary = roll_up(report, NOW_AT)
+    summary = roll_up(report, Clocks(NOW_AT))
     if isinstance(report, Unreadable):
         assert not summary.healthy
         return
     raws = document["checks"]
     assert len(report.rows) == len(raws)
     for row, raw in zip(report.rows, raws, strict=True):
-        assert effective_status(row, NOW_AT) != "current" or is_truly_current(raw)
+        assert effective_status(row, Clocks(NOW_AT)) != "current" or is_truly_current(raw)
     if summary.healthy:
         for service, chain in (check for check in ALL_CHECKS if check[1] != TEST_NETWORK):
             found = [
@@ -192,7 +193,7 @@ def test_nothing_in_a_mutated_report_is_healthier_than_published(document: dict[
 def test_a_report_that_is_current_throughout_is_healthy() -> None:
     """What the property above would not notice: a reader to which nothing is ever healthy."""
     report = a_report([a_row(*check) for check in ALL_CHECKS])
-    assert roll_up(parse_report(json.dumps(report)), NOW_AT).healthy
+    assert roll_up(parse_report(json.dumps(report)), Clocks(NOW_AT)).healthy
 
 
 @pytest.mark.clause("C1", "C4", "C8")
@@ -206,8 +207,11 @@ def test_documents_that_lookout_made_are_read_whole(made: dict[str, Any]) -> Non
     assert report.generated_at is not None
     for row, raw in zip(report.rows, made["live"]["checks"], strict=True):
         expired = raw["expiresAt"] is not None and raw["expiresAt"] <= made["live"]["generatedAt"]
-        assert effective_status(row, report.generated_at) == ("stale" if expired else raw["status"])
-    assert not {effective_status(row, report.generated_at + 150_000) for row in report.rows} & {"current", "degraded"}
+        assert effective_status(row, Clocks(report.generated_at)) == ("stale" if expired else raw["status"])
+    assert not {effective_status(row, Clocks(report.generated_at + 150_000)) for row in report.rows} & {
+        "current",
+        "degraded",
+    }
 
 
 @pytest.mark.clause("C7")
@@ -295,7 +299,7 @@ def steps(live: str, past: str, chains: range) -> int:
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        roll_up(parse_report(live), NOW_AT, chains=chains)
+        roll_up(parse_report(live), Clocks(NOW_AT), chains=chains)
         history = parse_history(past)
         assert isinstance(history, History)
         for row in history.rows:

@@ -20,7 +20,15 @@ from lookout.protocols.generic import HttpTable
 from lookout.public.feeds import FeedFiles, make_feed_files
 from lookout.public.picture import Names
 from lookout.public.terminal import Shown, draw_screen
-from lookout_reader import EFFECTIVE_STATUSES, EffectiveStatus, LiveReport, Update, effective_status, parse_report
+from lookout_reader import (
+    EFFECTIVE_STATUSES,
+    Clocks,
+    EffectiveStatus,
+    LiveReport,
+    Update,
+    effective_status,
+    parse_report,
+)
 from lookout_reader.statuses import BY_WORD
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import a_check
@@ -61,7 +69,7 @@ class Deployment(NamedTuple):
     def counted(self) -> list[EffectiveStatus]:
         """What the rows that count are worth, and those that are missing; written beside the code that is tested."""
         report, tests = self.report(), self.test_networks()
-        rows = [effective_status(row, NOON) for row in report.rows if row.chain_id not in tests]
+        rows = [effective_status(row, Clocks(NOON)) for row in report.rows if row.chain_id not in tests]
         there = {(row.service, row.chain_id) for row in report.rows}
         # A chain that only the report has is expected to be whole, too.
         chains = {chain.id for chain in self.settings.chains} | {row.chain_id for row in report.rows if row.chain_id}
@@ -78,7 +86,7 @@ class Deployment(NamedTuple):
         known = {chain_id for chain_id in chains if chain_id is not None} - tests
         expected = {check.chain_id for check in all_checks(known) if check.service == service}
         is_counted = bool(rows or expected)
-        statuses = [effective_status(row, NOON) for row in (rows if is_counted else every)]
+        statuses = [effective_status(row, Clocks(NOON)) for row in (rows if is_counted else every)]
         statuses += ["unknown"] * bool(expected - {row.chain_id for row in rows} or not every)
         worst = min(statuses, key=EFFECTIVE_STATUSES.index)
         return BY_WORD[worst].name
@@ -154,7 +162,7 @@ def assert_says_no_more_than(
 
 
 def first_line(deployment: Deployment) -> str:
-    update = Update(NOON, deployment.report(), None, None, None, None, 0)
+    update = Update(deployment.report(), None, None, None, None)
     shown = Shown("here", deployment.settings.description().read(), update)
     console = Console(file=StringIO(), width=200)
     console.print(draw_screen(shown, NOON, 200))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lookout.public.feeds import compute_max_age, make_feed_files
 from lookout.public.picture import MOST_INCIDENTS, SILENT_MS, take_picture
-from lookout_reader import LiveReport, effective_status, parse_report
+from lookout_reader import Clocks, LiveReport, effective_status, parse_report
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import BUCKET, FULL, NAMES, a_check, a_history, a_picture, a_report, all_current
 
@@ -27,7 +27,7 @@ def test_rows_are_read_as_every_reader_reads_them(checks: list[object]) -> None:
     live = a_report(*checks)
     report = parse_report(live)
     assert isinstance(report, LiveReport)
-    expected = [(row.check, effective_status(row, NOON)) for row in report.rows if row.check is not None]
+    expected = [(row.check, effective_status(row, Clocks(NOON))) for row in report.rows if row.check is not None]
     assert [(seen.check, seen.status) for seen in a_picture(live).rows] == expected
     assert expected
 

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from lookout.base.instants import format_instant, format_second
 from lookout.public.terminal import Shown, draw_screen
-from lookout_reader import About, AboutNote, History, LiveReport, Update, parse_history, parse_report
+from lookout_reader import About, AboutNote, Clocks, History, LiveReport, Update, parse_history, parse_report
+from lookout_reader.clocks import Arrival
 from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.descriptions import an_about
 
@@ -62,10 +63,10 @@ def a_past(buckets: str, uptime: float | None = 0.5) -> History:
     return parsed
 
 
-def shown(update: Update, now: int = NOON, width: int = 180, waited_ms: float = 0, about: About = ABOUT) -> str:
+def shown(update: Update, now: int = NOON, width: int = 180, about: About = ABOUT) -> str:
     console = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
     with console.capture() as capture:
-        console.print(draw_screen(Shown(ADDRESS, about, update), now, width, waited_ms))
+        console.print(draw_screen(Shown(ADDRESS, about, update), now, width))
     return capture.get()
 
 
@@ -74,7 +75,11 @@ def plain(update: Update, now: int = NOON, width: int = 180) -> str:
 
 
 def an_update(report: LiveReport | None, history: History | None = None, problem: str | None = None) -> Update:
-    return Update(NOON, report, problem, history, None, None, received_ago_ms=0)
+    return Update(report, problem, history, None, None)
+
+
+def waiting(update: Update, received_ago_ms: float) -> Update:
+    return replace(update, arrival=Arrival(lambda: Clocks(NOON, received_ago_ms)))
 
 
 def test_notes_stand_above_the_rows_until_they_are_over_and_the_newest_are_shown() -> None:
@@ -119,7 +124,7 @@ def test_a_row_goes_stale_by_the_clock_of_the_machine_that_shows_it() -> None:
 
 def test_a_clock_that_is_set_back_makes_no_report_younger_than_it_has_been_here() -> None:
     update = an_update(a_live(a_row()))
-    told = [Text.from_ansi(shown(update, NOON - MINUTE, waited_ms=waited)).plain for waited in (100_000, 151_000)]
+    told = [Text.from_ansi(shown(waiting(update, waited), NOON - MINUTE)).plain for waited in (100_000, 151_000)]
     assert "may have stopped" not in told[0]
     assert "The report is 2 min old: the monitor may have stopped." in told[1]
 
@@ -220,7 +225,7 @@ def test_the_wording_for_people_is_in_view() -> None:
 
 @pytest.mark.clause("C3", "C4")
 def test_a_report_that_was_received_long_ago_is_stale_whatever_the_clock_says() -> None:
-    old = shown(an_update(a_live(a_row())), waited_ms=5 * MINUTE)
+    old = shown(waiting(an_update(a_live(a_row())), 5 * MINUTE))
     assert "◌ too old to say" in Text.from_ansi(old).plain
     assert GREEN not in old
 

@@ -1,14 +1,15 @@
 // What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own.
 
+import { FUTURE_MS } from "./clocks.js";
 import { WRONG_VERSION } from "./document.js";
 import { parseHttpDate } from "./instants.js";
-import { FUTURE_MS } from "./report.js";
+import { OLD_MS } from "./report.js";
 
 const JITTER = 0.1;
 const BACKOFF_JITTER = 0.5;
-const BACKOFF_MOST_S = 200; // before chance
-const WAIT_MOST_S = 300;
-const RETRY_AFTER_MOST_S = 600;
+const BACKOFF_MOST_S = 200; // C15
+const RETRY_AFTER_MOST_S = 60; // C15
+const HISTORY_KEPT_MS = 600_000; // C14
 const EVERY_MOST_S = 86_400; // what timers can count
 export const FLOORS_S = { live: 15, history: 60 };
 export const BODIES_MOST = { live: 2 * 1024 * 1024, history: 16 * 1024 * 1024 };
@@ -35,6 +36,7 @@ export function newFeed(kind, everyS) {
     kind,
     everyS: boundSeconds(kind, everyS, FLOORS_S[kind], EVERY_MOST_S),
     document: null,
+    bytes: null,
     etag: null,
     problem: null,
     code: null,
@@ -55,12 +57,15 @@ export function boundSeconds(name, value, least, most) {
 export function advanceFeed(parse, feed, answer, now, chance) {
   const { problem = null, code = null, document = feed.document } = judgeAnswer(parse, feed, answer);
   const { everyS } = feed;
-  const ahead = clockAheadMs(answer, now);
-  const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
+  const isOlder = document !== feed.document && isOlderCopy(feed, document, now);
+  const ahead = isOlder ? null : clockAheadMs(answer, now);
+  const after = { ...feed, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
   if (problem === null) {
     after.failures = 0;
     after.waitS = everyS + everyS * JITTER * chance;
-    if (document !== feed.document) {
+    if (document !== feed.document && !isOlder) {
+      after.document = document;
+      after.bytes = feed.kind === "live" ? answer.text : null; // a history is long
       after.etag = /^[ -~]+$/.test(answer.etag ?? "") ? answer.etag : null; // what can be sent back
       if (!isSame(feed, after)) {
         after.arrivals++;
@@ -70,14 +75,27 @@ export function advanceFeed(parse, feed, answer, now, chance) {
     }
   } else {
     after.failures++;
-    const backoffS = Math.min(everyS * 2 ** Math.min(after.failures, 10), Math.max(everyS, BACKOFF_MOST_S));
     const askedS = askedToWaitS(answer, now);
-    after.waitS = Math.max(
-      Math.min(backoffS + backoffS * BACKOFF_JITTER * chance, Math.max(WAIT_MOST_S, everyS + everyS * JITTER)),
-      askedS + askedS * JITTER * chance,
-    );
+    after.waitS = Math.max(backoffS(feed, after.failures, chance), askedS + askedS * JITTER * chance);
   }
   return Object.freeze(after);
+}
+
+/** The seconds to wait after so many failures in a row (C15). */
+function backoffS({ kind, everyS }, failures, chance) {
+  const leastS = Math.min(Math.max(FLOORS_S[kind], everyS * 2 ** (failures - 2)), BACKOFF_MOST_S);
+  const waitS = leastS + leastS * BACKOFF_JITTER * chance;
+  return Math.min(waitS, 2 * BACKOFF_MOST_S - waitS); // what chance adds beyond the most it takes away: all wait differently
+}
+
+/**
+ * Whether a document is an older copy than the one that is held, as a cache may have that serves after an error (C14). A
+ * held one that is old, or of another time by this clock, is given up for whatever comes.
+ */
+function isOlderCopy({ kind, document: held, arrivedAt }, { generatedAt }, now) {
+  if ((held?.generatedAt ?? null) === null || generatedAt >= held.generatedAt) return false;
+  if (kind === "history") return now >= arrivedAt && now - arrivedAt < HISTORY_KEPT_MS;
+  return now - held.generatedAt < OLD_MS && held.generatedAt - now <= FUTURE_MS;
 }
 
 /** The seconds that an answer asks to wait for. */
@@ -113,7 +131,6 @@ function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text 
 
 // ---- The device's clock
 
-const AHEAD_MS = 90_000; // 60 s of it a cache may explain
 const REPORTS_AHEAD_MS = 150_000; // a report is made every 30 s
 const APART_MOST_MS = 120_000;
 const STEADY_MS = 60_000;
@@ -137,10 +154,4 @@ function guessClockAheadMs(held, { generatedAt }, now) {
   const isSteady = apartMs < APART_MOST_MS && Math.abs(apartMs - (generatedAt - held.document?.generatedAt)) < STEADY_MS;
   const isWrong = aheadMs < -FUTURE_MS || (aheadMs > REPORTS_AHEAD_MS && isSteady);
   return generatedAt !== null && isWrong ? aheadMs : null;
-}
-
-/** Whether an update's clock is known to be wrong, as far as no cache explains it: "ahead", "behind" or null. */
-export function wrongClock({ clockAheadMs }) {
-  if (clockAheadMs > AHEAD_MS) return "ahead";
-  return clockAheadMs < -FUTURE_MS ? "behind" : null;
 }

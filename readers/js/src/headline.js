@@ -1,5 +1,6 @@
 // One sentence for the rows of the chains that count.
 
+import { clocksOf } from "./clocks.js";
 import { isIdentified } from "./document.js";
 import { countByStatus, countChecks, requireChain, worstOf } from "./rollup.js";
 import { STATUS_NAMES } from "./sentences.js";
@@ -10,9 +11,12 @@ import { MAINNETS, TEST_NETWORK } from "./services.js";
  * the `testNetworks` are left out. Nothing of a report that is `inDoubt` is current now. Without `showUnmonitored` what
  * nobody watches is left out, as it is no part of the deployment.
  */
-export function headlineOf(report, { chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false, showUnmonitored = true, ...clocks }) {
+export function headlineOf(
+  report,
+  { chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false, showUnmonitored = true, ...given } = {},
+) {
   const counted = [...new Set(chains)].filter((chainId) => !testNetworks.includes(chainId));
-  const { checks: all, doubts } = countChecks(report, counted, undefined, clocks);
+  const { checks: all, doubts } = countChecks(report, counted, undefined, clocksOf(report, given));
   const checks = showUnmonitored ? all : all.filter(({ effective }) => effective !== "unmonitored");
   const scope = new Set([null, ...counted]);
   const leftOut = report.rows.filter((row) => isIdentified(row) && !scope.has(row.chainId));

@@ -7,6 +7,7 @@ import { CHARACTERS, CURRENT_CHARACTER, EFFECTIVE_STATUSES, KNOWN_CHARACTERS, TR
 /** The windows of uptime and coverage, in seconds. */
 export const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
 const NO_DATA = "-";
+const BUCKETS_MOST = 250_000; // of a row: 14 days of 5 seconds
 
 /** The history in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 export function parseHistory(text) {
@@ -18,6 +19,7 @@ export function parseHistory(text) {
   const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
   if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
   const length = ended + 1;
+  if (length > BUCKETS_MOST) return unreadable("its buckets are too many");
   return Object.freeze({
     readable: true,
     generatedAt: parseInstant(fields.generatedAt),

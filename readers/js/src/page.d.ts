@@ -22,11 +22,12 @@ export type Service = KnownService | (string & {});
  * `declare module "lookout-reader" { interface OwnServices { bundler: true } }`.
  */
 export interface OwnServices {}
+export type KnownName = KnownService | keyof OwnServices;
 /**
  * A name to ask for. Of a literal the compiler knows whether it is one of the contract's or of OwnServices, and refuses any
  * other: it is most likely misspelt.
  */
-export type ServiceName<S extends string> = S & (string extends S ? unknown : KnownService | keyof OwnServices);
+export type ServiceName<S extends string> = (S & (string extends S ? unknown : KnownName)) | KnownName;
 
 export declare const SCHEMA_VERSION: 1;
 /** The contract's services, which every report has; an operator's own may be there too. */
@@ -127,13 +128,12 @@ export declare function parseInstant(value: unknown): Instant | null;
 export declare function parseHttpDate(value: unknown): Instant | null;
 
 /**
- * What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. `receivedAgoMs` is how long ago
- * its report first arrived, as an update says: a row is at least that old, whatever the clock says. By a clock that is
- * known to be behind, as `clockAheadMs` of an update says, it is unknown.
+ * What a row is worth when you call it (C1 to C4); one that is unreadable or not there is unknown. The clocks are those of
+ * the reader that received it, or the wall clock. The other arguments are for tests.
  */
 export declare function effectiveStatus(
   row: Row | UnreadableRow | null | undefined,
-  now: Instant,
+  now?: Instant,
   receivedAgoMs?: number | null,
   clockAheadMs?: number | null,
 ): EffectiveStatus;
@@ -207,16 +207,19 @@ export interface CheckSummary {
   readonly row: Row | UnreadableRow | null;
 }
 
-/** By what rows are judged, all of which an update has: `{ ...update }`. */
+/**
+ * By what rows are judged, which tests may give; otherwise it is read at each call. Spreading an update
+ * (`{ ...update, chain, services }`), as for 2.0.0, is deprecated: it does nothing any more.
+ */
 export interface Clocks {
-  readonly now: Instant;
+  readonly now?: Instant;
   /** How long ago the report first arrived. */
   readonly receivedAgoMs?: number | null;
   /** By how much the device's clock is ahead; by one that is known to be behind nothing is current. */
   readonly clockAheadMs?: number | null;
 }
 
-/** What a wallet needs on a chain: `{ ...update, chain, services }`. */
+/** What a wallet needs on a chain. */
 export interface Needs<S extends string> extends Clocks {
   /** The user's chain; a test network is a chain like any other. */
   readonly chain: number;
@@ -224,13 +227,33 @@ export interface Needs<S extends string> extends Clocks {
   readonly services: readonly ServiceName<S>[];
 }
 
-/** Whether every one of the services is current on this chain: the gate before anything is sent. */
+/** Stop for `bad` alone. For `unknown` warn, and let the user decide: it may be Lookout that is down. */
+export type Severity = "bad" | "warn" | "unknown";
+/** Why nothing is known. */
+export type Cause =
+  /** This device's clock is wrong. */
+  | "device-clock"
+  /** No usable answer got here. */
+  | "network"
+  /** Lookout itself gives nothing new. */
+  | "monitor-silent"
+  /** The monitor works, but does not know, or does not watch it. */
+  | "not-observed";
+
+/** A check that is not current. */
+export interface Obstacle extends CheckSummary {
+  readonly severity: Severity;
+  /** Of what is unknown; null also before the first answer, which is to be shown as loading. */
+  readonly cause: Cause | null;
+}
+
+/** Whether every one of the services is current on this chain: nothing is known to stand in the way. */
 export declare function canUse<S extends string>(report: LiveReport | Unreadable | null | undefined, needs: Needs<S>): boolean;
-/** The checks that stand in the way: whatever is not current. None if it can be used. */
+/** The checks that stand in the way: whatever is not current. `reportCode` is what is wrong with the last request. */
 export declare function obstaclesOf<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
-  needs: Needs<S>,
-): CheckSummary[];
+  needs: Needs<S> & { readonly reportCode?: FailureCode | null },
+): Obstacle[];
 
 export interface ServiceSummary {
   readonly service: Service;
@@ -264,7 +287,7 @@ export interface RollUpOptions<S extends string = string> extends Clocks {
  */
 export declare function rollUp<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
-  options: RollUpOptions<S>,
+  options?: RollUpOptions<S>,
 ): RollUp;
 
 /** `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. */
@@ -295,7 +318,7 @@ export interface HeadlineOptions extends Clocks {
 }
 
 /** The checks that rollUp counts on these chains in one sentence, which says no more than they do (C11). */
-export declare function headlineOf(report: LiveReport, options: HeadlineOptions): Headline;
+export declare function headlineOf(report: LiveReport, options?: HeadlineOptions): Headline;
 
 /** What the operator declares about these services and chains, or all of them if the list is empty; instants in ms. */
 export interface AboutNote {
@@ -392,6 +415,8 @@ export interface Feed<D extends LiveReport | History> {
   readonly kind: D extends LiveReport ? "live" : "history";
   readonly everyS: number;
   readonly document: D | null;
+  /** Of a report, as it came. */
+  readonly bytes: Uint8Array | string | null;
   readonly etag: string | null;
   readonly problem: string | null;
   readonly code: FailureCode | null;
@@ -415,8 +440,12 @@ export declare function clockAheadMs(answer: Answer | NoAnswer, now: Instant): n
 /** Whether the device's clock is known to be wrong, as far as no cache explains it. */
 export declare function wrongClock(update: { readonly clockAheadMs: number | null }): "ahead" | "behind" | null;
 
-/** What is known at `now`: the last good documents, whatever their age, and what is wrong (C9). */
+/**
+ * What is known: the last good documents, whatever their age, and what is wrong (C9). It is true only at its time: ask
+ * its rows again rather than keep what they came to. `now`, `receivedAgoMs` and `reportBytes` are not part of its copies.
+ */
 export interface Update {
+  /** Of the clock, when you read it. */
   readonly now: Instant;
   readonly report: LiveReport | null;
   readonly reportProblem: string | null;
@@ -427,10 +456,12 @@ export interface Update {
    * read that, from the reports themselves, and only if the clock is wrong by more than caches explain.
    */
   readonly clockAheadMs: number | null;
-  /** Milliseconds at `now` since `report` first arrived, by a clock that is never set; null without a report. */
+  /** Milliseconds since `report` first arrived, by a clock that is never set; null without a report. */
   readonly receivedAgoMs: number | null;
   readonly reportCode: FailureCode | null;
   readonly historyCode: FailureCode | null;
+  /** `report` as it came, for a backend that passes it on: text where there are no streams. */
+  readonly reportBytes: Uint8Array | string | null;
 }
 
 /** The part of a response that is used. */
@@ -485,6 +516,8 @@ export interface ReaderOptions {
   readonly history?: number | false;
   /** Seconds until a request is given up, from 1 to 60. 10 by default. */
   readonly timeoutS?: number;
+  /** Seconds after which `read` and `refresh` give what is known, from 0 to 60. 5 by default. */
+  readonly deadlineS?: number;
   /** Who is asking; sent by servers only, since a page may not (C10). */
   readonly userAgent?: string;
   /** Stops the reader when it is aborted. */
@@ -521,9 +554,18 @@ export interface Reader {
    * function that it returns is called. The first listener starts the asking, and the last one ends it.
    */
   subscribe(listener: (update: Update) => void): () => void;
+  /** Whether every one of the services is current on this chain now. */
+  canUse<S extends string>(needs: Needs<S>): boolean;
+  /** What stands in the way now, how bad it is, and why it is unknown. */
+  obstacles<S extends string>(needs: Needs<S>): Obstacle[];
+  /**
+   * Resolved as soon as nothing stands in the way; rejected when the signal is aborted or the reader is stopped. Until then
+   * it listens.
+   */
+  whenUsable<S extends string>(needs: Needs<S>, options?: { readonly signal?: SignalLike }): Promise<void>;
   /**
    * Asks for the live report once, for example when the user taps Send. Within 15 seconds the last answer counts, unless
-   * nobody was reached.
+   * nobody was reached. After `deadlineS` it gives what is known. Its failures do not lengthen the polling.
    */
   read(): Promise<Update>;
   /** Asks for everything now, for example when the user pulls to refresh, as far as the floors allow (C10). */

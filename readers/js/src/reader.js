@@ -1,7 +1,9 @@
 // Asking both endpoints again and again, politely, for as many listeners as there are.
 
+import { keepClocks } from "./clocks.js";
 import { FLOORS_S, advanceFeed, askedToWaitS, boundSeconds, newFeed } from "./feed.js";
-import { effectiveStatus, nextChangeMs } from "./report.js";
+import { canUse, obstaclesOf } from "./gate.js";
+import { judgeRow, nextChangeMs } from "./report.js";
 import { request } from "./request.js";
 
 const AGENT = "lookout-reader-js/2.0.0";
@@ -21,6 +23,7 @@ export function makeReader(parsers, {
   live = 30,
   history = 120,
   timeoutS = 10,
+  deadlineS = 5,
   userAgent = AGENT,
   fetch,
   signal,
@@ -35,6 +38,7 @@ export function makeReader(parsers, {
   if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
   if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
   const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
+  const deadlineMs = boundSeconds("deadlineS", deadlineS, 0, TIMEOUT_MOST_S) * 1000;
   const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
   const urls = { live: liveUrl, history: `${liveUrl}/history` };
   const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
@@ -55,31 +59,47 @@ export function makeReader(parsers, {
   let timer;
   let asking = null; // the request under way, as a promise
   let aborting;
-  let isStopped = false;
+  const life = new AbortController(); // until it is stopped
 
   function receivedAgoMs() {
-    return receivedAt === null ? null : Math.max(monotonic() - receivedAt, 0);
+    return agoMs(receivedAt);
   }
 
+  function agoMs(at) {
+    return at === null ? null : Math.max(monotonic() - at, 0);
+  }
+
+  /** The clocks of a report that arrived then. */
+  function readClocks(at) {
+    return { now: now(), receivedAgoMs: agoMs(at), clockAheadMs: feeds.live.clockAheadMs };
+  }
+
+  /** Whoever copies an update has no instant of it, by which it would be judged for ever. */
   function latest() {
-    return Object.freeze({
-      now: now(),
+    const at = receivedAt;
+    const update = {
       report: feeds.live.document,
       reportProblem: feeds.live.problem,
       history: feeds.history.document,
       historyProblem: feeds.history.problem,
       clockAheadMs: feeds.live.clockAheadMs,
-      receivedAgoMs: receivedAgoMs(),
       reportCode: feeds.live.code,
       historyCode: feeds.history.code,
-    });
+    };
+    return Object.freeze(
+      Object.defineProperties(update, {
+        now: { get: now },
+        receivedAgoMs: { get: () => agoMs(at) },
+        reportBytes: { value: feeds.live.bytes },
+      }),
+    );
   }
 
   /** The same value until there is an answer, or a row is worth something else. */
   function getSnapshot() {
-    const update = latest();
-    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs, update.clockAheadMs)).join();
-    if (snapshot === null || found !== worth) snapshot = update;
+    const clocks = readClocks(receivedAt);
+    const found = feeds.live.document?.rows.map((row) => judgeRow(row, clocks)).join();
+    if (snapshot === null || found !== worth) snapshot = latest();
     worth = found;
     return snapshot;
   }
@@ -99,8 +119,10 @@ export function makeReader(parsers, {
     }
   }
 
-  async function ask(kind) {
+  /** Asks once. The failure of a request that was `wanted` by a user is not counted: taps must not lengthen the polling. */
+  async function ask(kind, isWanted) {
     await null; // what time has changed is published first
+    const dueBefore = dueAt[kind];
     const askedAt = monotonic();
     const own = (aborting = new AbortController());
     const answer = await request(urls[kind], feeds[kind], { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
@@ -108,11 +130,16 @@ export function makeReader(parsers, {
     const answeredNow = now();
     dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
     if (aborting === own) {
-      const before = feeds[kind];
-      const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
-      dueAt[kind] = answeredAt + after.waitS * 1000;
       if (answer.reachedNobody) floorAt[kind] = answeredAt;
-      if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
+      const before = feeds[kind];
+      const after = advanceFeed(parsers[kind], before, answer, answeredNow, random());
+      const isCounted = !isWanted || after.problem === null;
+      feeds[kind] = isCounted ? after : Object.freeze({ ...after, failures: before.failures });
+      dueAt[kind] = isCounted ? answeredAt + after.waitS * 1000 : Math.max(dueBefore, floorAt[kind]);
+      if (kind === "live" && after.document !== before.document) {
+        const at = (receivedAt = after.arrivals > before.arrivals ? answeredAt : receivedAt);
+        keepClocks(after.document, () => readClocks(at));
+      }
       snapshot = null;
       publish();
     }
@@ -129,7 +156,7 @@ export function makeReader(parsers, {
     const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
     if (dueMs <= 0) asking ??= ask(next);
     const mostMs = worth?.includes("current") ? CURRENT_TIMER_MOST_MS : TIMER_MOST_MS;
-    timer = setTimeout(wake, Math.ceil(Math.min(nextChangeMs(latest()), asking ? Infinity : dueMs, mostMs)));
+    timer = setTimeout(wake, Math.ceil(Math.min(nextChangeMs(feeds.live.document?.rows ?? [], readClocks(receivedAt)), asking ? Infinity : dueMs, mostMs)));
   }
 
   /** Drops the request under way. In the back/forward cache, too, no answer is waited for. */
@@ -147,7 +174,7 @@ export function makeReader(parsers, {
   /** Adds a listener, and gives back what removes it. The first one starts the asking, and the last one ends it. */
   function subscribe(listener) {
     const call = (update) => listener(update); // the same function may listen twice
-    if (isStopped) return () => {};
+    if (life.signal.aborted) return () => {};
     listeners.add(call);
     if (listeners.size === 1) {
       for (const [target, type, handler] of events) target.addEventListener(type, handler);
@@ -163,18 +190,55 @@ export function makeReader(parsers, {
     for (const [target, type, handler] of events) target.removeEventListener(type, handler);
   }
 
-  /** Publishes what time has changed, asks for these unless that was less than the floors ago (C10), and gives what is known then. */
-  async function bringUpToDate(wanted) {
+  /**
+   * Publishes what time has changed, asks for these unless that was less than the floors ago (C10), and gives what is known
+   * then, or when the deadline has passed.
+   */
+  function bringUpToDate(wanted) {
     publish();
+    return new Promise((resolve) => {
+      const late = setTimeout(answer, deadlineMs);
+      function answer() {
+        clearTimeout(late);
+        resolve(getSnapshot());
+      }
+      askFor(wanted).then(answer);
+    });
+  }
+
+  async function askFor(wanted) {
     for (const kind of wanted) {
       while (asking) await asking;
-      if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
+      if (!life.signal.aborted && floorAt[kind] <= monotonic()) await (asking = ask(kind, true));
     }
-    return getSnapshot();
+  }
+
+  function obstacles(needs) {
+    return obstaclesOf(feeds.live.document, { ...needs, reportCode: feeds.live.code });
+  }
+
+  /** Resolved when nothing stands in the way any more; until then it listens. */
+  function whenUsable(needs, { signal: waiting } = {}) {
+    return new Promise((resolve, reject) => {
+      if (canUse(feeds.live.document, needs)) return resolve();
+      const signals = [life.signal, waiting].filter(Boolean);
+      const end = subscribe(check);
+      for (const one of signals) one.addEventListener("abort", check);
+      check();
+
+      function check() {
+        const aborted = signals.find((one) => one.aborted);
+        if (!aborted && !canUse(feeds.live.document, needs)) return;
+        end();
+        for (const one of signals) one.removeEventListener("abort", check);
+        if (aborted) reject(aborted.reason ?? new Error("aborted"));
+        else resolve();
+      }
+    });
   }
 
   function stop() {
-    isStopped = true;
+    life.abort();
     giveUp();
     listeners.clear();
     rest();
@@ -188,6 +252,9 @@ export function makeReader(parsers, {
     receivedAgoMs,
     getSnapshot,
     subscribe,
+    canUse: (needs) => canUse(feeds.live.document, needs),
+    obstacles,
+    whenUsable,
     read: () => bringUpToDate(["live"]),
     refresh: () => bringUpToDate(kinds),
     stop,

@@ -1,11 +1,11 @@
 // The live report, and what its rows are worth.
 
+import { FUTURE_MS, clocksOf } from "./clocks.js";
 import { isObject, readDocument, readRows, unreadable, whole } from "./document.js";
 import { parseInstant } from "./instants.js";
 import { KNOWN_STATUSES } from "./statuses.js";
 
-export const FUTURE_MS = 30_000;
-const OLD_MS = 300_000;
+export const OLD_MS = 300_000;
 
 /** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 export function parseReport(text) {
@@ -40,32 +40,37 @@ function readMetrics(raw) {
 }
 
 /**
- * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
- * and so is every watched row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by
- * a clock that is never set: a row is at least that old, whatever `now` says. With `clockAheadMs`, as an update has it, no
- * row is judged by a clock that is known to be behind.
+ * What a row of the live report is worth now (C1 to C4). A row that is unreadable or not there (null) is unknown, and so is
+ * every watched row for a reader without a clock. The other arguments are for tests: an instant, how long ago its report
+ * first arrived, by a clock that is never set (a row is at least that old), and by how much the clock is ahead: no row is
+ * judged by a clock that is known to be behind.
  */
 export function effectiveStatus(row, now, receivedAgoMs = 0, clockAheadMs = 0) {
+  return judgeRow(row, clocksOf(row, { now, receivedAgoMs, clockAheadMs }));
+}
+
+export function judgeRow(row, { now, receivedAgoMs, clockAheadMs }) {
   if (!row?.readable) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
   if (!KNOWN_STATUSES.includes(publishedStatus) || !Number.isFinite(now)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
   if (observedAt - now > FUTURE_MS || expiresAt <= observedAt || clockAheadMs < -FUTURE_MS) return "unknown"; // C2
-  if (!(Math.max(now - observedAt, receivedAgoMs) < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3
+  if (!(Math.max(now - observedAt, receivedAgoMs ?? 0) < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3
   return publishedStatus; // C4
 }
 
-/** The milliseconds until the passing of time changes what a row of an update is worth; Infinity if it does not. */
-export function nextChangeMs({ report, now, receivedAgoMs }) {
+/** The milliseconds until the passing of time changes what a row is worth by these clocks; Infinity if it does not. */
+export function nextChangeMs(rows, { now, receivedAgoMs, clockAheadMs }) {
   let next = Infinity;
-  for (const row of report?.rows ?? []) {
+  for (const row of rows) {
     const { observedAt, expiresAt } = row;
     const lifetimeMs = Math.min(expiresAt - observedAt, OLD_MS);
-    const worth = effectiveStatus(row, now, receivedAgoMs);
+    const worth = judgeRow(row, { now, receivedAgoMs, clockAheadMs });
     // The instants that the rules above compare with.
     for (const wait of [observedAt - FUTURE_MS - now, observedAt + lifetimeMs - now, lifetimeMs - receivedAgoMs]) {
-      if (wait > 0 && wait < next && effectiveStatus(row, now + wait, receivedAgoMs + wait) !== worth) next = wait;
+      const then = { now: now + wait, receivedAgoMs: receivedAgoMs + wait, clockAheadMs };
+      if (wait > 0 && wait < next && judgeRow(row, then) !== worth) next = wait;
     }
   }
   return next;

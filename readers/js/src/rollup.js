@@ -1,5 +1,6 @@
 // One status for many rows, for status pages: it is no gate.
 
+import { clocksOf } from "./clocks.js";
 import { checkKey, isIdentified } from "./document.js";
 import { readableRows, summarizeCheck } from "./gate.js";
 import { MAINNETS, SERVICES, SHARED_SERVICE, TEST_NETWORK } from "./services.js";
@@ -9,15 +10,18 @@ import { EFFECTIVE_STATUSES } from "./statuses.js";
  * One status for each service and for all, over the chains of the client's allowlist (C11): of the checks that countChecks
  * finds. With anything but current rows nothing is healthy. Unmonitored rows are neither failure nor health, and so is a
  * service without a check on these chains: this is no gate, for which there is canUse. Shared rows alone are healthy only
- * if their services are named. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` and
- * `clockAheadMs` are as in effectiveStatus.
+ * if their services are named. Sepolia is left out, even if listed, unless `includeTestNetwork`.
  */
-export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork = false, ...clocks }) {
+export function rollUp(report, { chains = MAINNETS, services, includeTestNetwork = false, ...given } = {}) {
   const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
   const named = services && [...services];
-  const { checks, doubts } = countChecks(report, allowed, named, clocks);
-  const summaries = [...new Set([...(named ?? SERVICES), ...checks.map(({ service }) => service)])].map((service) => {
-    const own = checks.filter((check) => check.service === service);
+  const { checks, doubts } = countChecks(report, allowed, named, clocksOf(report, given));
+  const byService = new Map((named ?? SERVICES).map((service) => [service, []]));
+  for (const check of checks) {
+    if (!byService.has(check.service)) byService.set(check.service, []);
+    byService.get(check.service).push(check);
+  }
+  const summaries = Array.from(byService, ([service, own]) => {
     return { service, ...judge(own.length === 0 ? "unmonitored" : worstOf(own.map(({ effective }) => effective))), checks: own };
   });
   const counts = Object.fromEntries(countByStatus(checks));
@@ -39,7 +43,8 @@ export function countChecks(report, chains, services, clocks) {
     const isShared = !SERVICES.includes(service) && rows.has(checkKey({ service, chainId: null }));
     return isShared ? [] : chains.map((chainId) => ({ service, chainId }));
   });
-  const found = [...rows.values()].filter(({ service, chainId }) => scope.has(chainId) && (services?.includes(service) ?? true));
+  const named = services && new Set(services);
+  const found = [...rows.values()].filter(({ service, chainId }) => scope.has(chainId) && (named?.has(service) ?? true));
   const counted = new Map([...expected, ...found].map((check) => [checkKey(check), check]));
   return {
     checks: Array.from(counted.values(), (check) => summarizeCheck(rows, check, clocks)),

@@ -248,3 +248,18 @@ test("reading takes time in proportion to the size", () => {
   const ratio = took(full) / took(quarter);
   assert.ok(ratio < 12, `four times the size took ${ratio.toFixed(1)} times as long`);
 });
+
+test("C11: a report of 10,000 services is rolled up without comparing each with each", () => {
+  let seen = 0;
+  const rows = Array.from({ length: 10_000 }, (_, index) => ({
+    readable: true,
+    get service() {
+      seen++;
+      return `service-${index}`;
+    },
+    chainId: 1,
+  }));
+  const { services } = rollUp({ readable: true, rows }, { chains: [1], now: NOW });
+  assert.equal(services.length, 10_005);
+  assert.ok(seen < 1_000_000, String(seen));
+});

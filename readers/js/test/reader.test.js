@@ -8,6 +8,8 @@ import { canUse, createReader } from "../src/index.js";
 import { fresh, ppoi, start } from "../testing/polled.js";
 import { aClock, aNetwork, aPage, aReportText, aWindow, never, response, settle } from "../testing/world.js";
 
+const NOON_MS = aClock().now();
+
 /** A reader to which nobody listens yet. */
 function aReader(answer = fresh, options = {}) {
   const clock = aClock();
@@ -157,12 +159,12 @@ test("C3: who asked for a snapshot in between does not keep a change from those 
 test("it wakes every 5 s while something is current, and then only when there is something to do", async () => {
   let wakes = 0;
   const clock = aClock();
-  const { polling, updates } = start(
+  const { polling, told } = start(
     (url, options, times, own) => (times === 1 ? fresh(url, options, times, own) : response(304)),
     { history: false, live: 600, setTimeout: (call, ms) => clock.setTimeout(() => (wakes++, call()), ms), clearTimeout: clock.clearTimeout, now: clock.now, monotonic: clock.monotonic },
   );
   await clock.pass(599);
-  assert.deepEqual([wakes, updates.map(ppoi)], [30, ["current", "stale"]]);
+  assert.deepEqual([wakes, told], [30, ["current", "stale"]]);
   polling.stop();
 });
 
@@ -256,7 +258,7 @@ test("C9: read tells what is wrong, and gives what was good before", async () =>
 });
 
 test("C9: refresh asks for everything now, whatever the back-off, but not before the floors", async () => {
-  const { clock, network, reader } = aReader((url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock)), { history: 120 });
+  const { clock, network, reader } = aReader((url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock)), { live: 120, history: 120 });
   reader.subscribe(() => {});
   await clock.pass(20);
   assert.equal(network.asked.length, 2);
@@ -266,6 +268,104 @@ test("C9: refresh asks for everything now, whatever the back-off, but not before
   assert.equal((await reader.refresh()).historyCode, null);
   assert.equal(network.most(), 1);
   reader.stop();
+});
+
+test("C15: taps while the network is down do not lengthen the polling", async () => {
+  let isDown = false;
+  const { clock, network, reader } = aReader((...asked) => (isDown ? failing() : fresh(...asked)));
+  reader.subscribe(() => {});
+  await clock.pass(31);
+  isDown = true;
+  for (const seconds of [31, 2, 2, 9]) {
+    await clock.pass(seconds);
+    await reader.read();
+  }
+  assert.deepEqual(network.asked.map(({ at }) => at), [0, 30, 60, 62, 64, 66, 75, 75]);
+  isDown = false;
+  await clock.pass(30); // as after the second failure of its own
+  reader.stop();
+  assert.deepEqual([network.asked.at(-1).at, reader.latest().reportProblem], [105, null]);
+});
+
+for (const [name, deadlineS, answeredAfterS] of [
+  ["5 seconds", undefined, 5],
+  ["its deadline", 2, 2],
+]) {
+  test(`C4: on a network that hangs read answers after ${name} with what is known`, async () => {
+    const answer = (url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options));
+    const { clock, network, reader } = aReader(answer, deadlineS && { deadlineS });
+    reader.subscribe(() => {});
+    await clock.pass(35);
+    let answered = null; // while the polling's own request hangs
+    reader.read().then((update) => (answered = ppoi(update)));
+    await clock.pass(answeredAfterS - 0.1);
+    assert.equal(answered, null);
+    await clock.pass(0.1);
+    await settle();
+    assert.deepEqual([answered, network.most()], ["current", 1]);
+    reader.stop();
+    await settle();
+    assert.equal(clock.timers(), 0);
+  });
+}
+
+const NEEDS = { chain: 1, services: ["ppoi"] };
+
+test("C4: a reader says what stands in the way, how bad that is and why", async () => {
+  const answers = [fresh, () => response(200, aReportText(NOON_MS + 30_000, "unavailable")), failing];
+  const { clock, reader } = aReader((url, options, times, clock) => answers[Math.min(times, 3) - 1](url, options, times, clock));
+  const found = () => reader.obstacles(NEEDS).map(({ service, severity, cause }) => [service, severity, cause]);
+  reader.subscribe(() => {});
+  const told = [[found(), reader.canUse(NEEDS)]];
+  for (const seconds of [1, 30, 300]) {
+    await clock.pass(seconds);
+    told.push([found(), reader.canUse(NEEDS)]);
+  }
+  reader.stop();
+  assert.deepEqual(told, [
+    [[["ppoi", "unknown", null]], false],
+    [[], true],
+    [[["ppoi", "bad", null]], false],
+    [[["ppoi", "unknown", "network"]], false],
+  ]);
+});
+
+test("C4: a promise waits until what is needed can be used again, and leaves nothing behind", async () => {
+  const { clock, network, reader } = aReader((url, options, times, clock) =>
+    times === 1 ? response(200, aReportText(clock.now(), "degraded")) : fresh(url, options, times, clock),
+  );
+  let resolvedAt = null;
+  reader.whenUsable(NEEDS).then(() => (resolvedAt = clock.monotonic() / 1000));
+  await clock.pass(29);
+  assert.equal(resolvedAt, null);
+  await clock.pass(2);
+  assert.deepEqual([resolvedAt, clock.timers(), network.asked.length], [30, 0, 2]);
+  await reader.whenUsable(NEEDS); // at once, and nothing is asked
+  assert.equal(network.asked.length, 2);
+});
+
+test("a promise that waits is given up by its signal or with its reader", async () => {
+  const { clock, reader } = aReader(failing);
+  const aborting = new AbortController();
+  const ends = [reader.whenUsable(NEEDS, { signal: aborting.signal }), reader.whenUsable(NEEDS)].map((end) => end.catch(({ name }) => name));
+  await clock.pass(1);
+  aborting.abort();
+  assert.equal(await ends[0], "AbortError");
+  reader.stop();
+  assert.equal(await ends[1], "AbortError");
+  assert.equal(clock.timers(), 0);
+  await assert.rejects(reader.whenUsable(NEEDS), { name: "AbortError" });
+  await assert.rejects(reader.whenUsable({ chain: 1, services: [] }), TypeError);
+});
+
+test("the bytes of the last report are at hand, as they came", async () => {
+  const { clock, reader } = aReader((url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : failing()));
+  assert.equal(reader.latest().reportBytes, null);
+  const sent = aReportText(clock.now());
+  const { reportBytes } = await reader.read();
+  await clock.pass(40);
+  assert.equal(new TextDecoder().decode(reportBytes), sent);
+  assert.equal((await reader.read()).reportBytes, reportBytes);
 });
 
 test("an AbortSignal stops it, before or after it began", async () => {
@@ -289,7 +389,7 @@ test("C9: a fetch that does not listen to its signal is given up all the same", 
   reader.subscribe(() => {});
   await clock.pass(10);
   assert.equal(reader.latest().reportCode, "timeout");
-  await clock.pass(60);
+  await clock.pass(24);
   assert.equal(network.asked.length, 2);
   reader.stop();
 });

@@ -161,13 +161,22 @@ each("gate", "C1, C2, C3, C4, C8", (one, { now, fields }) => {
   assert.equal(canUse(report, needs), one.expect.length === 0);
 });
 
+each("obstacles", "C2, C3, C4", ({ report: given, expect, ...one }, { now }) => {
+  const fields = given && { schemaVersion: 1, generatedAt: given.generatedAt, checks: given.row ? [given.row] : [] };
+  const report = given && parseReport(JSON.stringify(fields));
+  const { reportCode, receivedAgoMs, clockAheadMs } = one;
+  const needs = { chain: 1, services: ["ppoi"], now: Date.parse(now), reportCode, receivedAgoMs, clockAheadMs };
+  const found = obstaclesOf(report, needs).map(({ effective, severity, cause }) => [effective, severity, cause]);
+  assert.deepEqual(found, expect ? [expect] : []);
+});
+
 test("C4, C6: without a report, a clock or a chain nothing can be used", () => {
   const now = Date.parse("2026-11-15T12:00:00.000Z");
   const row = { status: "current", observedAt: "2026-11-15T11:59:30.000Z", expiresAt: "2026-11-15T12:02:00.000Z" };
   const report = aReport([{ service: "ppoi", chainId: 1, ...row }, { service: "messaging", chainId: null, ...row }]);
   assert.ok(canUse(report, { chain: 1, services: ["ppoi", "messaging"], now }));
   for (const nothing of [null, undefined, parseReport("<html>")]) assert.ok(!canUse(nothing, { chain: 1, services: ["ppoi"], now }));
-  for (const clock of [undefined, null, NaN, String(now)]) assert.ok(!canUse(report, { chain: 1, services: ["messaging"], now: clock }));
+  for (const clock of [null, NaN, String(now)]) assert.ok(!canUse(report, { chain: 1, services: ["messaging"], now: clock }));
   for (const chain of [undefined, null, NaN]) assert.ok(!canUse(report, { chain, services: ["ppoi"], now }));
 });
 
@@ -231,12 +240,13 @@ each("headlines", "C11", (one, { now, fields }) => {
   assert.equal(rollUp(report, { ...clocks, chains: found.chains, includeTestNetwork: true }).status, found.status);
 });
 
-each("polling", "C9, C10", (one, { now, documents }) => {
+each("polling", "C9, C10, C14, C15", (one, { now, documents }) => {
   let feed = newFeed(one.feed, one.everyS);
-  for (const { answer, expect } of one.steps) {
+  for (const { answer, expect, atS = 0 } of one.steps) {
+    const at = Date.parse(now) + atS * 1000;
     const given = answer.document ? { ...answer, text: JSON.stringify(documents[one.feed][answer.document]) } : answer;
     const before = feed.document;
-    const [least, most] = [0, 1].map((chance) => takeAnswer(feed, given, Date.parse(now), chance));
+    const [least, most] = [0, 1].map((chance) => takeAnswer(feed, given, at, chance));
     feed = least;
     assert.deepEqual([least.waitS, most.waitS], expect.waitS);
     const kept = expect.kept && parseInstant(documents[one.feed][expect.kept].generatedAt);

@@ -3,15 +3,19 @@
 import { effectiveStatus, findRow, poll } from "../src/page.js";
 import { aClock, aHistoryText, aNetwork, aReportText, response } from "./world.js";
 
-/** A poller that has begun, with the clock and the network it is on and the updates that it tells. */
+/** A poller that has begun, with the clock and the network it is on, its updates, and what each was worth when it came. */
 export function start(answer, options = {}) {
   const clock = aClock();
   const network = aNetwork(clock, (...asked) => answer(...asked, clock));
   const updates = [];
+  const told = [];
   const polling = poll({
     baseUrl: "https://liveness.example/",
     protocol: "protocol",
-    onUpdate: (update) => updates.push(update),
+    onUpdate: (update) => {
+      updates.push(update);
+      told.push(ppoi(update));
+    },
     random: () => 0,
     fetch: network.fetch,
     now: clock.now,
@@ -20,7 +24,7 @@ export function start(answer, options = {}) {
     clearTimeout: clock.clearTimeout,
     ...options,
   });
-  return { clock, network, updates, polling };
+  return { clock, network, updates, told, polling };
 }
 
 export function fresh(url, _options, _times, clock) {
@@ -29,5 +33,5 @@ export function fresh(url, _options, _times, clock) {
 }
 
 export function ppoi(update) {
-  return effectiveStatus(findRow(update.report, "ppoi", 1), update.now, update.receivedAgoMs, update.clockAheadMs);
+  return effectiveStatus(findRow(update.report, "ppoi", 1));
 }

@@ -71,25 +71,23 @@ def _read_about(address: str) -> About | None:
 
 
 def _show_live(updates: Iterator[Shown], console: Console) -> None:
-    newest: list[tuple[Shown, float]] = []
+    newest: list[Shown] = []
 
     def follow() -> None:
-        for update in updates:
-            newest[:] = [(update, time.monotonic())]
+        for shown in updates:
+            newest[:] = [shown]
 
     following = in_a_thread(follow)
     with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
         while not following.done():
             if newest:
-                update, at_s = newest[0]
-                waited_ms = (time.monotonic() - at_s) * 1000
-                live.update(_draw(update, console, waited_ms), refresh=True)
+                live.update(_draw(newest[0], console), refresh=True)
             time.sleep(_REDRAW_S)
         following.result()  # its error: nothing new would be shown any more
 
 
-def _draw(shown: Shown, console: Console, waited_ms: float = 0) -> RenderableType:
-    return draw_screen(shown, instant_now(), console.width, waited_ms)
+def _draw(shown: Shown, console: Console) -> RenderableType:
+    return draw_screen(shown, instant_now(), console.width)
 
 
 def _is_whole(update: Update) -> bool:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from lookout.base.instants import format_second
 from lookout.public.about import scope_text
 from lookout_reader.about import About, AboutNote
+from lookout_reader.clocks import Clocks
 from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check
 from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import History, parse_history
@@ -108,8 +109,7 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
         rows=tuple(_effective_rows(report.rows, now, received_ago_ms)),
         headline=headline_of(
             report,
-            now,
-            received_ago_ms,
+            Clocks(now, received_ago_ms),
             chains=chains,
             test_networks=about.test_networks,
             in_doubt=report.unreadable_rows > 0,
@@ -130,7 +130,7 @@ def _effective_rows(rows: Iterable[Row | UnreadableRow], now: int, received_ago_
     for row in rows:
         if row.check is not None:
             observed_at = row.observed_at if isinstance(row, Row) else None
-            status = effective_status(row, now, received_ago_ms)
+            status = effective_status(row, Clocks(now, received_ago_ms))
             yield EffectiveRow(row.check, status, observed_at)
 
 

@@ -16,6 +16,7 @@ from lookout.public.about import scope_text, time_text
 from lookout_reader import (
     NOTES,
     About,
+    Clocks,
     History,
     HistoryRow,
     Metrics,
@@ -70,17 +71,15 @@ class _RowNow(NamedTuple):
     effective: EffectiveStatus
 
 
-def draw_screen(shown: Shown, now: int, width: int, waited_ms: float = 0) -> RenderableType:
-    """Everything, as it is worth at this instant, ``waited_ms`` after the update."""
+def draw_screen(shown: Shown, now: int, width: int) -> RenderableType:
+    """Everything, as it is worth at this instant."""
     update = shown.update
-    received_ago_ms = (update.received_ago_ms or 0) + waited_ms
-    head = [Text(shown.address, style="bold"), *_head_lines(shown, now, received_ago_ms), *_notes(shown, now)]
+    clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms)
+    head = [Text(shown.address, style="bold"), *_head_lines(shown, now, clocks), *_notes(shown, now)]
     head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
-    found = (
-        _RowNow(row, effective_status(row, now, received_ago_ms, update.clock_ahead_ms)) for row in update.report.rows
-    )
+    found = (_RowNow(row, effective_status(row, clocks)) for row in update.report.rows)
     rows = [row for row in found if shown.about.show_unmonitored or row.effective != "unmonitored"]
     # A terminal may be too low for all: problems come first, and what nobody watches last.
     return Group(*head, _table(sorted(rows, key=_order), shown, now, width))
@@ -90,7 +89,7 @@ def _order(row: _RowNow) -> int:
     return {"current": 1, "unmonitored": 2}.get(row.effective, 0)
 
 
-def _head_lines(shown: Shown, now: int, received_ago_ms: float) -> list[Text]:
+def _head_lines(shown: Shown, now: int, clocks: Clocks) -> list[Text]:
     update, about = shown.update, shown.about
     report = update.report
     troubles = [] if update.report_problem is None else [_describe_problem("report", update.report_problem)]
@@ -101,8 +100,8 @@ def _head_lines(shown: Shown, now: int, received_ago_ms: float) -> list[Text]:
             troubles.append("The report does not say when it was made.")
         elif age_ms < -_QUIET_MS:
             troubles.append(f"The report is {_span(-age_ms)} ahead of this machine's clock.")
-        elif max(age_ms, received_ago_ms) > _QUIET_MS:
-            span = _span(max(age_ms, int(received_ago_ms)))
+        elif max(age_ms, clocks.received_ago_ms or 0) > _QUIET_MS:
+            span = _span(max(age_ms, int(clocks.received_ago_ms or 0)))
             troubles.append(f"The report is {span} old: the monitor may have stopped.")
         if wrong_clock(update.clock_ahead_ms) == "behind":
             troubles.append("This machine's clock is behind the server's: by it nothing can be known.")
@@ -110,9 +109,7 @@ def _head_lines(shown: Shown, now: int, received_ago_ms: float) -> list[Text]:
             troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
         headline = headline_of(
             report,
-            now,
-            received_ago_ms,
-            update.clock_ahead_ms,
+            clocks,
             chains=about.counted_chains(shown.chain_ids()),
             test_networks=about.test_networks,
             in_doubt=bool(troubles),

@@ -147,7 +147,7 @@ class GreenOnlyWhileItIs(Rule):
         for row in update.report.rows:
             if not isinstance(row, ShownRow):
                 self.broken("a row could not be read")
-            if effective_status(row, update.now, update.received_ago_ms) != "current":
+            if effective_status(row) != "current":
                 continue
             seen = self._seen.get((*row.check, row.observed_at or 0))
             if not seen:

@@ -12,8 +12,8 @@ from lookout.documents.document import Document, DocumentName, paths
 from lookout.server.assembly import Machine, build_server
 from lookout.server.poller import Poller
 from lookout.store.protocol import Reader, StoreError
+from lookout_reader import poll_async
 from lookout_reader.feed import Answer, NoAnswer
-from lookout_reader.poller import poll_async
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process
 from tests.simulation.worlds.scene import Looked, Scene, Served, Shown
@@ -210,6 +210,6 @@ async def read_along(scene: Scene, cache: Cache, number: int) -> None:
         chance=chance.random,
         sleep=lambda _: asyncio.sleep(tick_s),
     )
-    async with aclosing(updates) as each:  # type: ignore[type-var]
+    async with aclosing(updates) as each:
         async for update in each:
             scene.emit(Shown(number, clock.ahead_ms(), update))

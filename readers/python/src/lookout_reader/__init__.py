@@ -1,6 +1,6 @@
 """Reads Lookout's live report and history by the reader's rules, so that nothing stale or unknown ever looks healthy.
 
-The rules are the clauses C1 to C13 of Lookout's contract. Instants are milliseconds since 1970, as ``instant_now()``
+The rules are the clauses C1 to C16 of Lookout's contract. Instants are milliseconds since 1970, as ``instant_now()``
 gives them. Parsing never raises: an unreadable part becomes a value with a ``problem`` in words.
 """
 
@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from lookout_reader.about import About, AboutChain, AboutNote, AboutService, parse_about
+from lookout_reader.clocks import Clocks
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
 from lookout_reader.feed import (
@@ -21,7 +22,7 @@ from lookout_reader.feed import (
     take_answer,
     wrong_clock,
 )
-from lookout_reader.gate import can_use, obstacles_of
+from lookout_reader.gate import Cause, Needs, Obstacle, Severity, can_use, obstacles_of
 from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import (
     WINDOWS,
@@ -43,7 +44,8 @@ from lookout_reader.version import __version__
 from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
 
 if TYPE_CHECKING:
-    from lookout_reader.poller import Update, poll, poll_async
+    from lookout_reader.poller import Update
+    from lookout_reader.reader import AsyncReader, Reader, poll, poll_async, read, read_async
     from lookout_reader.urllib_fetch import fetch_with_urllib
 
 __all__ = [
@@ -59,8 +61,11 @@ __all__ = [
     "AboutNote",
     "AboutService",
     "Answer",
+    "AsyncReader",
     "Bucket",
+    "Cause",
     "CheckSummary",
+    "Clocks",
     "Coverage",
     "EffectiveStatus",
     "FailureCode",
@@ -71,11 +76,15 @@ __all__ = [
     "Incident",
     "LiveReport",
     "Metrics",
+    "Needs",
     "NoAnswer",
     "Note",
+    "Obstacle",
+    "Reader",
     "RollUp",
     "Row",
     "ServiceSummary",
+    "Severity",
     "Unreadable",
     "UnreadableRow",
     "Update",
@@ -103,6 +112,8 @@ __all__ = [
     "parse_report",
     "poll",
     "poll_async",
+    "read",
+    "read_async",
     "reason_text",
     "roll_up",
     "rows_by_check",
@@ -115,8 +126,12 @@ __all__ = [
 _OF_THE_NETWORK: Final = {
     "fetch_with_urllib": "urllib_fetch",
     "Update": "poller",
-    "poll": "poller",
-    "poll_async": "poller",
+    "AsyncReader": "reader",
+    "Reader": "reader",
+    "poll": "reader",
+    "poll_async": "reader",
+    "read": "reader",
+    "read_async": "reader",
 }
 
 

@@ -10,16 +10,16 @@ from lookout_reader.document import WRONG_VERSION, Unreadable
 from lookout_reader.history import History, parse_history
 from lookout_reader.instants import parse_http_date
 from lookout_reader.report import LiveReport, parse_report
-from lookout_reader.status import FUTURE_MS
+from lookout_reader.status import FUTURE_MS, OLD_MS
 
 _LIVE_FLOOR_S: Final = 15.0
 _HISTORY_FLOOR_S: Final = 60.0
 _EVERY_MOST_S: Final = 86_400.0
 _JITTER: Final = 0.1
 _BACKOFF_JITTER: Final = 0.5
-_BACKOFF_MOST_S: Final = 200.0  # before the random part
-_WAIT_MOST_S: Final = 300.0
-_RETRY_AFTER_MOST_S: Final = 600.0
+_BACKOFF_MOST_S: Final = 200.0  # C15
+_RETRY_AFTER_MOST_S: Final = 60.0  # C15
+_HISTORY_KEPT_MS: Final = 600_000  # C14
 #: The longest answer that is read, by the feed's path.
 BODIES_MOST: Final = {"liveness": 2 * 1024 * 1024, "liveness/history": 16 * 1024 * 1024}
 _PRINTABLE: Final = re.compile(r"[ -~]+")  # what can be sent back
@@ -74,12 +74,15 @@ TOO_LONG: Final = NoAnswer("an answer that is too long", "too-long")
 
 @dataclass(frozen=True, slots=True)
 class Feed(Generic[D]):
-    """The last good document of one endpoint, the problem since, and the wait before the next request."""
+    """The last good document of one endpoint, of a report also as it came, the problem since, and the wait before the
+    next request."""
 
     path: str
     parse: Callable[[str | bytes], D | Unreadable]
     every_s: float
+    floor_s: float
     document: D | None = None
+    body: str | bytes | None = None
     etag: str | None = None
     problem: str | None = None
     failures: int = 0
@@ -92,12 +95,12 @@ class Feed(Generic[D]):
 
 def live_feed(every_s: float) -> Feed[LiveReport]:
     """The live report, requested at most every 15 s (C10)."""
-    return Feed("liveness", parse_report, _between(_LIVE_FLOOR_S, every_s))
+    return Feed("liveness", parse_report, _between(_LIVE_FLOOR_S, every_s), _LIVE_FLOOR_S)
 
 
 def history_feed(every_s: float) -> Feed[History]:
     """The history, requested at most every 60 s (C10)."""
-    return Feed("liveness/history", parse_history, _between(_HISTORY_FLOOR_S, every_s))
+    return Feed("liveness/history", parse_history, _between(_HISTORY_FLOOR_S, every_s), _HISTORY_FLOOR_S)
 
 
 def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: float) -> Feed[D]:
@@ -107,41 +110,62 @@ def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: fl
     with a document that differs from the last one.
     """
     document = _document(feed, answer)
-    ahead_ms = clock_ahead_ms(answer, now)
-    if not isinstance(document, NoAnswer):
-        etag = feed.etag if isinstance(answer, NoAnswer) or answer.http_code == 304 else _sendable(answer.etag)
-        wait_s = feed.every_s + max(feed.every_s * _JITTER * chance, 0.0)
-        is_new = not _is_same(feed, document, etag)
-        if ahead_ms is None:
-            ahead_ms = _guess_clock_ahead_ms(feed, document, now) if is_new else feed.clock_ahead_ms
+    if isinstance(document, NoAnswer):
+        ahead_ms = clock_ahead_ms(answer, now)
+        failures = feed.failures + 1
+        asked_s = asked_to_wait_s(answer, now)
         return replace(
             feed,
-            document=document,
-            etag=etag,
-            problem=None,
-            failures=0,
-            wait_s=wait_s,
-            arrivals=feed.arrivals + is_new,
-            code=None,
-            arrived_at=now if is_new else feed.arrived_at,
-            clock_ahead_ms=ahead_ms,
+            problem=document.problem,
+            failures=failures,
+            wait_s=max(_backoff_s(feed, failures, chance), asked_s + max(asked_s * _JITTER * chance, 0.0)),
+            code=document.code,
+            clock_ahead_ms=feed.clock_ahead_ms if ahead_ms is None else ahead_ms,
         )
-    failures = feed.failures + 1
-    most_s = max(_WAIT_MOST_S, feed.every_s + feed.every_s * _JITTER)
-    backoff_s = min(feed.every_s * 2 ** min(failures, 10), max(feed.every_s, _BACKOFF_MOST_S))
-    asked_s = min(_retry_after_s(answer, now), _RETRY_AFTER_MOST_S)
-    wait_s = max(
-        min(backoff_s + max(backoff_s * _BACKOFF_JITTER * chance, 0.0), most_s),
-        asked_s + max(asked_s * _JITTER * chance, 0.0),
-    )
+    wait_s = feed.every_s + max(feed.every_s * _JITTER * chance, 0.0)
+    answered = replace(feed, problem=None, failures=0, wait_s=wait_s, code=None)
+    return answered if _is_older_copy(feed, document, now) else _take_document(answered, document, answer, now)
+
+
+def _take_document(feed: Feed[D], document: D, answer: Answer | NoAnswer, now: float) -> Feed[D]:
+    etag, body = feed.etag, feed.body
+    if isinstance(answer, Answer) and answer.http_code != 304:
+        etag, body = _sendable(answer.etag), answer.body
+    is_new = not _is_same(feed, document, etag)
+    ahead_ms = clock_ahead_ms(answer, now)
+    if ahead_ms is None:
+        ahead_ms = _guess_clock_ahead_ms(feed, document, now) if is_new else feed.clock_ahead_ms
     return replace(
         feed,
-        problem=document.problem,
-        failures=failures,
-        wait_s=wait_s,
-        code=document.code,
-        clock_ahead_ms=feed.clock_ahead_ms if ahead_ms is None else ahead_ms,
+        document=document,
+        body=body if feed.path == "liveness" else None,  # a history is long
+        etag=etag,
+        arrivals=feed.arrivals + is_new,
+        arrived_at=now if is_new else feed.arrived_at,
+        clock_ahead_ms=ahead_ms,
     )
+
+
+def _backoff_s(feed: Feed[D], failures: int, chance: float) -> float:
+    """The wait after so many failures in a row (C15)."""
+    least_s = min(max(feed.floor_s, feed.every_s * 2.0 ** (min(failures, 10) - 2)), _BACKOFF_MOST_S)
+    wait_s = least_s + max(least_s * _BACKOFF_JITTER * chance, 0.0)
+    return min(wait_s, 2 * _BACKOFF_MOST_S - wait_s)  # beyond the most, chance shortens: all readers wait differently
+
+
+def _is_older_copy(feed: Feed[D], document: D, now: float) -> bool:
+    """Whether it is older than the held document, as a cache may have that serves after an error (C14).
+
+    A held document that is old, or of another time by this clock, is given up for any other.
+    """
+    held = feed.document
+    if held is None or held.generated_at is None:
+        return False
+    if document.generated_at is not None and document.generated_at >= held.generated_at:
+        return False
+    if isinstance(held, History):
+        return feed.arrived_at is not None and 0 <= now - feed.arrived_at < _HISTORY_KEPT_MS
+    return now - held.generated_at < OLD_MS and held.generated_at - now <= FUTURE_MS
 
 
 def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
@@ -214,14 +238,15 @@ def _document(feed: Feed[D], answer: Answer | NoAnswer) -> D | NoAnswer:
     return NoAnswer(f"an unexpected answer, HTTP {answer.http_code}", "unexpected")
 
 
-def _retry_after_s(answer: Answer | NoAnswer, now: float) -> float:
+def asked_to_wait_s(answer: Answer | NoAnswer, now: float) -> float:
+    """The seconds that an answer asks to wait for."""
     if isinstance(answer, NoAnswer):
         return 0.0
     until_at = parse_http_date(answer.retry_after)
     if until_at is None:
-        return _seconds(answer.retry_after)
+        return min(_seconds(answer.retry_after), _RETRY_AFTER_MOST_S)
     answered_at = parse_http_date(answer.date)
-    return max(0.0, (until_at - (now if answered_at is None else answered_at)) / 1000)
+    return min(max(0.0, (until_at - (now if answered_at is None else answered_at)) / 1000), _RETRY_AFTER_MOST_S)
 
 
 def _sendable(etag: str | None) -> str | None:

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from lookout_reader.clocks import Clocks, clocks_of
 from lookout_reader.document import rows_by_check
 from lookout_reader.report import LiveReport
-from lookout_reader.rollup import MAINNETS, TEST_NETWORK, CheckSummary, Clocks, count_checks, require_chain, worst_of
+from lookout_reader.rollup import MAINNETS, TEST_NETWORK, CheckSummary, count_checks, require_chain, worst_of
 from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, EffectiveStatus
 
 
@@ -35,8 +36,8 @@ class Headline:
 
 def headline_of(
     report: LiveReport,
-    now: float,
-    received_ago_ms: float | None = 0,
+    now: Clocks | float | None = None,
+    received_ago_ms: float | None = None,
     clock_ahead_ms: float | None = None,
     *,
     chains: Iterable[int] = MAINNETS,
@@ -44,14 +45,15 @@ def headline_of(
     in_doubt: bool = False,
     show_unmonitored: bool = True,
 ) -> Headline:
-    """The checks of these chains, and checks without a chain, in a sentence at ``now``.
+    """The checks of these chains, and checks without a chain, in a sentence.
 
     ``test_networks`` are omitted. ``in_doubt`` marks a report with a problem: then no check is called current. Without
-    ``show_unmonitored`` unmonitored checks are omitted, as no part of the deployment (``About``). Only the report and
-    ``now`` are needed.
+    ``show_unmonitored`` unmonitored checks are omitted, as no part of the deployment (``About``). ``now`` and what
+    follows are as in ``effective_status``.
     """
     counted = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id not in test_networks)
-    checks, doubts = count_checks(report, counted, None, Clocks(now, received_ago_ms, clock_ahead_ms))
+    clocks = clocks_of(report.arrival, now, received_ago_ms, clock_ahead_ms)
+    checks, doubts = count_checks(report, counted, None, clocks)
     if not show_unmonitored:
         checks = [check for check in checks if check.effective != "unmonitored"]
     left_out = {chain_id for _, chain_id in rows_by_check(report)} - {None, *counted}

@@ -13,6 +13,7 @@ Window = Literal["24h", "7d", "14d"]
 #: The windows of uptime and coverage, in seconds.
 WINDOWS: Final[dict[Window, int]] = {"24h": 86_400, "7d": 604_800, "14d": 1_209_600}
 
+_BUCKETS_MOST: Final = 250_000  # of a row: 14 days of 5 seconds
 _STATUSES: Final[dict[str, PublishedStatus]] = {character: word for word, character in CHARACTERS.items()}
 _UNKNOWN_CHARACTER: Final = re.compile(f"[^{re.escape(''.join(_STATUSES))}]")
 
@@ -76,6 +77,8 @@ def parse_history(text: str | bytes) -> History | Unreadable:
     if ended < 0 or rest:
         return Unreadable("its from, to and bucketSeconds do not fit together")
     length = ended + 1
+    if length > _BUCKETS_MOST:
+        return Unreadable("its buckets are too many")
     return History(
         generated_at=parse_instant(fields.get("generatedAt")),
         bucket_seconds=bucket_seconds,

@@ -1,7 +1,8 @@
 """The live report."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 
+from lookout_reader.clocks import Arrival
 from lookout_reader.document import (
     DEEPEST,
     Check,
@@ -44,6 +45,7 @@ class Row:
     last_success_at: int | None
     expires_at: int | None
     metrics: Metrics
+    arrival: Arrival | None = field(default=None, repr=False, compare=False)
 
     @property
     def check(self) -> Check:
@@ -60,6 +62,15 @@ class LiveReport:
     @property
     def unreadable_rows(self) -> int:
         return sum(isinstance(row, UnreadableRow) for row in self.rows)
+
+    @property
+    def arrival(self) -> Arrival | None:
+        return next((row.arrival for row in self.rows if isinstance(row, Row)), None)
+
+    def arrived(self, arrival: Arrival) -> "LiveReport":
+        """The same, judged by the clocks of the reader that it came to."""
+        rows = (replace(row, arrival=arrival) if isinstance(row, Row) else row for row in self.rows)
+        return replace(self, rows=tuple(rows))
 
 
 def parse_report(text: str | bytes) -> LiveReport | Unreadable:

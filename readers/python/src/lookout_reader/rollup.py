@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
+from lookout_reader.clocks import Clocks, clocks_of
 from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check
 from lookout_reader.report import LiveReport, Row
-from lookout_reader.status import effective_status
+from lookout_reader.status import judge_row
 from lookout_reader.statuses import EFFECTIVE_STATUSES, EffectiveStatus
 
 #: The contract's services, which every report has; messaging is one check for all chains.
@@ -18,14 +19,6 @@ TEST_NETWORK: Final = 11155111
 SHARED_SERVICE: Final = "messaging"
 
 Presence = Literal["readable", "unreadable", "missing"]
-
-
-class Clocks(NamedTuple):
-    """The clocks by which rows are judged, as in ``effective_status``."""
-
-    now: float
-    received_ago_ms: float | None
-    clock_ahead_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +61,8 @@ class RollUp:
 
 def roll_up(
     report: LiveReport | Unreadable | None,
-    now: float,
-    received_ago_ms: float | None = 0,
+    now: Clocks | float | None = None,
+    received_ago_ms: float | None = None,
     clock_ahead_ms: float | None = None,
     *,
     chains: Iterable[int] = MAINNETS,
@@ -81,11 +74,13 @@ def roll_up(
     It is of the checks that ``count_checks`` finds; with anything but current rows nothing is healthy. Unmonitored rows
     are neither failure nor health, and so is a service without a check on these chains. Shared rows alone are healthy
     only if you name their services. Sepolia is left out, even if listed, unless you include it on purpose.
-    ``received_ago_ms`` and ``clock_ahead_ms`` are as in ``effective_status``. Only the report and ``now`` are needed.
+    ``now`` and what follows are as in ``effective_status``.
     """
     allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if include_test_network or chain_id != TEST_NETWORK)
     named = None if services is None else tuple(services)
-    checks, doubts = count_checks(report, allowed, named, Clocks(now, received_ago_ms, clock_ahead_ms))
+    arrival = report.arrival if isinstance(report, LiveReport) else None
+    clocks = clocks_of(arrival, now, received_ago_ms, clock_ahead_ms)
+    checks, doubts = count_checks(report, allowed, named, clocks)
     by_service: dict[str, list[CheckSummary]] = {service: [] for service in (SERVICES if named is None else named)}
     for check in checks:
         by_service.setdefault(check.service, []).append(check)
@@ -126,7 +121,7 @@ def count_checks(
 
 def summarize_check(check: Check, row: Row | UnreadableRow | None, clocks: Clocks) -> CheckSummary:
     presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"
-    return CheckSummary(*check, effective_status(row, *clocks), presence, row)
+    return CheckSummary(*check, judge_row(row, clocks), presence, row)
 
 
 def require_chain(worst: EffectiveStatus, checks: Iterable[CheckSummary]) -> EffectiveStatus:

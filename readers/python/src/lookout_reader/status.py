@@ -3,6 +3,7 @@
 from math import isfinite
 from typing import Final
 
+from lookout_reader.clocks import Clocks, clocks_of
 from lookout_reader.document import UnreadableRow
 from lookout_reader.report import Row
 from lookout_reader.statuses import KNOWN_STATUSES, EffectiveStatus
@@ -13,15 +14,23 @@ OLD_MS: Final = 300_000  # C3
 
 
 def effective_status(
-    row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None = 0, clock_ahead_ms: float | None = None
+    row: Row | UnreadableRow | None,
+    now: Clocks | float | None = None,
+    received_ago_ms: float | None = None,
+    clock_ahead_ms: float | None = None,
 ) -> EffectiveStatus:
-    """The row's effective status at ``now``, in milliseconds since 1970.
+    """The row's effective status at this moment, by the clocks of the reader that it came to, or else the wall clock.
 
-    An unreadable or missing row is unknown, and so is every monitored row for a reader without a clock.
-    ``received_ago_ms`` is how long ago its report first arrived, by a clock that is never set: a row is at least that
-    old, whatever ``now`` says. With ``clock_ahead_ms``, as an update has it, no row is judged by a clock that is known
-    to be behind.
+    An unreadable or missing row is unknown, and so is every monitored row for a reader without a clock. Tests give
+    ``Clocks`` as ``now``; the three numbers of 2.0.0 are deprecated.
     """
+    arrival = row.arrival if isinstance(row, Row) else None
+    return judge_row(row, clocks_of(arrival, now, received_ago_ms, clock_ahead_ms))
+
+
+def judge_row(row: Row | UnreadableRow | None, clocks: Clocks) -> EffectiveStatus:
+    """A row is at least as old as its report's arrival, and no row is judged by a clock that is known to be behind."""
+    now, received_ago_ms, clock_ahead_ms = clocks
     if not isinstance(row, Row):
         return "unknown"
     if row.published_status == "unmonitored":  # C1

@@ -16,6 +16,7 @@ from lookout.base.instants import format_second
 from lookout.public.about import Description
 from lookout.public.page.assets import LANGUAGES, read_catalogue, versioned_folder
 from lookout.public.picture import read_report
+from lookout_reader.clocks import Clocks
 from lookout_reader.report import LiveReport, Row
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import STATUSES
@@ -99,7 +100,7 @@ def _rows(rows: list[Row], description: Description, now: int, received_ago_ms: 
     about = description.read()
     titles = {service.name: service.title for service in description.services}
     for row in rows:
-        effective = effective_status(row, now, received_ago_ms)
+        effective = effective_status(row, Clocks(now, received_ago_ms))
         # The reason of a row that is too old belongs to another status.
         is_known = effective == row.published_status and row.reason in REASON_TEXTS
         chain = "all" if row.chain_id is None else about.chain_name(row.chain_id)

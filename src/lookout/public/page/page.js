@@ -90,7 +90,10 @@ function show(update) {
   if (band.element.parentElement !== page) page.replaceChildren(...content);
   const clockIsWrong = isClockWrong(update);
   // By a clock that is known to be wrong nothing is judged: with none, the reader's rules call every row unknown.
-  const judged = { ...update, clockIsWrong, judgedAt: clockIsWrong ? NaN : update.now, rows: rowsOf(update.report), historyRows: rowsOf(update.history) };
+  const { now, receivedAgoMs } = update;
+  const judgedAt = clockIsWrong ? NaN : now;
+  const documents = { rows: rowsOf(update.report), historyRows: rowsOf(update.history) };
+  const judged = { ...update, now, receivedAgoMs, clockIsWrong, judgedAt, ...documents };
   const checks = checksOf(judged);
   const all = networksOf(checks);
   const { shown, left } = chooseNetworks(all);
