@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import resource
 import shlex
 import signal
 import sqlite3
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
@@ -17,6 +19,8 @@ from tests.integration.fast import a_config, a_world
 from tests.integration.receivers import Receiver, a_hook, a_mailbox
 from tests.integration.served import a_free_port
 from tests.integration.whole_service import PLANTED
+from tests.leases import or_skipped
+from tests.postgres import Programs, a_postgres, from_a_wheel
 from tests.wait import until_async
 
 INDEXER = "indexer on c1"
@@ -123,6 +127,53 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
     ]
     assert all(item["cause"] == {"code": "no_endpoint", "detail": None} for item in hook.items()[:2])
     assert all({"position", "head"} == item["lastMetrics"].keys() for item in hook.items())
+
+
+@pytest.mark.long
+@pytest.mark.clause("M17")
+@pytest.mark.parametrize("programs", [pytest.param(None, id="a full disk"), from_a_wheel()])
+async def test_while_nothing_can_be_stored_an_outage_is_reported_and_so_is_the_store(
+    tmp_path: Path, programs: Programs | None
+) -> None:
+    with ExitStack() as meanwhile, a_hook() as hook:
+        url = "sqlite:lookout.db"
+        if programs is not None:
+            server = meanwhile.enter_context(or_skipped(a_postgres(programs)))
+            url = server.url(server.a_database(), password=PLANTED)
+
+        def break_store(process: Popen[bytes]) -> None:
+            if programs is None:
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8_192, resource.RLIM_INFINITY))
+            else:
+                server.stop("immediate")
+
+        def repair_store(process: Popen[bytes]) -> None:
+            if programs is None:
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            else:
+                server.start()
+
+        async def until_sent(title: str, within_s: float) -> None:
+            await until_async(lambda: f"Lookout: {title}" in hook.titles, f"{title}; {hook.titles}", within_s)
+
+        async with a_world(tmp_path) as world:
+            config = a_night(world.base, {"hook": hook.address}, "for_s = 2\nremind_s = 0", "group_s = 1")
+            (tmp_path / "lookout.toml").write_text(config.replace("sqlite:lookout.db", url))
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+                await until_async(lambda: said(tmp_path).count('"was": "unknown"') >= MONITORED, "all was asked")
+                break_store(process)
+                await until_async(lambda: "not stored" in said(tmp_path), "the store is broken")
+                await until_sent("the store is unavailable", 180)
+                await world.order("waku/peers", "status")
+                await until_sent("messaging is unavailable", 60)
+                repair_store(process)
+                await until_sent("the store recovered", 60)
+                await world.order("waku/peers", None)
+                await until_sent("messaging recovered", 60)
+    assert all(hook.titles.count(title) == 1 for title in hook.titles)
+    (why,) = (item["cause"] for item in hook.items() if (item["service"], item["kind"]) == ("the store", "began"))
+    assert why["code"] == "not_stored"
+    assert PLANTED not in str(hook.accepted) + said(tmp_path)
 
 
 async def test_the_commands_that_messages_print_silence_what_they_are_about(tmp_path: Path) -> None:
