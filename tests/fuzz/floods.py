@@ -159,7 +159,7 @@ def is_hostile(row: Any) -> bool:
 def _a_monitor(folder: Path, attacker: str) -> Iterator[_Monitor]:
     port, admin = a_free_port(), a_free_port()
     base = f"http://127.0.0.1:{port}"
-    config = with_admin(a_config(base), f"127.0.0.1:{admin}")
+    config = with_admin(a_config(base, recheck_s=3, backoff_cap_s=3.6), f"127.0.0.1:{admin}")
     for chain_id in CHAINS:
         config = config.replace(f'"{base}/rpc/{chain_id}/c"', f'"{attacker}/{chain_id}"')
     config += f'[[hosted-indexer]]\nchain = {_HOSTILE_CHAIN}\nkind = "squid"\nurl = "{attacker}"\nconfirmations = 5\n'

@@ -20,7 +20,7 @@ from lookout_reader.urllib_fetch import CERTIFICATES, NOT_TLS
 
 MOST_BESIDES_BODY: Final = 65_536
 """Bytes before the end of an answer's head, interim answers included; and in all, on top of its body's limit."""
-_PIECE: Final = 16_384  # bytes to parse, at most some milliseconds, before other tasks have their turn
+_PIECE: Final = 8_192  # bytes to parse, at most some milliseconds, before other tasks have their turn
 _NEXT_ADDRESS_S: Final = 0.25  # until a name's next address is tried as well, as RFC 8305 recommends
 
 

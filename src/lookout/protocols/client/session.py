@@ -10,14 +10,13 @@ from functools import cache
 from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
 
+from multidict import CIMultiDict
 from yarl import URL
 
 from lookout.base.setting_types import trust_only
 from lookout.protocols.client.connection import Answer, Connection, proxy_refused
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, own_fault
 from lookout.protocols.client.request import STAGE, Request, at_most
-
-_Headers = dict[str, str]  # names as in Title-Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +44,15 @@ class Session:
 
     async def _fetch(self, request: Request, connection: Connection) -> bytes:
         access = request.access
-        headers, to_proxy = _headers(request), _Headers()
-        url = _url(request.url, headers, "Authorization")
-        headers = {"Host": url.host_port_subcomponent or "", **headers}
-        proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
+        url, credentials = _split_credentials(request.url)
+        proxy, proxy_credentials = _split_credentials(access.proxy) if access.proxy else (None, "")
+        headers = _headers(request, url, credentials)
+        to_proxy = {"Proxy-Authorization": proxy_credentials} if proxy_credentials else {}
         tls = None if url.scheme == "http" else trust_only(access.ca_file) if access.ca_file else self.tls
         by_proxy = proxy is not None and tls is None  # the proxy sees the request; in a tunnel it does not
         if by_proxy:
-            # A cached answer would pass for a new one.
-            headers = {"Cache-Control": "no-cache", **headers, **to_proxy}
+            headers.update(to_proxy)
+            headers.setdefault("Cache-Control", "no-cache")  # a cached answer would pass for a new one
         try:
             await connection.connect(url, tls, proxy, to_proxy)
             if ends_at := connection.certificate_ends_at():
@@ -88,17 +87,21 @@ def _trust_system() -> ssl.SSLContext:
     return context
 
 
-def _headers(request: Request) -> _Headers:
-    headers = {"User-Agent": "lookout", "Accept": "application/json"}
+def _headers(request: Request, url: URL, credentials: str) -> CIMultiDict[str]:
+    headers = CIMultiDict({"Host": url.host_port_subcomponent or ""})
+    headers.update({"User-Agent": "lookout", "Accept": "application/json"})
+    if credentials:
+        headers["Authorization"] = credentials
     if request.body is not None:
-        headers |= {"Content-Type": "application/json", "Content-Length": str(len(request.body))}
+        headers.update({"Content-Type": "application/json", "Content-Length": str(len(request.body))})
     # A value from the environment often ends in the newline of the file it came from.
-    headers |= {name.title(): value.strip() for name, value in request.access.headers.items()}
-    return headers | {"Accept-Encoding": "gzip", "Connection": "close"}
+    headers.update({name: value.strip() for name, value in request.access.headers.items()})
+    headers.update({"Accept-Encoding": "gzip", "Connection": "close"})
+    return headers
 
 
-def _url(text: str, headers: _Headers, header: str) -> URL:
-    """The URL without user and password, which move into this header unless it is set."""
+def _split_credentials(text: str) -> tuple[URL, str]:
+    """The URL without user and password, and the header's value that they become, or an empty one."""
     try:
         url = URL(text).with_fragment(None)
     except ValueError:
@@ -106,11 +109,10 @@ def _url(text: str, headers: _Headers, header: str) -> URL:
     if not url.raw_host or url.scheme not in ("http", "https"):
         raise ProbeFailed("bad_address")
     if url.raw_user is None and url.raw_password is None:
-        return url
+        return url, ""
     # The percent-decoded bytes, as curl sends them.
     credentials = unquote_to_bytes(f"{url.raw_user or ''}:{url.raw_password or ''}")
-    headers.setdefault(header, f"Basic {b64encode(credentials).decode()}")
-    return url.with_user(None)
+    return url.with_user(None), f"Basic {b64encode(credentials).decode()}"
 
 
 def _decompress(answer: Answer, limit_bytes: int) -> bytes:
