@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Final
 
 MINUTE_MS: Final = 60_000
-_MOST: Final = 65_536  # callers on a path; 15 MB
+_MOST: Final = 65_536  # callers on a path; 24 MB at most
 
 
 class Minute:
