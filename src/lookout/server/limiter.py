@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Final
 
 MINUTE_MS: Final = 60_000
-_MOST: Final = 65_536  # callers on a path; 15 MB
+_MOST: Final = 65_536  # callers on a path; 24 MB at most
 
 
 class Minute:
@@ -55,7 +55,11 @@ class Limiter:
     def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
         """Count a request: 0 if it passes, or the rest of the caller's ban."""
         minute = caller.minute
-        if now_ms >= minute.until_ms:
+        is_over = now_ms >= minute.until_ms
+        if not is_over and minute.passed < self._limit:  # the usual case
+            minute.passed += 1
+            return 0
+        if is_over:
             found = self._minutes.get(caller.digest) or self._bans.get(caller.digest)
             if found is None or now_ms >= found.until_ms:
                 caller.minute = self._begin_minute(caller.digest, now_ms)

@@ -238,13 +238,17 @@ class Responder:
         self._limiter = limiter
         self._counts = counts
         self._requests = counts.requests
-        self._clock = clock
+        self._elapsed_ms = clock.elapsed_ms
         self._route = dict(zip(paths, ENDPOINTS, strict=True))
         self._date = b""
         self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
 
     def answer(self, request: Request, connection: Connection) -> Wire:
-        banned_ms = 0 if self._limiter is None else self._count(self._limiter, request, connection.peer)
+        banned_ms = 0
+        if self._limiter is not None:
+            caller = connection.peer.located.get(request.path) or self._locate(self._limiter, request, connection.peer)
+            if caller is not None:
+                banned_ms = self._limiter.count_request(caller, self._elapsed_ms())
         ready = self._ready.get(request)
         if banned_ms:
             ready = self._encode(request, too_many_requests(-(-banned_ms // 1000)), {})
@@ -278,16 +282,8 @@ class Responder:
         wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
         return _Ready(resources, (self._route.get(request.path, "other"), reply.http_code), wire)
 
-    def _count(self, limiter: Limiter, request: Request, peer: Peer) -> int:
-        """The rest of the caller's ban; 0 if the request passes, or nothing is counted for its path."""
-        caller = peer.located.get(request.path)
-        if caller is None:
-            caller = self._locate(limiter, request, peer)
-            if caller is None:
-                return 0
-        return limiter.count_request(caller, self._clock.elapsed_ms())
-
     def _locate(self, limiter: Limiter, request: Request, peer: Peer) -> CallerOnPath | None:
+        """The caller, on the path by which the request is counted; None if there is no such path."""
         path = request.path if request.path in self._route else self._group(request.path)
         if path is None:
             return None
