@@ -13,16 +13,18 @@ from tests.nodejs import READER, ROOT, build_scripts, find_node, pack_reader
 LOADS = {
     "as a module": (
         "use.mjs",
-        'import { canUse } from "lookout-reader"; import { rollUp } from "lookout-reader/page";',
+        """import { canUse } from "lookout-reader"; import { rollUp } from "lookout-reader/page";
+        import { fakeReader } from "lookout-reader/testing";""",
     ),
     "as CommonJS": (
         "use.cjs",
-        'const { canUse } = require("lookout-reader"); const { rollUp } = require("lookout-reader/page");',
+        """const { canUse } = require("lookout-reader"); const { rollUp } = require("lookout-reader/page");
+        const { fakeReader } = require("lookout-reader/testing");""",
     ),
 }
 USE = """
-const needs = { chain: 1, services: ["ppoi"], now: Date.now() };
-console.log(canUse(null, needs), rollUp(null, needs).status);
+const needs = { chain: 1, services: ["ppoi"] };
+console.log(canUse(null, needs), rollUp(null, needs).status, fakeReader().canUse(needs));
 """
 
 
@@ -41,9 +43,10 @@ def test_the_package_has_what_it_needs_and_nothing_else(project: Path) -> None:
     package = project / "node_modules" / "lookout-reader"
     found = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
     sources = {f"src/{path.name}" for path in (READER / "src").iterdir()} - {"src/embed.js"}
-    built = {f"commonjs/{name}" for name in ("index.js", "index.d.ts", "page.js", "page.d.ts", "package.json")}
-    built |= {"lookout-reader.js", "lookout-reader.d.ts"}
-    others = {"package.json", "page/package.json", "README.md", "LICENSE", "sbom.cdx.json"}
+    parts = ("index", "page", "react", "testing")
+    built = {f"commonjs/{name}{ending}" for name in parts for ending in (".js", ".d.ts")}
+    built |= {"commonjs/package.json", "lookout-reader.js", "lookout-reader.d.ts"}
+    others = {f"{name}/package.json" for name in parts[1:]} | {"package.json", "README.md", "LICENSE", "sbom.cdx.json"}
     assert found == sources | built | others
 
 
@@ -51,7 +54,7 @@ def test_the_package_has_what_it_needs_and_nothing_else(project: Path) -> None:
 def test_an_installed_package_is_loaded(project: Path, file: str, load: str) -> None:
     (project / file).write_text(load + USE)
     ran = subprocess.run([find_node(), file], cwd=project, capture_output=True, text=True, check=False, timeout=60)
-    assert (ran.stdout, ran.stderr) == ("false unknown\n", "")
+    assert (ran.stdout, ran.stderr) == ("false unknown true\n", "")
 
 
 @pytest.mark.clause("C3", "C4", "C9", "C10")

@@ -9,7 +9,9 @@ from typing import Any, get_args
 import pytest
 
 import lookout_reader
-from lookout_reader import EffectiveStatus, LiveReport, Unreadable, Update, parse_report
+from lookout_reader import Answer, Clocks, EffectiveStatus, LiveReport, Update, parse_report
+from lookout_reader.clocks import Arrival
+from tests.contract.pollers import Clock
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
@@ -34,22 +36,37 @@ def report_text(status: str) -> str:
     return json.dumps({"schemaVersion": 1, "generatedAt": "2026-11-15T11:59:31.000Z", "checks": checks})
 
 
+class ReadEnoughError(Exception):
+    pass
+
+
 @pytest.mark.clause("C4")
-def test_the_readme_shows_the_gate_and_that_it_is_loading(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readme_shows_what_is_broken_and_that_it_is_loading(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = re.findall(r"```python\n(.+?)```", README, flags=re.DOTALL)
-    asking = 'poll("https://liveness.example", "protocol", history=None)'
-    reports = [None, *(parse_report(report_text(status)) for status in ("current", "degraded"))]
-    updates = [Update(report, None, None, None, None) for report in reports if not isinstance(report, Unreadable)]
-    assert asking in code
-    example(code.replace(asking, "updates"), updates=updates)
-    assert capsys.readouterr().out.splitlines() == ["loading", "go", "ppoi is degraded", "messaging is degraded"]
+    clock = Clock()
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if clock.elapsed_s > 31:
+            raise ReadEnoughError
+
+    def fetch(*_: object) -> Answer:
+        return Answer(200, report_text("current" if clock.elapsed_s < 30 else "degraded"))
+
+    options = {"fetch": fetch, "now": lambda: NOW, "monotonic": clock.monotonic, "sleep": sleep, "chance": lambda: 0.0}
+    assert "history=None)" in code
+    with pytest.raises(ReadEnoughError):
+        example(code.replace("history=None)", "history=None, **options)"), options=options)
+    degraded = ["ppoi is degraded warn None", "messaging is degraded warn None"]
+    assert capsys.readouterr().out.splitlines() == ["loading", "nothing is known to be broken", *degraded]
 
 
 @pytest.mark.clause("C11")
 def test_the_roll_up_tells_each_service_and_the_whole() -> None:
     report = parse_report(report_text("current"))
     assert isinstance(report, LiveReport)
-    told = example(ROLL_UP).summary(Update(report, None, None, None, None))
+    arrived = report.arrived(Arrival(lambda: Clocks(NOW)))
+    told = example(ROLL_UP).summary(Update(arrived, None, None, None, None))
     assert told == [
         "messaging current",
         "ppoi current",

@@ -312,6 +312,7 @@ def test_a_kept_update_is_judged_by_its_readers_clocks_at_each_call(keep: Callab
         clocks = (kept.now, kept.received_ago_ms, kept.clock_ahead_ms)
         with pytest.warns(DeprecationWarning, match="clocks"):  # noqa: PT031  both warn
             old = can_use(kept.report, *clocks, chain=1, services=["ppoi"])
+        with pytest.warns(DeprecationWarning, match="clocks"):
             rolled = roll_up(kept.report, *clocks, chains=[1], services=["ppoi"]).healthy
         rolled_now = roll_up(kept.report, chains=[1], services=["ppoi"]).healthy
         return [can_use(kept.report, needs), ppoi(kept) == "current", rolled_now, old, rolled]

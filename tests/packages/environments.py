@@ -19,7 +19,7 @@ PLAYED: Final = {
     "polled": True,
     "expired": False,
     "reportCode": "not-available",
-    "asked": [0, 30, 60, 120, 240, 440],
+    "asked": [0, 30, 60, 75, 105, 165, 285, 485],
     "left": 0,
 }
 _ETAG: Final = '"0123456789abcdef"'

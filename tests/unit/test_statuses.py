@@ -12,6 +12,7 @@ from lookout_reader.statuses import (
     TroubleStatus,
 )
 from lookout_reader.words import REASON_TEXTS, Reason
+from tools.states import build_files
 from tools.statuses import fill_in
 
 
@@ -25,5 +26,5 @@ def test_the_types_name_what_the_tables_hold() -> None:
 
 
 def test_the_javascript_reader_has_the_statuses_of_the_python_one() -> None:
-    for path, content in fill_in().items():
+    for path, content in (*fill_in().items(), *build_files().items()):
         assert path.read_text(encoding="utf-8") == content, "run: make schemas"

@@ -19,6 +19,8 @@ const SCRIPT = {
   footer: { js: 'if (typeof module === "object" && module.exports) module.exports = lookoutReader;' },
 };
 
+const COMMONJS = { bundle: true, format: "cjs", external: ["react"] };
+
 async function bundle(entry, options) {
   const { outputFiles } = await build({
     absWorkingDir: ROOT,
@@ -52,8 +54,8 @@ async function buildReader(folder) {
   const path = (name) => join(folder, name);
   mkdirSync(path("commonjs"), { recursive: true });
   writeFileSync(path("commonjs/package.json"), '{ "type": "commonjs" }\n');
-  for (const name of ["index", "page"]) {
-    writeFileSync(path(`commonjs/${name}.js`), await bundle(`${READER}/${name}.js`, SCRIPT));
+  for (const [name, options] of [["index", SCRIPT], ["page", SCRIPT], ["react", COMMONJS], ["testing", COMMONJS]]) {
+    writeFileSync(path(`commonjs/${name}.js`), await bundle(`${READER}/${name}.js`, options));
     copyFileSync(join(ROOT, READER, `${name}.d.ts`), path(`commonjs/${name}.d.ts`));
   }
   writeFileSync(path("lookout-reader.js"), await singleFile());

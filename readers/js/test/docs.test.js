@@ -20,6 +20,7 @@ function examples(file) {
 const ADDRESSES = {
   "lookout-reader": new URL("../src/index.js", import.meta.url).href,
   "lookout-reader/page": new URL("../src/page.js", import.meta.url).href,
+  "lookout-reader/testing": new URL("../src/testing.js", import.meta.url).href,
 };
 
 /** Runs an example with these globals in place of the real ones, and gives back what it logged. */
@@ -68,42 +69,54 @@ test("C13: the history is told with its coverage", async () => {
   assert.deepEqual(logged, ["no figure yet", "from 3 of 2017 buckets; 3 were recorded", "so far current"]);
 });
 
-/** With an AppState as React Native's is: it has one listener while somebody reads, and nothing is asked in the background. */
+/** With an AppState and a NetInfo as React Native has them: nothing is asked in the background, and at once online. */
 async function runNative(code) {
   const listeners = new Set();
+  const networks = new Set();
+  const listen = (all, listener) => (all.add(listener), () => all.delete(listener));
   const AppState = {
     currentState: "background",
-    addEventListener(type, listener) {
-      listeners.add(listener);
-      return { remove: () => listeners.delete(listener) };
-    },
+    addEventListener: (_type, listener) => ({ remove: listen(listeners, listener) }),
   };
+  const NetInfo = { addEventListener: (listener) => listen(networks, listener) };
   const asked = [];
-  const fetch = async (url) => (asked.push(url), response(200, aReportText(Date.now())));
-  const inNode = code.replace('import { AppState } from "react-native";\n', "").replace("export const reader", "globalThis.nativeReader");
-  await run(inNode, { AppState, fetch, nativeReader: null }, async () => {
+  const fetch = async (url) => {
+    asked.push(url);
+    if (asked.length === 1) throw new TypeError("Network request failed");
+    return response(200, aReportText(Date.now()));
+  };
+  const inNode = code
+    .replace(/import .* from "(@react-native-community|react-native).*\n/g, "")
+    .replace(/: (string|\(\) => void)/g, "")
+    .replace("export const reader", "globalThis.nativeReader");
+  await run(inNode, { AppState, NetInfo, fetch, nativeReader: null }, async () => {
     const { nativeReader } = globalThis;
     nativeReader.subscribe(() => {});
     await settle();
-    assert.deepEqual([asked.length, listeners.size], [0, 1]);
+    assert.deepEqual([asked.length, listeners.size, networks.size], [0, 1, 1]);
     AppState.currentState = "active";
     for (const listener of listeners) listener("active");
     await settle();
     assert.equal(asked.length, 1);
+    for (const listener of networks) listener({ isConnected: true });
+    await settle();
+    assert.deepEqual([asked.length, nativeReader.latest().reportProblem], [2, null]);
     nativeReader.stop();
-    assert.equal(listeners.size, 0);
+    assert.deepEqual([listeners.size, networks.size], [0, 0]);
   });
 }
 
 test("the README's examples run, and its functions are all there are", async () => {
-  const [first, hook, native, ...rest] = examples(README);
+  const [first, testing, hook, ...rest] = examples(README);
   assert.equal(rest.length, 0);
   const stopped = first.replace("// later: reader.stop();", "setTimeout(() => reader.stop(), 10);");
   assert.notEqual(stopped, first);
-  assert.deepEqual(await run(stopped, { fetch: serve(aReportText) }), ["loading", "go"]);
+  assert.deepEqual(await run(stopped, { fetch: serve(aReportText) }), ["loading", "nothing is known to be broken"]);
   const degraded = await run(stopped, { fetch: serve((at) => aReportText(at, "degraded")) });
   assert.deepEqual(degraded, ["loading", "ppoi is degraded", "messaging is degraded"]);
-  assert.ok(hook.trim().split("\n").length <= 10); // Lookout's own tests run it with React
+  assert.deepEqual(await run(testing, {}), ["bad"]);
+  assert.ok(hook.includes("useObstacles")); // Lookout's own tests run it with React
+  const [, native] = [...readFileSync(README, "utf8").matchAll(/```ts\n(.+?)```/gs)].map(([, code]) => code);
   await runNative(native);
   const text = readFileSync(README, "utf8");
   for (const [name, value] of Object.entries(page)) {

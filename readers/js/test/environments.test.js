@@ -106,7 +106,7 @@ built("C3, C4, C9, C10: in React Native it loads, polls, backs off, lets rows ex
   ]);
   await clock.pass(600);
   assert.ok(!can());
-  assert.deepEqual([reader.latest().reportCode, asked.length], ["not-available", 6]);
+  assert.deepEqual([reader.latest().reportCode, asked.length], ["not-available", 8]);
   assert.equal(heard.filter(({ reportCode }) => reportCode === null).length, 2);
   reader.stop();
   assert.equal(clock.timers(), 0);

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import aclosing
+from functools import partial
 from threading import Event
 from typing import Final, TypedDict, Unpack
 
@@ -48,7 +49,8 @@ class Reader:
         sleep: Callable[[float], object] | None = None,
     ) -> None:
         machine = Machine(now, monotonic, chance)
-        self._poller = Poller(base_url, protocol, user_agent, machine, live=live, history=history)
+        self._make_poller = partial(Poller, base_url, protocol, user_agent, machine, live=live, history=history)
+        self._poller = self._make_poller()
         self._fetch, self._deadline_s, self._sleep = fetch, deadline_s, sleep
         self._asked: Future[None] | None = None
 
