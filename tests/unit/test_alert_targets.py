@@ -114,7 +114,7 @@ def test_alerts_without_apprise_say_the_command_that_adds_it(tmp_path: Path, mon
 REFUSAL = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address (line 4)\n"
 
 
-@pytest.mark.parametrize("command", [["check-config"], ["alerts", "test"], ["reload"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["check-config"], ["alerts", "test"]], ids=" ".join)
 def test_commands_that_send_or_check_ask_apprise_about_an_address(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text(WITH_ALERTS)
     with chdir(tmp_path):
