@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.campaign.part import Outcome, Part
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import PARSERS, recorded
+from tests.fuzz import beside
 from tests.fuzz.cuts import CUTS
 from tests.fuzz.hunt import Kind, hunt
 from tests.fuzz.readers import NODE, READERS
@@ -33,13 +34,14 @@ KINDS: Final[dict[str, Kind]] = {
 
 
 def _run(seconds: float) -> Outcome:
-    """Shares its time out over the kinds."""
+    """Shares its time out over the kinds. The attacking lists take as long as they take."""
     tried: dict[str, int] = {}
-    failures: list[str] = []
+    tried["attacking lists"], failures = beside.try_all()
     for name in KINDS:
         tried[f"{name} cases"], found = hunt(name, KINDS[name], seconds / len(KINDS))
         failures += found
     return Outcome(tried, tuple(failures), "" if NODE else "needs Node")
 
 
-PART: Final = Part("hostile bytes to the server, the sources and the readers, from a grammar and by changes", 10, _run)
+_WHAT: Final = "attacking lists beside honest sources; hostile bytes to the server, the sources and the readers"
+PART: Final = Part(_WHAT, 10, _run)
