@@ -310,7 +310,7 @@ def test_a_kept_update_is_judged_by_its_readers_clocks_at_each_call(keep: Callab
 
     def ways() -> list[bool]:
         clocks = (kept.now, kept.received_ago_ms, kept.clock_ahead_ms)
-        with pytest.warns(DeprecationWarning, match="clocks"):  # noqa: PT031  both warn
+        with pytest.warns(DeprecationWarning, match="clocks"):
             old = can_use(kept.report, *clocks, chain=1, services=["ppoi"])
         with pytest.warns(DeprecationWarning, match="clocks"):
             rolled = roll_up(kept.report, *clocks, chains=[1], services=["ppoi"]).healthy

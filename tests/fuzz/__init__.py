@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.campaign.part import Outcome, Part
 from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import PARSERS, recorded
+from tests.fuzz import beside
 from tests.fuzz.cuts import CUTS
 from tests.fuzz.floods import try_floods
 from tests.fuzz.hunt import Kind, hunt
@@ -34,13 +35,18 @@ KINDS: Final[dict[str, Kind]] = {
 
 
 def _run(seconds: float) -> Outcome:
-    """Three minutes of five for the floods, and the rest for the kinds."""
+    """Three minutes of five for the floods, and the rest for the kinds. The attacking lists take as long as they take."""
     floods = try_floods(0.6 * seconds)
     tried, failures = dict(floods.tried), list(floods.failures)
+    tried["attacking lists"], found = beside.try_all()
+    failures += found
     for name in KINDS:
         tried[f"{name} cases"], found = hunt(name, KINDS[name], 0.4 * seconds / len(KINDS))
         failures += found
     return Outcome(tried, tuple(failures), "" if NODE else "needs Node")
 
 
-PART: Final = Part("floods of the monitor; hostile bytes to the server, the sources and the readers", 27, _run)
+_WHAT: Final = (
+    "floods and attacking lists beside honest sources; hostile bytes to the server, the sources and the readers"
+)
+PART: Final = Part(_WHAT, 27, _run)

@@ -1,6 +1,7 @@
 """``lookout probe`` on a simulated world in which things fail: what it predicts, says, and ends with."""
 
 import asyncio
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -17,7 +18,9 @@ from lookout.monitor.probe import Probed, ProbedRow, probe_once
 from tests.commands import lookout, lookout_here
 from tests.compared import a_compared_config
 from tests.exhaustion import without_descriptors
+from tests.fuzz.attackers import WORDS
 from tests.integration.fast import World, a_config, a_world, run, watched
+from tests.integration.planted import a_listener
 from tests.wait import until_async
 
 FAULTS: Final[tuple[tuple[str, str, dict[str, int]], ...]] = (
@@ -227,3 +230,16 @@ def test_the_exit_code_is_0_only_if_every_row_would_be_current_or_unmonitored(tm
 
 async def in_a_process(folder: Path) -> subprocess.CompletedProcess[str]:
     return await asyncio.to_thread(lookout, folder, "probe")
+
+
+@pytest.mark.clause("M16")
+def test_no_word_of_an_upstream_reaches_the_terminal(tmp_path: Path) -> None:
+    rows = [{"id": f"{number}{WORDS}", "blockNumber": 1} for number in range(2)]
+    body = json.dumps({"data": {"squidStatus": {"height": 5}, "transactions": rows}, WORDS: WORDS}).encode()
+    head = b"HTTP/1.1 200 \x1b[2J\r\nServer: \x1b[2J\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
+    with a_listener(lambda _: head + body) as base:
+        listed = a_compared_config(base, None).replace("confirmations = 12\n", "confirmations = 12\nlinks = {}\n")
+        (tmp_path / "lookout.toml").write_text(listed)
+        shown = lookout_here(tmp_path, "probe", "-c", "lookout.toml")
+    assert "indexer 1: the list cannot be read: no usable answer" in shown.stdout
+    assert re.findall(r"\x1b|curl", shown.stdout + shown.stderr) == []

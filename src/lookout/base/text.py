@@ -14,7 +14,8 @@ def shorten(text: str, longest: int, mark: str = "...") -> str:
 
 def clean(text: str) -> str:
     """The text of an upstream as it is kept and shown: short, of one line, and without control characters."""
-    return shorten("".join(letter if can_be_shown(letter) else "?" for letter in text[: _LONGEST + 1]), _LONGEST)
+    text = shorten(text, _LONGEST)
+    return text if text.isprintable() else "".join(letter if can_be_shown(letter) else "?" for letter in text)
 
 
 def make_plain(text: str, longest: int) -> str:

@@ -23,6 +23,8 @@ from lookout.protocols.squid import SquidTable, count_request, parse_count
 _EVERY_MS: Final = 60_000
 _HURRIED_MS: Final = 2_000
 _MOST_HURRIED: Final = 30  # pages, and then a minute's rest: a list may have no end
+_PAUSE_S: Final = 0.01
+"""Between parsing a long answer and checking it, each of which takes a tenth of a second: what is due comes first."""
 _NOTHING_FINAL_MS: Final = 5_000  # or the indexer does not say how far it is
 
 
@@ -78,7 +80,7 @@ class LinkReader:
 async def read_entries(of: LinkedList, from_id: str, session: Session) -> list[Entry]:
     """The entries of one answer, from this one on."""
     entries = parse_entries(await session.fetch(entries_request(of, from_id)), of)
-    await asyncio.sleep(0)  # to parse a long answer and to check it takes a tenth of a second each
+    await asyncio.sleep(_PAUSE_S)
     return entries
 
 
