@@ -45,6 +45,7 @@ export type {
   Severity,
   Cause,
   Obstacle,
+  ExplainedObstacle,
   ServiceSummary,
   RollUp,
   RollUpOptions,

@@ -243,17 +243,24 @@ export type Cause =
 /** A check that is not current. */
 export interface Obstacle extends CheckSummary {
   readonly severity: Severity;
+}
+export interface ExplainedObstacle extends Obstacle {
   /** Of what is unknown; null also before the first answer, which is to be shown as loading. */
   readonly cause: Cause | null;
 }
 
 /** Whether every one of the services is current on this chain: nothing is known to stand in the way. */
 export declare function canUse<S extends string>(report: LiveReport | Unreadable | null | undefined, needs: Needs<S>): boolean;
-/** The checks that stand in the way: whatever is not current. `reportCode` is what is wrong with the last request. */
+/** The checks that stand in the way: whatever is not current. */
 export declare function obstaclesOf<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
-  needs: Needs<S> & { readonly reportCode?: FailureCode | null },
+  needs: Needs<S>,
 ): Obstacle[];
+/** The same with causes; `reportCode` is what is wrong with the last request. */
+export declare function explainObstacles<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  needs: Needs<S> & { readonly reportCode?: FailureCode | null },
+): ExplainedObstacle[];
 
 export interface ServiceSummary {
   readonly service: Service;
@@ -556,7 +563,7 @@ export interface Reader {
   /** Whether every one of the services is current on this chain now. */
   canUse<S extends string>(needs: Needs<S>): boolean;
   /** What stands in the way now, how bad it is, and why it is unknown. */
-  obstacles<S extends string>(needs: Needs<S>): Obstacle[];
+  obstacles<S extends string>(needs: Needs<S>): ExplainedObstacle[];
   /**
    * Resolved as soon as nothing stands in the way; rejected when the signal is aborted or the reader is stopped. Until then
    * it listens.

@@ -1,7 +1,7 @@
 // A reader in React.
 
 import { useSyncExternalStore } from "react";
-import { obstaclesOf } from "./gate.js";
+import { explainObstacles } from "./cause.js";
 
 const LOADING = /* @__PURE__ */ Object.freeze({ report: null, reportProblem: null });
 
@@ -9,7 +9,7 @@ const LOADING = /* @__PURE__ */ Object.freeze({ report: null, reportProblem: nul
 export function useObstacles(reader, needs) {
   const update = useSyncExternalStore(reader.subscribe, reader.getSnapshot, () => LOADING);
   const isLoading = update.report === null && update.reportProblem === null;
-  return { isLoading, obstacles: isLoading ? obstaclesOf(null, needs) : reader.obstacles(needs) };
+  return { isLoading, obstacles: isLoading ? explainObstacles(null, needs) : reader.obstacles(needs) };
 }
 
 /**

@@ -1,8 +1,9 @@
 // Asking both endpoints again and again, politely, for as many listeners as there are.
 
+import { explainObstacles } from "./cause.js";
 import { keepClocks } from "./clocks.js";
 import { FLOORS_S, advanceFeed, askedToWaitS, boundSeconds, newFeed } from "./feed.js";
-import { canUse, obstaclesOf } from "./gate.js";
+import { canUse } from "./gate.js";
 import { judgeRow, nextChangeMs } from "./report.js";
 import { request } from "./request.js";
 
@@ -214,7 +215,7 @@ export function makeReader(parsers, {
   }
 
   function obstacles(needs) {
-    return obstaclesOf(feeds.live.document, { ...needs, reportCode: feeds.live.code });
+    return explainObstacles(feeds.live.document, { ...needs, reportCode: feeds.live.code });
   }
 
   /** Resolved when nothing stands in the way any more; until then it listens. */

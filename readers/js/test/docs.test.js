@@ -122,7 +122,7 @@ test("the README's examples run, and its functions are all there are", async () 
   for (const [name, value] of Object.entries(page)) {
     if (typeof value === "function") assert.ok(text.includes(`\`${name}\``), name);
   }
-  const own = text.slice(text.indexOf("| asking |"), text.indexOf("| one status"));
+  const own = text.slice(text.indexOf("| asking |"), text.indexOf("| obstacles with causes"));
   for (const [, name] of own.matchAll(/`(\w+)`/g)) assert.ok(name in wallet, `${name} is in lookout-reader`);
 });
 

@@ -8,6 +8,7 @@ import {
   canUse,
   coverageOf,
   effectiveStatus,
+  explainObstacles,
   findRow,
   countedChains,
   headlineOf,
@@ -166,7 +167,7 @@ each("obstacles", "C2, C3, C4", ({ report: given, expect, ...one }, { now }) => 
   const report = given && parseReport(JSON.stringify(fields));
   const { reportCode, receivedAgoMs, clockAheadMs } = one;
   const needs = { chain: 1, services: ["ppoi"], now: Date.parse(now), reportCode, receivedAgoMs, clockAheadMs };
-  const found = obstaclesOf(report, needs).map(({ effective, severity, cause }) => [effective, severity, cause]);
+  const found = explainObstacles(report, needs).map(({ effective, severity, cause }) => [effective, severity, cause]);
   assert.deepEqual(found, expect ? [expect] : []);
 });
 
