@@ -27,7 +27,6 @@ export type {
   KnownService,
   Service,
   OwnServices,
-  KnownName,
   ServiceName,
   Unreadable,
   UnreadableRow,

@@ -14,7 +14,11 @@ export type BucketStatus = Exclude<EffectiveStatus, "stale">;
 export type Window = "24h" | "7d" | "14d";
 
 /** The contract's services, which every report has. */
-export type KnownService = "messaging" | "ppoi" | "broadcasters" | "indexer" | "hosted-indexer";
+export type KnownService = KnownNames["name"];
+/** A table, since the compiler's errors spell out what is in one. */
+interface KnownNames {
+  readonly name: "messaging" | "ppoi" | "broadcasters" | "indexer" | "hosted-indexer";
+}
 /** One of them, or an operator's own. */
 export type Service = KnownService | (string & {});
 /**
@@ -22,12 +26,12 @@ export type Service = KnownService | (string & {});
  * `declare module "lookout-reader" { interface OwnServices { bundler: true } }`.
  */
 export interface OwnServices {}
-export type KnownName = KnownService | keyof OwnServices;
 /**
  * A name to ask for. Of a literal the compiler knows whether it is one of the contract's or of OwnServices, and refuses any
  * other: it is most likely misspelt.
  */
-export type ServiceName<S extends string> = (S & (string extends S ? unknown : KnownName)) | KnownName;
+export type ServiceName<S extends string> = (S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices;
+type NoLiteral<S extends string> = string extends S ? unknown : never;
 
 export declare const SCHEMA_VERSION: 1;
 /** The contract's services, which every report has; an operator's own may be there too. */
@@ -141,12 +145,12 @@ export declare function effectiveStatus(
 /** The row of a check, readable or not; null if there is none (C8). */
 export declare function findRow<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
-  service: ServiceName<S>,
+  service: (S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices,
   chainId: number | null,
 ): Row | UnreadableRow | null;
 export declare function findRow<S extends string>(
   history: History | Unreadable | null | undefined,
-  service: ServiceName<S>,
+  service: (S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices,
   chainId: number | null,
 ): HistoryRow | UnreadableRow | null;
 
@@ -224,7 +228,7 @@ export interface Needs<S extends string> extends Clocks {
   /** The user's chain; a test network is a chain like any other. */
   readonly chain: number;
   /** All of them have to be current. Those with one row for all chains, such as messaging, are found by themselves. */
-  readonly services: readonly ServiceName<S>[];
+  readonly services: readonly ((S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices)[];
 }
 
 /** Stop for `bad` alone. For `unknown` warn, and let the user decide: it may be Lookout that is down. */
@@ -282,7 +286,7 @@ export interface RollUpOptions<S extends string = string> extends Clocks {
   /** The client's own list; the launch mainnets by default. */
   readonly chains?: readonly number[];
   /** Exactly these; by default the contract's five and whatever else the report has. */
-  readonly services?: readonly ServiceName<S>[];
+  readonly services?: readonly ((S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices)[];
   /** Whether Sepolia counts if it is among the chains. */
   readonly includeTestNetwork?: boolean;
 }
