@@ -40,7 +40,7 @@ _ABOUT: Final = (
     " The routes tagged `convenience` are the operator's own and no part of the public API."
     " Servers and proxies on the way add headers of their own, such as Date."
     " A generated client has to take both documents row by row, and allow keys and values that are not described here:"
-    " a strict model of the whole loses every row for one that is odd. Keep `checks` and `rows` as plain JSON in it, and"
+    " a strict model of the whole loses every row for one that is odd. Keep `checks` and `rows` as JSON in it, and"
     " validate each row on its own."
 )
 _LIVE_MISSING: Final = "This server has not loaded its first report yet. Ask again, less and less often."

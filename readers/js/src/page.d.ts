@@ -132,8 +132,8 @@ export declare function parseInstant(value: unknown): Instant | null;
 export declare function parseHttpDate(value: unknown): Instant | null;
 
 /**
- * What a row is worth when you call it (C1 to C4); one that is unreadable or not there is unknown. The clocks are those of
- * the reader that received it, or the wall clock. The other arguments are for tests.
+ * What a row is worth when you call it (C1 to C4); one that is unreadable or not there is unknown. The clocks are those
+ * of the reader that received it, or the wall clock. The other arguments are for tests.
  */
 export declare function effectiveStatus(
   row: Row | UnreadableRow | null | undefined,
@@ -452,7 +452,7 @@ export declare function wrongClock(update: { readonly clockAheadMs: number | nul
 
 /**
  * What is known: the last good documents, whatever their age, and what is wrong (C9). It is true only at its time: ask
- * its rows again rather than keep what they came to. `now`, `receivedAgoMs` and `reportBytes` are not part of its copies.
+ * its rows again rather than keep what they came to. Its copies have no `now`, `receivedAgoMs` and `reportBytes`.
  */
 export interface Update {
   /** Of the clock, when you read it. */
@@ -569,8 +569,8 @@ export interface Reader {
   /** What stands in the way now, how bad it is, and why it is unknown. */
   obstacles<S extends string>(needs: Needs<S>): ExplainedObstacle[];
   /**
-   * Resolved as soon as nothing stands in the way; rejected when the signal is aborted or the reader is stopped. Until then
-   * it listens.
+   * Resolved as soon as nothing stands in the way; rejected when the signal is aborted or the reader is stopped. Until
+   * then it listens.
    */
   whenUsable<S extends string>(needs: Needs<S>, options?: { readonly signal?: SignalLike }): Promise<void>;
   /**

@@ -1,8 +1,8 @@
 import type { ExplainedObstacle, Needs, Reader } from "./index.js";
 
 /**
- * What stands in the way, as of each rendering; the reader polls while the component is mounted. Show `isLoading` as such:
- * nothing was answered yet.
+ * What stands in the way, as of each rendering; the reader polls while the component is mounted. Show `isLoading` as
+ * such: nothing was answered yet.
  */
 export declare function useObstacles<S extends string>(
   reader: Pick<Reader, "subscribe" | "getSnapshot" | "obstacles">,

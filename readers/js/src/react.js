@@ -5,7 +5,7 @@ import { explainObstacles } from "./cause.js";
 
 const LOADING = /* @__PURE__ */ Object.freeze({ report: null, reportProblem: null });
 
-/** What stands in the way, as of each rendering. A server renders that it is loading, and so does the browser at first. */
+/** What stands in the way, as of each rendering. A server renders that it is loading, and a browser at first, too. */
 export function useObstacles(reader, needs) {
   const update = useSyncExternalStore(reader.subscribe, reader.getSnapshot, () => LOADING);
   const isLoading = update.report === null && update.reportProblem === null;

@@ -177,7 +177,8 @@ test("C4, C6: without a report, a clock or a chain nothing can be used", () => {
   const report = aReport([{ service: "ppoi", chainId: 1, ...row }, { service: "messaging", chainId: null, ...row }]);
   assert.ok(canUse(report, { chain: 1, services: ["ppoi", "messaging"], now }));
   for (const nothing of [null, undefined, parseReport("<html>")]) assert.ok(!canUse(nothing, { chain: 1, services: ["ppoi"], now }));
-  for (const clock of [null, NaN, String(now)]) assert.ok(!canUse(report, { chain: 1, services: ["messaging"], now: clock }));
+  const needs = { chain: 1, services: ["messaging"] };
+  for (const clock of [null, NaN, String(now)]) assert.ok(!canUse(report, { ...needs, now: clock }));
   for (const chain of [undefined, null, NaN]) assert.ok(!canUse(report, { chain, services: ["ppoi"], now }));
 });
 
