@@ -30,7 +30,7 @@ from lookout.server.replies import (
     too_many_requests,
 )
 from lookout.server.site import PAGE_CACHING, build_embed_route, make_timed_replies
-from tools.examples import build_feeds_example, build_history_example, build_live_example
+from tools.examples import build_about_example, build_feeds_example, build_history_example, build_live_example
 
 Json = dict[str, Any]
 
@@ -39,6 +39,9 @@ _ABOUT: Final = (
     " In beta: both may change without notice. There is no authentication, and a query string changes nothing."
     " The routes tagged `convenience` are the operator's own and no part of the public API."
     " Servers and proxies on the way add headers of their own, such as Date."
+    " A generated client has to take both documents row by row, and allow keys and values that are not described here:"
+    " a strict model of the whole loses every row for one that is odd. Keep `checks` and `rows` as JSON in it, and"
+    " validate each row on its own."
 )
 _LIVE_MISSING: Final = "This server has not loaded its first report yet. Ask again, less and less often."
 _HISTORY_MISSING: Final = "No history was written yet, or it could not be read for more than five minutes."
@@ -134,11 +137,31 @@ class _Route(NamedTuple):
 
 def describe_api(protocol: str) -> Json:
     """OpenAPI 3.1 of both endpoints at their paths, and of the operator's routes that help with them."""
+    described = _describe_api(protocol)
+    _add_formats(described)
+    return described
+
+
+def _add_formats(described: Any) -> None:
+    """Numbers are whole up to 2^53: a client whose integers have 32 bits would not hold them."""
+    if isinstance(described, list):
+        for part in described:
+            _add_formats(part)
+    elif isinstance(described, dict):
+        if described.get("type") == "integer":
+            described["format"] = "int64"
+        for key, part in described.items():
+            if key not in ("example", "examples"):
+                _add_formats(part)
+
+
+def _describe_api(protocol: str) -> Json:
     live, history = endpoint(build_live_example(), LIVE_CACHING), endpoint(build_history_example(), HISTORY_CACHING)
     live_path, history_path = paths(protocol)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Liveness reporting", "version": f"{SCHEMA_VERSION}-beta", "description": _ABOUT},
+        "servers": [{"url": "/", "description": "The server that this description comes from."}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "security": [],
         "paths": {
@@ -150,7 +173,11 @@ def describe_api(protocol: str) -> Json:
             },
             "/openapi.json": _own_path("openapi", "this description"),
             about.PATH: _own_path(
-                "about", "what the operator says of the deployment", _ref("schemas", "Description"), PAGE_CACHING
+                "about",
+                "what the operator says of the deployment",
+                _ref("schemas", "Description"),
+                PAGE_CACHING,
+                msgspec.json.encode(build_about_example()),
             ),
             EMBED_PATH: _embed_path(),
             **_feed_paths(),
@@ -185,9 +212,12 @@ def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
     return path
 
 
-def _own_path(name: str, noun: str, schema: Json | None = None, caching: str = OWN_CACHING) -> Json:
-    body = {"schema": schema or {"type": "object"}}
-    return _convenience(_path(_Route(name, noun), convenience_resource(JSON, b"{}", caching=caching), body))
+def _own_path(
+    name: str, noun: str, schema: Json | None = None, caching: str = OWN_CACHING, example: bytes = b"{}"
+) -> Json:
+    resource = convenience_resource(JSON, example, caching=caching)
+    body = _json_of(resource.plain.found, schema or {"type": "object"})
+    return _convenience(_path(_Route(name, noun), resource, body))
 
 
 def _embed_path() -> Json:
@@ -209,18 +239,24 @@ def _feed_paths() -> Json:
     }
     found = {}
     for at, (name, noun, body) in documents.items():
-        path = _path(_Route(name, noun, varying=_PASSING), table[at], body)
+        path = _path(_Route(name, noun, varying=_PASSING), table[at], _with_example(table[at], body))
         found[at] = _convenience(_or_missing(path, NO_LIVE, _LIVE_MISSING))
     for at, (name, noun, parameters) in _BADGES.items():
         for ending, kind, body in ((".svg", "a picture", _TEXT), (".json", "JSON for shields.io", _ref_body("Shield"))):
             route = _Route(f"{name}-{ending[1:]}", f"{noun}, as {kind}", varying=_PASSING)
-            path = _path(route, table[f"{BADGE}{ending}"], body)
+            made = table[f"{BADGE}{ending}"]
+            path = _path(route, made, _with_example(made, body))
             if parameters:  # there may be no such row
                 path["head"]["responses"]["404"] = _ref("responses", "NotFoundNoBody")
                 path["options"]["responses"]["404"] = _ref("responses", "NotFound")
                 path["parameters"] = list(parameters)
             found[f"{at}{ending}"] = _convenience(path)
     return found
+
+
+def _with_example(resource: Resource, body: Json) -> Json:
+    found = resource.plain.found
+    return {**body, "example": found.body.decode()} if body is _TEXT else _json_of(found, body["schema"])
 
 
 def _path(route: _Route, resource: Resource, body: Json) -> Json:

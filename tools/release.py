@@ -30,6 +30,7 @@ CHANGES: Final = "the first heading of CHANGELOG.md"
 HATCHLING: Final = (sys.executable, "-m", "hatchling", "build")
 # The folders of what is published for Python, and what each one's wheel installs.
 FOLDERS: Final = ("readers/python", ".")
+CASES: Final = "tests/data/vectors/reader"  # for readers in other languages
 PACKAGES: Final = {"lookout-reader": "lookout_reader", "lookout-monitor": "lookout"}
 # Where the second build differs from the first: no file may.
 SETTINGS: Final = ({"TZ": "UTC", "PYTHONHASHSEED": "1"}, {"TZ": "Asia/Kolkata", "PYTHONHASHSEED": "2"})
@@ -141,7 +142,8 @@ def release(root: Path, out: Path) -> list[str]:
 
 
 def _build(root: Path, tree: Path, out: Path, settings: Mapping[str, str]) -> None:
-    """The last commit's packages: both for Python, each as a wheel and as its source, and the one for npm.
+    """The last commit's packages: both for Python, each as a wheel and as its source, the one for npm, and the cases of
+    the readers.
 
     They are built from a copy of the commit, in which nothing else lies and files have the same modes for everybody.
     """
@@ -152,6 +154,8 @@ def _build(root: Path, tree: Path, out: Path, settings: Mapping[str, str]) -> No
     out.mkdir()
     for folder in FOLDERS:
         _run([*HATCHLING, "-d", out], tree / folder, settings)
+    cases = out / f"lookout-reader-cases-{read_versions(tree)[MONITOR]}.tar"
+    _run(["git", "-c", "tar.umask=0022", "archive", "-o", cases, "HEAD", CASES], root)
     _run(["npm", "ci"], tree / "tools" / "js")
     _run(["node", "build.mjs", "reader", tree / "readers" / "js"], tree / "tools" / "js")
     _run(["npm", "pack", "--loglevel=error", "--pack-destination", out], tree / "readers" / "js", settings)

@@ -35,7 +35,7 @@ KINDS: Final[dict[str, Kind]] = {
 
 
 def _run(seconds: float) -> Outcome:
-    """Three minutes of five for the floods, and the rest for the kinds. The attacking lists take as long as they take."""
+    """Three minutes of five for the floods, the rest for the kinds; the attacking lists take as long as they take."""
     floods = try_floods(0.6 * seconds)
     tried, failures = dict(floods.tried), list(floods.failures)
     tried["attacking lists"], found = beside.try_all()
@@ -46,7 +46,7 @@ def _run(seconds: float) -> Outcome:
     return Outcome(tried, tuple(failures), "" if NODE else "needs Node")
 
 
-_WHAT: Final = (
+_WHAT: Final = "floods, attacking lists; hostile bytes to the server, the sources and the readers"
     "floods and attacking lists beside honest sources; hostile bytes to the server, the sources and the readers"
 )
 PART: Final = Part(_WHAT, 27, _run)

@@ -25,7 +25,7 @@ from tools.sbom import build_sboms
 ROOT: Final = Path(__file__).parent.parent.parent
 BUILT_OF: Final = (
     *("CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "lookout.example.toml", "pyproject.toml", "sbom.cdx.json"),
-    *("readers", "requirements", "src", "tools", ".gitignore"),
+    *("readers", "requirements", "src", "tests/data/vectors/reader", "tools", ".gitignore"),
 )
 READ: Final = """
 import sys
@@ -125,6 +125,7 @@ def run(*command: str | Path, cwd: Path | None = None, exit_code: int = 0) -> st
 def test_everything_to_publish_is_listed_with_its_size_and_hash(released: Released) -> None:
     files = sorted(released.files.iterdir())
     assert [re.sub(r"-\d.*?(?=[.-][a-z])", "", path.name) for path in files] == [
+        "lookout-reader-cases.tar",
         "lookout-reader.tgz",
         "lookout_monitor-py3-none-any.whl",
         "lookout_monitor.tar.gz",

@@ -85,15 +85,15 @@ def test_bundled_with_metro_for_react_native(tmp_path: Path) -> None:
             assert "lookout-reader-js" not in monitor.asked[0].headers["user-agent"]
 
 
-KB = 1024
 SIZES = {
-    "a wallet's whole import": ("lookout-reader", "*", 6 * KB),
-    "parsing and rules alone": (
+    "what wallets usually import": ("lookout-reader", "{ createReader, statusText, wrongClock }", 6_500),
+    "a wallet's whole import": ("lookout-reader", "*", 7_000),
+    "the gate alone": (
         "lookout-reader",
         "{ parseReport, effectiveStatus, findRow, canUse, obstaclesOf }",
-        1_800,
+        2_000,
     ),
-    "everything": ("lookout-reader/page", "*", 8_000),  # its sentences alone are 1,000
+    "everything": ("lookout-reader/page", "*", 9_000),  # its sentences alone are 1,000
 }
 
 
@@ -114,21 +114,37 @@ Object.defineProperty(globalThis, "navigator", { value: window.navigator, config
 const { act, createElement, StrictMode } = await import("react");
 const { createRoot } = await import("react-dom/client");
 const { renderToString } = await import("react-dom/server");
-const { reader, useObstacles } = await import("./hook.mjs");
+const { createReader } = await import("lookout-reader");
+const { obstaclesQuery, useObstacles } = await import("lookout-reader/react");
+const { QueryClient, QueryClientProvider, useQuery } = await import("@tanstack/react-query");
+
+const reader = createReader({ baseUrl: BASE, protocol: "protocol", history: false });
+const needs = { chain: 1, services: ["ppoi", "messaging"] };
 
 let renders = 0;
 function Banner() {
   renders++;
-  const { isLoading, obstacles } = useObstacles(1, ["ppoi", "messaging"]);
+  const { isLoading, obstacles } = useObstacles(reader, needs);
   if (isLoading) return "loading";
   return obstacles.map(({ service, effective }) => `${service} ${effective}`).join() || "fine";
 }
-const tree = () => createElement(StrictMode, null, createElement(Banner), "|", createElement(Banner));
+function Queried() {
+  const { data } = useQuery(obstaclesQuery(reader, needs));
+  return data === undefined ? "loading" : data.map(({ severity }) => severity).join() || "fine";
+}
+const client = new QueryClient();
+const tree = () =>
+  createElement(
+    QueryClientProvider,
+    { client },
+    createElement(StrictMode, null, createElement(Banner), "|", createElement(Banner), "|", createElement(Queried)),
+  );
 const onServer = renderToString(createElement(Banner));
 const root = createRoot(document.getElementById("root"));
 await act(() => root.render(tree()));
 const atFirst = document.getElementById("root").textContent;
 while (reader.latest().report === null) await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
+await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
 const read = document.getElementById("root").textContent;
 const before = renders;
 await act(() => root.render(tree())); // nothing is new: rendered once more, and no more often
@@ -140,32 +156,38 @@ console.log(JSON.stringify({ onServer, atFirst, read, again }));
 
 
 @pytest.mark.clause("C4")
-def test_the_documented_hook_works_with_react(tmp_path: Path) -> None:
-    folder = make_project(tmp_path, "react@19", "react-dom@19", "jsdom@26")
-    readme = (READER / "README.md").read_text(encoding="utf-8")
-    (hook,) = re.findall(r"```js\n(import \{ useSyncExternalStore \}.+?)```", readme, re.DOTALL)
+def test_its_hook_and_its_query_work_with_react(tmp_path: Path) -> None:
+    folder = make_project(tmp_path, "react@19", "react-dom@19", "jsdom@26", "@tanstack/react-query@5")
     with a_monitor() as monitor:
-        (folder / "hook.mjs").write_text(
-            hook.replace("https://liveness.example", monitor.base) + "export { reader };\n"
-        )
-        (folder / "use.mjs").write_text(REACT)
+        (folder / "use.mjs").write_text(REACT.replace("BASE", json.dumps(monitor.base)))
         found = json.loads(run(folder, find_node(), "use.mjs"))
-        assert (found["onServer"], found["atFirst"]) == ("loading", "loading|loading")
-        assert found["read"] == "fine|fine"
+        assert (found["onServer"], found["atFirst"]) == ("loading", "loading|loading|loading")
+        assert found["read"] == "fine|fine|fine"
         assert found["again"] <= 4
         assert len(monitor.asked) == 1  # one poller for two banners, each mounted twice
 
 
 COMPILERS = {
-    "4.4": [("commonjs", "node")],
-    "5.9": [("commonjs", "node"), ("node16", "node16"), ("esnext", "bundler")],
+    "5.0": [("commonjs", "node"), ("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")],
+    "5.9": [("commonjs", "node"), ("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")],
 }
 GOOD = """
 import { canUse, findRow, obstaclesOf } from "lookout-reader";
 import { rollUp } from "lookout-reader/page";
-import type { FailureCode, Service, Update } from "lookout-reader";
+import { obstaclesQuery, useObstacles } from "lookout-reader/react";
+import { fakeReader } from "lookout-reader/testing";
+import type { Cause, FailureCode, Reader, Service, Severity, SignalLike, Update } from "lookout-reader";
 OWN
 declare const update: Update;
+declare const signal: SignalLike;
+const reader: Reader = fakeReader("dead-monitor");
+const needs = { chain: 137, services: ["ppoi", "messaging"] } as const;
+const severities: Severity[] = reader.obstacles(needs).map(({ severity }) => severity);
+const cause: Cause | null | undefined = useObstacles(reader, needs).obstacles[0]?.cause;
+const waiting: Promise<void> = reader.whenUsable(needs, { signal });
+canUse(update.report, needs);
+rollUp(update.report);
+obstaclesQuery(reader, needs).select();
 const own: string = "bundler";
 const service: Service = own;
 const code: FailureCode | null = update.reportCode;
@@ -177,13 +199,13 @@ const [obstacle] = obstaclesOf(update.report, { ...update, chain: 1, services: [
 const reason: string | null = obstacle?.row?.readable ? obstacle.row.reason : null;
 findRow(update.report, "bundler", 1);
 rollUp(update.report, { ...update, services: ["bundler"] });
-export { code, reason, service };
+export { cause, code, reason, service, severities, waiting };
 """
+NAMES = 'type \'"messaging" | "ppoi" | "broadcasters"'
 WRONG = {
-    'findRow(update.report, "ppio", 1)': "is not assignable to parameter of type 'never'",
-    'canUse(update.report, { ...update, chain: 1, services: ["ppoi", "ppio"] })': "'\"ppio\"' is not assignable",
-    'canUse(update.report, { ...update, services: ["ppoi"] })': "Property 'chain' is missing",
-    'canUse(update.report, { chain: 1, services: ["ppoi"] })': "Property 'now' is missing",
+    'findRow(update.report, "ppio", 1)': f"parameter of {NAMES}",
+    'canUse(update.report, { chain: 1, services: ["ppio"] })': f"not assignable to {NAMES}",
+    'canUse(update.report, { services: ["ppoi"] })': "Property 'chain' is missing",
     'update.reportCode === "no-answr"': "have no overlap",
     'findRow(update.report, "ppoi", 1)?.status': "Property 'status' does not exist",
 }
@@ -234,9 +256,9 @@ def test_the_documented_wallet_is_compiled_and_runs(typed: Path) -> None:
     assert len(example.splitlines()) < 30
     use = """
 let shown = [];
-const { canSendPrivatelyOnPolygon, showBanner } = require("./wallet.js");
+const { isSomethingBroken, showBanner } = require("./wallet.js");
 const end = showBanner((text) => shown.push(text.split("\\n").length));
-canSendPrivatelyOnPolygon().then((can) => { end(); console.log(JSON.stringify({ can, shown })); });
+isSomethingBroken().then((isBroken) => { end(); console.log(JSON.stringify({ isBroken, shown })); });
 """
     with a_monitor() as monitor:
         (typed / "wallet.ts").write_text(example.replace("https://liveness.example", monitor.base))
@@ -245,4 +267,35 @@ canSendPrivatelyOnPolygon().then((can) => { end(); console.log(JSON.stringify({ 
         (typed / "use.js").write_text(use)
         found = json.loads(run(typed, find_node(), "use.js"))
     # It needs more than the monitor watches: four unknown at first, and then the three of Polygon.
-    assert found == {"can": False, "shown": [4, 3]}
+    assert found == {"isBroken": False, "shown": [4, 3]}
+
+
+NATIVE_TYPES = """
+declare module "react-native" {
+  export const AppState: {
+    currentState: string;
+    addEventListener(type: "change", listener: (state: string) => void): { remove(): void };
+  };
+}
+declare module "@react-native-community/netinfo" {
+  const NetInfo: { addEventListener(listener: (state: { isConnected: boolean | null }) => void): () => void };
+  export default NetInfo;
+}
+"""
+
+
+@pytest.mark.parametrize("version", COMPILERS)
+def test_the_documented_app_of_react_native_is_compiled_in_strict_mode(version: str, typed: Path) -> None:
+    readme = (READER / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```ts\n(import NetInfo.+?)```", readme, re.DOTALL)
+    (typed / "native.ts").write_text(example)
+    (typed / "types.d.ts").write_text(NATIVE_TYPES)
+    compiler = f"node_modules/ts{version}/bin/tsc"
+    run(typed, find_node(), compiler, "--noEmit", *options("esnext", "bundler"), "native.ts", "types.d.ts")
+
+
+def test_registries_tools_find_nothing_wrong_with_the_package(tmp_path: Path) -> None:
+    folder = make_project(tmp_path, "publint@0.3", "@arethetypeswrong/cli@0.18")
+    (tarball,) = folder.glob("*.tgz")
+    run(folder, "node_modules/.bin/publint", "run", tarball.name, "--strict")
+    run(folder, "node_modules/.bin/attw", tarball.name, "--exclude-entrypoints", "./lookout-reader.js")

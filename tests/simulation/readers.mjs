@@ -1,4 +1,4 @@
-// Runs the JavaScript reader of a folder on a virtual clock. Every request is a line to stdout, and its reply one of stdin.
+// Runs the JavaScript reader of a folder on a virtual clock. Every request is a line to stdout, its reply one of stdin.
 
 import { readSync, writeSync } from "node:fs";
 

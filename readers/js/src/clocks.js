@@ -12,7 +12,7 @@ export function keepClocks(report, readClocks) {
 }
 
 /**
- * By what a report or a row is judged at this moment: by the clocks of its reader, or else, as a copy, by the wall clock.
+ * By what a report or a row is judged at this moment: by the clocks of its reader, or, as a copy, by the wall clock.
  * Only tests give a `now`. What 2.0.0 took from a kept update (`{ ...update }`) can make a row older, but not younger.
  */
 export function clocksOf(part, given = {}) {

@@ -85,12 +85,12 @@ export function advanceFeed(parse, feed, answer, now, chance) {
 function backoffS({ kind, everyS }, failures, chance) {
   const leastS = Math.min(Math.max(FLOORS_S[kind], everyS * 2 ** (failures - 2)), BACKOFF_MOST_S);
   const waitS = leastS + leastS * BACKOFF_JITTER * chance;
-  return Math.min(waitS, 2 * BACKOFF_MOST_S - waitS); // what chance adds beyond the most it takes away: all wait differently
+  return Math.min(waitS, 2 * BACKOFF_MOST_S - waitS); // beyond the most, chance shortens: all readers wait differently
 }
 
 /**
- * Whether a document is an older copy than the one that is held, as a cache may have that serves after an error (C14). A
- * held one that is old, or of another time by this clock, is given up for whatever comes.
+ * Whether a document is an older copy than the one that is held, as a cache may have that serves after an error
+ * (C14). A held one that is old, or of another time by this clock, is given up for whatever comes.
  */
 function isOlderCopy({ kind, document: held, arrivedAt }, { generatedAt }, now) {
   if ((held?.generatedAt ?? null) === null || generatedAt >= held.generatedAt) return false;

@@ -14,7 +14,11 @@ export type BucketStatus = Exclude<EffectiveStatus, "stale">;
 export type Window = "24h" | "7d" | "14d";
 
 /** The contract's services, which every report has. */
-export type KnownService = "messaging" | "ppoi" | "broadcasters" | "indexer" | "hosted-indexer";
+export type KnownService = KnownNames["name"];
+/** A table, since the compiler's errors spell out what is in one. */
+interface KnownNames {
+  readonly name: "messaging" | "ppoi" | "broadcasters" | "indexer" | "hosted-indexer";
+}
 /** One of them, or an operator's own. */
 export type Service = KnownService | (string & {});
 /**
@@ -22,12 +26,12 @@ export type Service = KnownService | (string & {});
  * `declare module "lookout-reader" { interface OwnServices { bundler: true } }`.
  */
 export interface OwnServices {}
-export type KnownName = KnownService | keyof OwnServices;
 /**
  * A name to ask for. Of a literal the compiler knows whether it is one of the contract's or of OwnServices, and refuses any
  * other: it is most likely misspelt.
  */
-export type ServiceName<S extends string> = (S & (string extends S ? unknown : KnownName)) | KnownName;
+export type ServiceName<S extends string> = (S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices;
+type NoLiteral<S extends string> = string extends S ? unknown : never;
 
 export declare const SCHEMA_VERSION: 1;
 /** The contract's services, which every report has; an operator's own may be there too. */
@@ -128,8 +132,8 @@ export declare function parseInstant(value: unknown): Instant | null;
 export declare function parseHttpDate(value: unknown): Instant | null;
 
 /**
- * What a row is worth when you call it (C1 to C4); one that is unreadable or not there is unknown. The clocks are those of
- * the reader that received it, or the wall clock. The other arguments are for tests.
+ * What a row is worth when you call it (C1 to C4); one that is unreadable or not there is unknown. The clocks are those
+ * of the reader that received it, or the wall clock. The other arguments are for tests.
  */
 export declare function effectiveStatus(
   row: Row | UnreadableRow | null | undefined,
@@ -141,12 +145,12 @@ export declare function effectiveStatus(
 /** The row of a check, readable or not; null if there is none (C8). */
 export declare function findRow<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
-  service: ServiceName<S>,
+  service: (S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices,
   chainId: number | null,
 ): Row | UnreadableRow | null;
 export declare function findRow<S extends string>(
   history: History | Unreadable | null | undefined,
-  service: ServiceName<S>,
+  service: (S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices,
   chainId: number | null,
 ): HistoryRow | UnreadableRow | null;
 
@@ -224,7 +228,7 @@ export interface Needs<S extends string> extends Clocks {
   /** The user's chain; a test network is a chain like any other. */
   readonly chain: number;
   /** All of them have to be current. Those with one row for all chains, such as messaging, are found by themselves. */
-  readonly services: readonly ServiceName<S>[];
+  readonly services: readonly ((S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices)[];
 }
 
 /** Stop for `bad` alone. For `unknown` warn, and let the user decide: it may be Lookout that is down. */
@@ -243,17 +247,24 @@ export type Cause =
 /** A check that is not current. */
 export interface Obstacle extends CheckSummary {
   readonly severity: Severity;
+}
+export interface ExplainedObstacle extends Obstacle {
   /** Of what is unknown; null also before the first answer, which is to be shown as loading. */
   readonly cause: Cause | null;
 }
 
 /** Whether every one of the services is current on this chain: nothing is known to stand in the way. */
 export declare function canUse<S extends string>(report: LiveReport | Unreadable | null | undefined, needs: Needs<S>): boolean;
-/** The checks that stand in the way: whatever is not current. `reportCode` is what is wrong with the last request. */
+/** The checks that stand in the way: whatever is not current. */
 export declare function obstaclesOf<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
-  needs: Needs<S> & { readonly reportCode?: FailureCode | null },
+  needs: Needs<S>,
 ): Obstacle[];
+/** The same with causes; `reportCode` is what is wrong with the last request. */
+export declare function explainObstacles<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  needs: Needs<S> & { readonly reportCode?: FailureCode | null },
+): ExplainedObstacle[];
 
 export interface ServiceSummary {
   readonly service: Service;
@@ -275,7 +286,7 @@ export interface RollUpOptions<S extends string = string> extends Clocks {
   /** The client's own list; the launch mainnets by default. */
   readonly chains?: readonly number[];
   /** Exactly these; by default the contract's five and whatever else the report has. */
-  readonly services?: readonly ServiceName<S>[];
+  readonly services?: readonly ((S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices)[];
   /** Whether Sepolia counts if it is among the chains. */
   readonly includeTestNetwork?: boolean;
 }
@@ -442,7 +453,7 @@ export declare function wrongClock(update: { readonly clockAheadMs: number | nul
 
 /**
  * What is known: the last good documents, whatever their age, and what is wrong (C9). It is true only at its time: ask
- * its rows again rather than keep what they came to. `now`, `receivedAgoMs` and `reportBytes` are not part of its copies.
+ * its rows again rather than keep what they came to. Its copies have no `now`, `receivedAgoMs` and `reportBytes`.
  */
 export interface Update {
   /** Of the clock, when you read it. */
@@ -557,10 +568,10 @@ export interface Reader {
   /** Whether every one of the services is current on this chain now. */
   canUse<S extends string>(needs: Needs<S>): boolean;
   /** What stands in the way now, how bad it is, and why it is unknown. */
-  obstacles<S extends string>(needs: Needs<S>): Obstacle[];
+  obstacles<S extends string>(needs: Needs<S>): ExplainedObstacle[];
   /**
-   * Resolved as soon as nothing stands in the way; rejected when the signal is aborted or the reader is stopped. Until then
-   * it listens.
+   * Resolved as soon as nothing stands in the way; rejected when the signal is aborted or the reader is stopped. Until
+   * then it listens.
    */
   whenUsable<S extends string>(needs: Needs<S>, options?: { readonly signal?: SignalLike }): Promise<void>;
   /**

@@ -1,6 +1,7 @@
 /** All of the reader: beside what a wallet needs, what a status page shows, and the parts of a poller. */
 
 export { countedChains, parseAbout } from "./about.js";
+export { explainObstacles } from "./cause.js";
 export { SCHEMA_VERSION } from "./document.js";
 export { takeAnswer } from "./endpoints.js";
 export { clockAheadMs, newFeed } from "./feed.js";

@@ -1,13 +1,13 @@
-import type { Needs, Obstacle, Reader } from "./index.js";
+import type { ExplainedObstacle, Needs, Reader } from "./index.js";
 
 /**
- * What stands in the way, as of each rendering; the reader polls while the component is mounted. Show `isLoading` as such:
- * nothing was answered yet.
+ * What stands in the way, as of each rendering; the reader polls while the component is mounted. Show `isLoading` as
+ * such: nothing was answered yet.
  */
 export declare function useObstacles<S extends string>(
   reader: Pick<Reader, "subscribe" | "getSnapshot" | "obstacles">,
   needs: Needs<S>,
-): { readonly isLoading: boolean; readonly obstacles: Obstacle[] };
+): { readonly isLoading: boolean; readonly obstacles: ExplainedObstacle[] };
 
 /** For `useQuery` of TanStack Query, whose `data` are the obstacles. */
 export declare function obstaclesQuery<S extends string>(
@@ -16,7 +16,7 @@ export declare function obstaclesQuery<S extends string>(
 ): {
   queryKey: (string | number)[];
   queryFn: () => Promise<number>;
-  select: () => Obstacle[];
+  select: () => ExplainedObstacle[];
   networkMode: "always";
   refetchInterval: number;
   refetchIntervalInBackground: boolean;

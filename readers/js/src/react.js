@@ -1,15 +1,15 @@
 // A reader in React.
 
 import { useSyncExternalStore } from "react";
-import { obstaclesOf } from "./gate.js";
+import { explainObstacles } from "./cause.js";
 
 const LOADING = /* @__PURE__ */ Object.freeze({ report: null, reportProblem: null });
 
-/** What stands in the way, as of each rendering. A server renders that it is loading, and so does the browser at first. */
+/** What stands in the way, as of each rendering. A server renders that it is loading, and a browser at first, too. */
 export function useObstacles(reader, needs) {
   const update = useSyncExternalStore(reader.subscribe, reader.getSnapshot, () => LOADING);
   const isLoading = update.report === null && update.reportProblem === null;
-  return { isLoading, obstacles: isLoading ? obstaclesOf(null, needs) : reader.obstacles(needs) };
+  return { isLoading, obstacles: isLoading ? explainObstacles(null, needs) : reader.obstacles(needs) };
 }
 
 /**

@@ -1,8 +1,9 @@
 // Asking both endpoints again and again, politely, for as many listeners as there are.
 
+import { explainObstacles } from "./cause.js";
 import { keepClocks } from "./clocks.js";
 import { FLOORS_S, advanceFeed, askedToWaitS, boundSeconds, newFeed } from "./feed.js";
-import { canUse, obstaclesOf } from "./gate.js";
+import { canUse } from "./gate.js";
 import { judgeRow, nextChangeMs } from "./report.js";
 import { request } from "./request.js";
 
@@ -119,7 +120,7 @@ export function makeReader(parsers, {
     }
   }
 
-  /** Asks once. The failure of a request that was `wanted` by a user is not counted: taps must not lengthen the polling. */
+  /** Asks once. A failure of what a user wanted is not counted: taps must not lengthen the polling. */
   async function ask(kind, isWanted) {
     await null; // what time has changed is published first
     const dueBefore = dueAt[kind];
@@ -156,7 +157,8 @@ export function makeReader(parsers, {
     const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
     if (dueMs <= 0) asking ??= ask(next);
     const mostMs = worth?.includes("current") ? CURRENT_TIMER_MOST_MS : TIMER_MOST_MS;
-    timer = setTimeout(wake, Math.ceil(Math.min(nextChangeMs(feeds.live.document?.rows ?? [], readClocks(receivedAt)), asking ? Infinity : dueMs, mostMs)));
+    const changeMs = nextChangeMs(feeds.live.document?.rows ?? [], readClocks(receivedAt));
+    timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, mostMs)));
   }
 
   /** Drops the request under way. In the back/forward cache, too, no answer is waited for. */
@@ -191,8 +193,8 @@ export function makeReader(parsers, {
   }
 
   /**
-   * Publishes what time has changed, asks for these unless that was less than the floors ago (C10), and gives what is known
-   * then, or when the deadline has passed.
+   * Publishes what time has changed, asks for these unless that was less than the floors ago (C10), and gives what is
+   * known then, or when the deadline has passed.
    */
   function bringUpToDate(wanted) {
     publish();
@@ -214,7 +216,7 @@ export function makeReader(parsers, {
   }
 
   function obstacles(needs) {
-    return obstaclesOf(feeds.live.document, { ...needs, reportCode: feeds.live.code });
+    return explainObstacles(feeds.live.document, { ...needs, reportCode: feeds.live.code });
   }
 
   /** Resolved when nothing stands in the way any more; until then it listens. */

@@ -40,10 +40,10 @@ function readMetrics(raw) {
 }
 
 /**
- * What a row of the live report is worth now (C1 to C4). A row that is unreadable or not there (null) is unknown, and so is
- * every watched row for a reader without a clock. The other arguments are for tests: an instant, how long ago its report
- * first arrived, by a clock that is never set (a row is at least that old), and by how much the clock is ahead: no row is
- * judged by a clock that is known to be behind.
+ * What a row of the live report is worth now (C1 to C4). A row that is unreadable or not there (null) is unknown, and
+ * so is every watched row for a reader without a clock. The other arguments are for tests: an instant, how long ago its
+ * report first arrived, by a clock that is never set (a row is at least that old), and by how much the clock is ahead:
+ * no row is judged by a clock that is known to be behind.
  */
 export function effectiveStatus(row, now, receivedAgoMs = 0, clockAheadMs = 0) {
   return judgeRow(row, clocksOf(row, { now, receivedAgoMs, clockAheadMs }));
@@ -56,7 +56,8 @@ export function judgeRow(row, { now, receivedAgoMs, clockAheadMs }) {
   if (!KNOWN_STATUSES.includes(publishedStatus) || !Number.isFinite(now)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
   if (observedAt - now > FUTURE_MS || expiresAt <= observedAt || clockAheadMs < -FUTURE_MS) return "unknown"; // C2
-  if (!(Math.max(now - observedAt, receivedAgoMs ?? 0) < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3
+  const ageMs = Math.max(now - observedAt, receivedAgoMs ?? 0);
+  if (!(ageMs < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3
   return publishedStatus; // C4
 }
 

@@ -44,7 +44,8 @@ export function countChecks(report, chains, services, clocks) {
     return isShared ? [] : chains.map((chainId) => ({ service, chainId }));
   });
   const named = services && new Set(services);
-  const found = [...rows.values()].filter(({ service, chainId }) => scope.has(chainId) && (named?.has(service) ?? true));
+  const isCounted = ({ service, chainId }) => scope.has(chainId) && (named?.has(service) ?? true);
+  const found = [...rows.values()].filter(isCounted);
   const counted = new Map([...expected, ...found].map((check) => [checkKey(check), check]));
   return {
     checks: Array.from(counted.values(), (check) => summarizeCheck(rows, check, clocks)),

@@ -1,8 +1,9 @@
 // For the tests of what is built with this reader: documents of every state, and a reader whose state is set.
 
+import { explainObstacles } from "./cause.js";
 import { takeAnswer } from "./endpoints.js";
 import { failure, newFeed } from "./feed.js";
-import { canUse, obstaclesOf } from "./gate.js";
+import { canUse } from "./gate.js";
 import made from "./states.js";
 
 const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z/g;
@@ -104,7 +105,7 @@ export function fakeReader(state = "fine") {
     latest: getSnapshot,
     receivedAgoMs,
     canUse: (needs) => canUse(getSnapshot().report, needs),
-    obstacles: (needs) => obstaclesOf(getSnapshot().report, { ...needs, reportCode: feed.code }),
+    obstacles: (needs) => explainObstacles(getSnapshot().report, { ...needs, reportCode: feed.code }),
     whenUsable,
     read: async () => getSnapshot(),
     refresh: async () => getSnapshot(),

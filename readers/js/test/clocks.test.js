@@ -30,7 +30,8 @@ for (const [name, again] of [
 
 test("C3: how long ago the report first arrived is told, by the clock that is never set", async () => {
   const ages = [];
-  const { clock, polling } = start((url, options, times, clock) => (times === 2 ? response(304) : fresh(url, options, times, clock)), {
+  const answer = (url, options, times, clock) => (times === 2 ? response(304) : fresh(url, options, times, clock));
+  const { clock, polling } = start(answer, {
     history: false,
     onUpdate: (update) => ages.push(update.receivedAgoMs),
   });

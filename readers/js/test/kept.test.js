@@ -31,7 +31,10 @@ for (const [name, keep] of Object.entries(COPIES)) {
       canUse: () => canUse(kept.report, NEEDS),
       "canUse of 2.0.0": () => canUse(kept.report, { ...kept, ...NEEDS }),
       effectiveStatus: () => effectiveStatus(findRow(kept.report, "ppoi", 1)) === "current",
-      "effectiveStatus of 2.0.0": () => effectiveStatus(findRow(kept.report, "ppoi", 1), kept.now, kept.receivedAgoMs) === "current",
+      "effectiveStatus of 2.0.0": () => {
+        const row = findRow(kept.report, "ppoi", 1);
+        return effectiveStatus(row, kept.now, kept.receivedAgoMs) === "current";
+      },
       obstaclesOf: () => obstaclesOf(kept.report, { ...kept, ...NEEDS }).length === 0,
       rollUp: () => rollUp(kept.report, { ...kept, chains: [1], services: ["ppoi"] }).healthy,
       headlineOf: () => headlineOf(kept.report, { ...kept, chains: [] }).services.messaging === "current",
@@ -51,7 +54,10 @@ test("C4: by a clock that is set back a report is as old as its reader knows", a
 
 for (const [name, copy] of [
   ["JSON", (update) => JSON.parse(JSON.stringify(update))],
-  ["2.0.0's JSON, which has instants", ({ ...update }, at) => JSON.parse(JSON.stringify({ ...update, now: at, receivedAgoMs: 0 }))],
+  [
+    "2.0.0's JSON, which has instants",
+    (update, at) => JSON.parse(JSON.stringify({ ...update, now: at, receivedAgoMs: 0 })),
+  ],
   ["a deep copy", (update) => structuredClone(update)],
 ]) {
   test(`C4: a copy by ${name} is judged by the wall clock`, (context) => {

@@ -35,7 +35,11 @@ test("C3, C9: a page that shows again is told what expired before anything is as
 
 test("C9: online again, what failed is asked for at once, but no faster than the floors and Retry-After", async () => {
   const window = aWindow();
-  const failures = [() => response(503), () => Promise.reject(new TypeError("Failed to fetch")), () => response(429, "", { "retry-after": "60" })];
+  const failures = [
+    () => response(503),
+    () => Promise.reject(new TypeError("Failed to fetch")),
+    () => response(429, "", { "retry-after": "60" }),
+  ];
   const answer = (_url, _options, times) => (failures[times - 1] ?? failures[0])();
   const { clock, network, polling } = start(answer, { history: false, live: 60, window });
   await clock.pass(14);

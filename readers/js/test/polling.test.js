@@ -83,7 +83,7 @@ for (const [name, failure] of [
   ["a body that breaks off", () => ({ status: 200, headers: new Headers(), text: () => Promise.reject(new TypeError("terminated")) })],
   ["no answer at all", never],
 ]) {
-  test(`C9, C15: after ${name} the last good report stays, what is wrong is told, rows expire, and the wait grows`, async () => {
+  test(`C9, C15: after ${name} the last report stays, what is wrong is told, rows expire, the wait grows`, async () => {
     const { clock, network, updates, polling } = start(
       (url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : failure(url, options)),
       { history: false },

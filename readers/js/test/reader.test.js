@@ -258,7 +258,8 @@ test("C9: read tells what is wrong, and gives what was good before", async () =>
 });
 
 test("C9: refresh asks for everything now, whatever the back-off, but not before the floors", async () => {
-  const { clock, network, reader } = aReader((url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock)), { live: 120, history: 120 });
+  const answer = (url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock));
+  const { clock, network, reader } = aReader(answer, { live: 120, history: 120 });
   reader.subscribe(() => {});
   await clock.pass(20);
   assert.equal(network.asked.length, 2);
@@ -292,7 +293,7 @@ for (const [name, deadlineS, answeredAfterS] of [
   ["its deadline", 2, 2],
 ]) {
   test(`C4: on a network that hangs read answers after ${name} with what is known`, async () => {
-    const answer = (url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options));
+    const answer = (...asked) => (asked[2] === 1 ? fresh(...asked) : never(...asked));
     const { clock, network, reader } = aReader(answer, deadlineS && { deadlineS });
     reader.subscribe(() => {});
     await clock.pass(35);
@@ -313,7 +314,7 @@ const NEEDS = { chain: 1, services: ["ppoi"] };
 
 test("C4: a reader says what stands in the way, how bad that is and why", async () => {
   const answers = [fresh, () => response(200, aReportText(NOON_MS + 30_000, "unavailable")), failing];
-  const { clock, reader } = aReader((url, options, times, clock) => answers[Math.min(times, 3) - 1](url, options, times, clock));
+  const { clock, reader } = aReader((...asked) => answers[Math.min(asked[2], 3) - 1](...asked));
   const found = () => reader.obstacles(NEEDS).map(({ service, severity, cause }) => [service, severity, cause]);
   reader.subscribe(() => {});
   const told = [[found(), reader.canUse(NEEDS)]];
@@ -347,7 +348,8 @@ test("C4: a promise waits until what is needed can be used again, and leaves not
 test("a promise that waits is given up by its signal or with its reader", async () => {
   const { clock, reader } = aReader(failing);
   const aborting = new AbortController();
-  const ends = [reader.whenUsable(NEEDS, { signal: aborting.signal }), reader.whenUsable(NEEDS)].map((end) => end.catch(({ name }) => name));
+  const waiting = [reader.whenUsable(NEEDS, { signal: aborting.signal }), reader.whenUsable(NEEDS)];
+  const ends = waiting.map((end) => end.catch(({ name }) => name));
   await clock.pass(1);
   aborting.abort();
   assert.equal(await ends[0], "AbortError");
@@ -359,7 +361,7 @@ test("a promise that waits is given up by its signal or with its reader", async 
 });
 
 test("the bytes of the last report are at hand, as they came", async () => {
-  const { clock, reader } = aReader((url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : failing()));
+  const { clock, reader } = aReader((...asked) => (asked[2] === 1 ? fresh(...asked) : failing()));
   assert.equal(reader.latest().reportBytes, null);
   const sent = aReportText(clock.now());
   const { reportBytes } = await reader.read();

@@ -8,6 +8,7 @@ import {
   canUse,
   coverageOf,
   effectiveStatus,
+  explainObstacles,
   findRow,
   countedChains,
   headlineOf,
@@ -166,7 +167,7 @@ each("obstacles", "C2, C3, C4", ({ report: given, expect, ...one }, { now }) => 
   const report = given && parseReport(JSON.stringify(fields));
   const { reportCode, receivedAgoMs, clockAheadMs } = one;
   const needs = { chain: 1, services: ["ppoi"], now: Date.parse(now), reportCode, receivedAgoMs, clockAheadMs };
-  const found = obstaclesOf(report, needs).map(({ effective, severity, cause }) => [effective, severity, cause]);
+  const found = explainObstacles(report, needs).map(({ effective, severity, cause }) => [effective, severity, cause]);
   assert.deepEqual(found, expect ? [expect] : []);
 });
 
@@ -176,7 +177,8 @@ test("C4, C6: without a report, a clock or a chain nothing can be used", () => {
   const report = aReport([{ service: "ppoi", chainId: 1, ...row }, { service: "messaging", chainId: null, ...row }]);
   assert.ok(canUse(report, { chain: 1, services: ["ppoi", "messaging"], now }));
   for (const nothing of [null, undefined, parseReport("<html>")]) assert.ok(!canUse(nothing, { chain: 1, services: ["ppoi"], now }));
-  for (const clock of [null, NaN, String(now)]) assert.ok(!canUse(report, { chain: 1, services: ["messaging"], now: clock }));
+  const needs = { chain: 1, services: ["messaging"] };
+  for (const clock of [null, NaN, String(now)]) assert.ok(!canUse(report, { ...needs, now: clock }));
   for (const chain of [undefined, null, NaN]) assert.ok(!canUse(report, { chain, services: ["ppoi"], now }));
 });
 

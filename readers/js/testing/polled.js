@@ -3,7 +3,7 @@
 import { effectiveStatus, findRow, poll } from "../src/page.js";
 import { aClock, aHistoryText, aNetwork, aReportText, response } from "./world.js";
 
-/** A poller that has begun, with the clock and the network it is on, its updates, and what each was worth when it came. */
+/** A poller that has begun, with its clock and network, its updates, and what each was worth when it came. */
 export function start(answer, options = {}) {
   const clock = aClock();
   const network = aNetwork(clock, (...asked) => answer(...asked, clock));
