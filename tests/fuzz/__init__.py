@@ -47,6 +47,4 @@ def _run(seconds: float) -> Outcome:
 
 
 _WHAT: Final = "floods, attacking lists; hostile bytes to the server, the sources and the readers"
-    "floods and attacking lists beside honest sources; hostile bytes to the server, the sources and the readers"
-)
 PART: Final = Part(_WHAT, 27, _run)
