@@ -36,9 +36,24 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert list(broken_links(page)) == []
 
 
+def test_every_limit_is_reached_by_a_test_that_there_is() -> None:
+    table = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Limits")[2]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    for row in rows:
+        file, name = re.findall(r"`(tests/\S+\.py)::(\w+)` \|$", row)[0]
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), row
+
+
 CONTRACT = (ROOT / "docs" / "contract.md").read_text()
 
 
 def test_the_clauses_listed_are_those_of_the_contract() -> None:
     written = re.findall(r"^\| ([A-Z][0-9]+) \|", CONTRACT, flags=re.MULTILINE)
     assert read_clauses() == written
+
+
+def test_every_limit_names_the_test_that_reaches_it() -> None:
+    limits = re.findall(r"`(tests/[^`:]+)::(\w+)`", (ROOT / "docs" / "security.md").read_text())
+    assert len(limits) > 20
+    assert [name for file, name in limits if f"def {name}(" not in (ROOT / file).read_text()] == []

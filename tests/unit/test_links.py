@@ -346,4 +346,5 @@ def test_a_thousand_breaks_in_a_long_answer_take_no_time() -> None:
     for at in (NOON, NOON + MINUTE_MS):
         links = take_answer(links, Read("sweep", ""), entries, at, FINAL)
     assert len(confirmed_breaks(links)) == 1_000
+    assert [read.what for read in choose_reads(links, NOON + 2 * MINUTE_MS)].count("again") == 20
     assert time.process_time() - began_s < 2

@@ -124,10 +124,9 @@ def _write(
 
 def _shorten_body(body: str, room: int) -> str:
     """What fits into so many bytes, cut at a line's end."""
-    encoded = body.encode()
-    if len(encoded) <= room:
+    if len(body.encode()) <= room:
         return body
-    fitting, _, _ = encoded[: max(0, room - len(_CUT))].rpartition(b"\n")
+    fitting, _, _ = body.encode()[: max(0, room - len(_CUT))].rpartition(b"\n")
     return f"{fitting.decode()}\n{_CUT}"
 
 

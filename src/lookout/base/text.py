@@ -5,22 +5,16 @@ from typing import Final
 
 # Between letters of Persian and Arabic and parts of emoji; and marks of direction, which end with their word.
 _JOINERS_AND_MARKS: Final = "\u200c\u200d\u200e\u200f\u061c"
-_LONGEST: Final = 200
 
 
 def shorten(text: str, longest: int, mark: str = "...") -> str:
     return text if len(text) <= longest else text[: longest - len(mark)] + mark
 
 
-def clean(text: str) -> str:
-    """The text of an upstream as it is kept and shown: short, of one line, and without control characters."""
-    text = shorten(text, _LONGEST)
+def clean(text: str, longest: int = 200) -> str:
+    """A stranger's text as it is kept and shown: short, of one line, and without control characters."""
+    text = shorten(text, longest)
     return text if text.isprintable() else "".join(letter if can_be_shown(letter) else "?" for letter in text)
-
-
-def make_plain(text: str, longest: int) -> str:
-    """Short, and without control characters or characters that a terminal cannot show."""
-    return shorten("".join(character if " " <= character <= "~" else "?" for character in text), longest)
 
 
 def can_be_shown(character: str) -> bool:

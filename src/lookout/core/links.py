@@ -114,6 +114,11 @@ def choose_reads(links: Links, now: int) -> list[Read]:
     return reads
 
 
+Rank = Callable[[str], tuple[int, str]]
+Checked = tuple[Sequence[int], Sequence[int]]
+"""The places of wrong links and of unjudged ones, each ascending."""
+
+
 def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, final: int) -> Links:
     """What is known after an answer. Only its entries up to the block ``final`` count."""
     rank = _find_order(entries)
@@ -128,7 +133,7 @@ def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, fi
     wrong, unjudged = _check_links(settled)
     fault = _find_fault(settled)
     if links.has_held or len(wrong) + len(unjudged) < len(settled) - 1:
-        breaks = _update_breaks(links.breaks, settled, wrong, unjudged, rank, now, is_whole=not read.from_id)
+        breaks = _update_breaks(links.breaks, settled, (wrong, unjudged), rank, now, is_whole=not read.from_id)
         links = replace(links, has_held=True, breaks=breaks)
     elif wrong:
         fault = "the hash of no entry follows from the entry before it"
@@ -174,10 +179,10 @@ def make_hash(previous: str, value: str) -> str:
     return f"0x{digest.hexdigest()}"
 
 
-def _check_links(settled: Sequence[Entry]) -> tuple[list[int], list[int]]:
-    """The places of entries whose hash does not follow from the entry before, and of those that cannot be judged, since
-    one of the two lacks a field."""
-    wrong, unjudged = [], []
+def _check_links(settled: Sequence[Entry]) -> Checked:
+    """A link is wrong if an entry's hash does not follow from the entry before, and unjudged if one of both lacks a
+    field. Its place is the second entry's."""
+    wrong, unjudged = list[int](), list[int]()
     for place, (before, entry) in enumerate(pairwise(settled), 1):
         if before.hash is None or entry.hash is None or entry.value is None:
             unjudged.append(place)
@@ -191,21 +196,12 @@ def _find_fault(settled: Sequence[Entry]) -> str:
     return "" if lacking is None else f"the entry {lacking.id} has no hash or no value"
 
 
-Rank = Callable[[str], tuple[int, str]]
-
-
 def _update_breaks(
-    known: Sequence[Break],
-    settled: Sequence[Entry],
-    wrong: Sequence[int],
-    unjudged: Sequence[int],
-    rank: Rank,
-    now: int,
-    *,
-    is_whole: bool,
+    known: Sequence[Break], settled: Sequence[Entry], checked: Checked, rank: Rank, now: int, *, is_whole: bool
 ) -> tuple[Break, ...]:
     """All breaks after an answer. A wrong place inside a known break is that break; any other one is suspected from now
     on. ``is_whole`` says that the answer begins with the list's first entry."""
+    wrong, unjudged = checked
     ranks = [rank(entry.id) for entry in settled]
     breaks, new = [], list(wrong)
     for found in known:

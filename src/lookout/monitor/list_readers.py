@@ -44,6 +44,8 @@ class LinkReader:
     instruments: Instruments
     hurried: int = 0
     """Pages of the first sweep that were read without a rest."""
+    whole_ms: int = -_EVERY_MS
+    """When all that was due was read last; between the pages of a hurried sweep nothing else is read."""
 
     @property
     def subject(self) -> str:
@@ -59,17 +61,19 @@ class LinkReader:
         final = journal.final_entry_block(check)
         if final is None:
             return _NOTHING_FINAL_MS
+        is_whole = began_ms - self.whole_ms >= _EVERY_MS - _HURRIED_MS
         cause, entries = None, list[Entry]()
         try:
             for read in choose_reads(journal.lists.links(check), journal.now()):
-                if self.hurried and read.what != "sweep":
-                    continue  # once a minute is enough
+                if not is_whole and read.what != "sweep":
+                    continue
                 if read.what == "again" and {read.from_id, read.to_id} <= {entry.id for entry in entries}:
                     continue  # the answer before has it
                 entries = await read_entries(self.list, read.from_id, session)
                 journal.set_links(check, take_answer(journal.lists.links(check), read, entries, journal.now(), final))
         except ProbeFailed as failure:
             cause = failure.reason
+        self.whole_ms = began_ms if is_whole else self.whole_ms
         links = journal.lists.links(check)
         outcome = SideOutcome(self.clock.now(), cause)
         self.instruments.board.note_links(LinksNote(check, self.clock.elapsed_ms() - began_ms, links, outcome))

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookout.base.instants import format_duration
-from lookout.base.text import can_be_shown, make_plain, shorten
+from lookout.base.text import clean
 from lookout.public.about import scope_text, time_text
 from lookout_reader import (
     NOTES,
@@ -59,11 +59,11 @@ class Shown(NamedTuple):
         return {chain_id for _, chain_id in checks}
 
     def name(self, row: Row | UnreadableRow) -> str:
-        service = make_plain(row.service or "?", _LONGEST_NAME)
+        service = clean(row.service or "?", _LONGEST_NAME)
         return service if row.chain_id is None else f"{service} {self.chain_name(row.chain_id)}"
 
     def chain_name(self, chain_id: int) -> str:
-        return make_plain(self.about.chain_name(chain_id), _LONGEST_NAME)
+        return clean(self.about.chain_name(chain_id), _LONGEST_NAME)
 
 
 class _RowNow(NamedTuple):
@@ -125,13 +125,13 @@ def _notes(shown: Shown, now: int) -> Iterator[Text]:
     """What the operator says beside what is measured."""
     for note in shown.about.notes_at(now)[:_NOTES_AT_MOST]:
         scope = scope_text(note.services, [*map(shown.chain_name, note.chains)])
-        about = make_plain(f"{scope}, {time_text(note.from_at, note.until_at)}", 200)
-        text = shorten("".join(filter(can_be_shown, note.text)), 500)
+        about = clean(f"{scope}, {time_text(note.from_at, note.until_at)}")
+        text = clean(note.text, 500)
         yield Text(f"Note: {text} ({about})", style="cyan")
 
 
 def _describe_problem(document: str, problem: str) -> str:
-    return f"The {document} cannot be read: {make_plain(problem, 200)}."
+    return f"The {document} cannot be read: {clean(problem)}."
 
 
 def _table(rows: Sequence[_RowNow], shown: Shown, now: int, width: int) -> Table:
@@ -162,7 +162,7 @@ def _about(row: Row | UnreadableRow, effective: EffectiveStatus) -> str:
         return "unreadable"
     if effective in ("stale", "unmonitored"):
         return ""
-    return _metrics(row.service, row.metrics) or make_plain(row.reason or "", _LONGEST_REASON)
+    return _metrics(row.service, row.metrics) or clean(row.reason or "", _LONGEST_REASON)
 
 
 def _metrics(service: str, metrics: Metrics) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import Final
 
-from lookout.base.text import make_plain
+from lookout.base.text import clean
 from lookout.verify import history_rules as history
 from lookout.verify import http_rules as http
 from lookout.verify import live_rules as live
@@ -111,7 +111,7 @@ def _conclude(clause: str, remarks: list[Remark]) -> Remark:
     remarks = remarks or [Remark(clause, "not seen", title or "it does not show from outside")]
     worst = min((remark.verdict for remark in remarks), key=VERDICTS.index)
     found = dict.fromkeys(remark.what for remark in remarks if remark.verdict == worst)
-    texts = [make_plain(text, _LONGEST_TEXT) for text in found]
+    texts = [clean(text, _LONGEST_TEXT) for text in found]
     more = [f"and {len(texts) - _MOST_TEXTS} more"] if len(texts) > _MOST_TEXTS else []
     seen = "; ".join((*texts[:_MOST_TEXTS], *more))
     return Remark(clause, worst, f"{title}, but: {seen}" if worst == "fail" else seen or title)
