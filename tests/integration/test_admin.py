@@ -58,6 +58,7 @@ async def test_who_is_left_out_of_a_head_shows_at_sources_and_in_the_metrics(tmp
     assert samples["lookout_endpoint_reads_total", "1", "rpc 1 of c1", "answered"] == 0
     assert ("lookout_endpoint_height", "1", "rpc 1 of c1") not in samples
     assert samples["lookout_tasks",] > len(standings)  # each endpoint has one
+    assert samples["lookout_chain_info", "56", "c56", "false"] == 1
 
 
 async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_again(tmp_path: Path) -> None:

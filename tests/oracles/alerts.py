@@ -154,7 +154,7 @@ def _is_an_end(episode: Episode, status: str, reason: str, rule: EpisodeRule) ->
     was = "unavailable" if episode.status == "unknown" else episode.status
     if status not in _FROM_BEST[: _FROM_BEST.index(was)]:
         return False
-    return rule.beside is None or not _counts(rule.beside, status, reason)
+    return rule.other_part is None or not _counts(rule.other_part, status, reason)
 
 
 def _tell(episode: Episode, rule: EpisodeRule) -> tuple[str, tuple[str, ...], Episode]:

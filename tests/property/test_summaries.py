@@ -63,7 +63,7 @@ class Deployment(NamedTuple):
         """What a summary says: shared rows only worsen it."""
         worst = min(self.counted(), key=EFFECTIVE_STATUSES.index)
         on_chains = (row for row in self.report().rows if row.chain_id not in {None, *self.test_networks()})
-        is_seen = any(effective_status(row, NOON) == "current" for row in on_chains)
+        is_seen = any(effective_status(row, Clocks(NOON)) == "current" for row in on_chains)
         return "unmonitored" if worst == "current" and not is_seen else worst
 
     def counted(self) -> list[EffectiveStatus]:

@@ -90,7 +90,7 @@ class AlertRule(Table, frozen=True):
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED & reasons,
                 alerts_on_no_data="no-observation" in self.reasons,  # for example, a chain that never had a broadcaster
-                beside=rule,
+                other_part=rule,
             )
 
     def build_without_rows(self, checks: Iterable[Check], all_targets: Iterable[str]) -> episodes.EpisodeRule:

@@ -2,8 +2,9 @@
 
 An episode is one check that one rule finds bad. It begins with the first publication that shows the check bad. It ends
 with the first known row that the rule does not count and that is better than the last bad one: a check that is not
-observed, or fails in another way, has not recovered. Unknown is taken for as bad as unavailable, which is no end of it;
-nor is a row that the other part of the same rule counts. Until its end the episode waits, without reminders.
+observed, or fails in another way, has not recovered. If the last bad row was unknown, better is what is better than
+unavailable. A row that the other part of the same rule counts is no end either. Until its end the episode waits,
+without reminders.
 
 If its rule was changed or removed, an episode goes on under a rule that covers the check now; a check has left only if
 no rule does. Each target of a rule gets the beginning once, and each target that got it gets the end.
@@ -44,7 +45,7 @@ class EpisodeRule(Struct, frozen=True):
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
     alerts_on_no_data: bool = True  # also answers without data, of a service that had none lately
-    beside: "EpisodeRule | None" = None  # the other part of the same rule of the configuration: its rows are no end
+    other_part: "EpisodeRule | None" = None  # of the same rule of the configuration: its rows are no end
 
     def is_bad(self, row: Row, since_at: int) -> bool:
         """Whether the rule counts the row, in an episode that began at ``since_at``: data that was lost then stays
@@ -173,7 +174,7 @@ def _assign(
 
 
 def _find_rule(episode: Episode, rules: Iterable[EpisodeRule]) -> EpisodeRule | None:
-    """Its own rule; otherwise one that covers its check, rather one that counts what it was."""
+    """Its own rule; otherwise one that covers its check, preferably one that counts its last bad row."""
     row = Row(episode.check, episode.status, episode.reason)
     covering = (rule for rule in rules if episode.check in rule.checks)
     return max(covering, key=lambda rule: (rule.key == episode.rule, rule.is_bad(row, episode.since_at)), default=None)
@@ -201,7 +202,7 @@ def _ends(episode: Episode, row: Row, rule: EpisodeRule) -> bool:
     """Whether a row that the rule does not count is the end of the episode."""
     was = "unavailable" if episode.status == "unknown" else episode.status
     is_better = row.status in _KNOWN and BY_WORD[row.status].severity < BY_WORD[was].severity
-    return is_better and not (rule.beside is not None and rule.beside.is_bad(row, episode.since_at))
+    return is_better and not (rule.other_part is not None and rule.other_part.is_bad(row, episode.since_at))
 
 
 def _report_if_due(episode: Episode, rule: EpisodeRule, at: int) -> tuple[Episode, News | None]:

@@ -2,7 +2,8 @@
 
 An entry's hash is made of the hash of the entry before it and the entry's own value. A list that lost or changed an
 entry after its hashes were made has a break there, although every entry that is left may be right. Two neighbours are
-compared only within one answer: behind a balancer, two answers may come from two replicas.
+compared only within one answer: behind a balancer, two answers may come from two replicas. A link is the step from one
+entry to the next.
 """
 
 from bisect import bisect_left, bisect_right
@@ -73,7 +74,7 @@ class Links(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Read(Struct, frozen=True, gc=False):
     """A request for all entries from ``from_id`` on, as many as one answer has. ``to_id`` is the id of the newest known
-    entry, or of a break's second entry: a break whose two ids are in the answer before is not asked for again."""
+    entry, or of a break's second entry."""
 
     what: Literal["newest", "sweep", "again"]
     from_id: str
@@ -162,7 +163,7 @@ def _find_tail(settled: Sequence[Entry]) -> str:
 
 
 def resume(links: Links, now: int) -> Links:
-    """After a start or a set clock: what was suspected waits again, and nothing has happened in the future."""
+    """After a start or a set clock: what is suspected begins its wait again, and no stored instant is in the future."""
     return replace(
         links,
         breaks=tuple(
@@ -205,8 +206,8 @@ def _update_breaks(
     ranks = [rank(entry.id) for entry in settled]
     breaks, new = [], list(wrong)
     for found in known:
-        # The answer's part for this break: from the last entry at or before its first to the first at or after its
-        # second. In front of a whole list is nothing.
+        # The entries of the answer that enclose the break: the last one not after its first entry, and the first one
+        # not before its second. Before the first entry of a whole list there is none.
         begin = bisect_right(ranks, rank(found.first.id)) - 1
         end = bisect_left(ranks, rank(found.second.id))
         begin = max(begin, 0) if is_whole else begin

@@ -64,8 +64,8 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
     upstreams = machine.build_upstreams(settings, values.sightings)
     alerts = Alerts(policy, values.alerts, clock, instruments, machine.open_thread, machine.open_sender)
     known = Lists(values.coverages, values.links, values.node_gaps)
-    beside = {node: indexer for node, (indexer, _) in counted.items()}
-    journal = Journal(ledger, Timeline(clock), alerts, machine.recorder, known, beside)
+    compared_with = {node: indexer for node, (indexer, _) in counted.items()}
+    journal = Journal(ledger, Timeline(clock), alerts, machine.recorder, known, compared_with)
     notices = NoticeKeeper(description, plan, values.notices, journal)
     publisher = Publisher(
         plan,

@@ -80,9 +80,9 @@ class Journal:
         alerts: Alerts,
         recorder: Recorder | None,
         lists: Lists,
-        beside: Mapping[Check, Check],
+        compared_with: Mapping[Check, Check],
     ) -> None:
-        """``beside`` maps a ppoi node's check to the check of the indexer that it is compared with (S21)."""
+        """``compared_with`` maps a ppoi node's check to the check of the indexer that it is compared with (S21)."""
         self.ledger = ledger
         self.timeline = timeline
         self.alerts = alerts
@@ -91,7 +91,7 @@ class Journal:
         self._standing: dict[Check, tuple[int, int]] = {}  # positions, and since when
         self.silent_chains: set[int] = set()  # no RPC endpoint answers
         self.lists = lists
-        self._beside = beside
+        self._compared_with = compared_with
         self._recorder = recorder
 
     def start(self) -> None:
@@ -187,7 +187,7 @@ class Journal:
 
     def _hear_pair(self, check: Check, found: Found, at: int) -> None:
         """A ppoi node, or the indexer that it is compared with, was probed (S21)."""
-        for node, indexer in self._beside.items():
+        for node, indexer in self._compared_with.items():
             if check in (node, indexer):
                 rows = self.ledger.newest_row(node), self.ledger.newest_row(indexer)
                 self.lists.hear_node(node, found, at, are_current=all(_is_current(row, at) for row in rows))

@@ -10,7 +10,7 @@ _MOST: Final = 65_536  # callers on a path; 24 MB at most
 
 
 class Minute:
-    """The requests of one caller on one path that passed in a minute, or its ban: one more than the limit."""
+    """The requests of one caller on one path that passed in a minute; during its ban, one more than the limit."""
 
     __slots__ = ("digest", "passed", "until_ms")
 
@@ -55,11 +55,7 @@ class Limiter:
     def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
         """Count a request: 0 if it passes, or the rest of the caller's ban."""
         minute = caller.minute
-        is_over = now_ms >= minute.until_ms
-        if not is_over and minute.passed < self._limit:  # the usual case
-            minute.passed += 1
-            return 0
-        if is_over:
+        if now_ms >= minute.until_ms:
             found = self._minutes.get(caller.digest) or self._bans.get(caller.digest)
             if found is None or now_ms >= found.until_ms:
                 caller.minute = self._begin_minute(caller.digest, now_ms)

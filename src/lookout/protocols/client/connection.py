@@ -19,7 +19,8 @@ from lookout.protocols.client.failure import OwnFault, ProbeFailed, TooLongFaile
 from lookout_reader.urllib_fetch import CERTIFICATES, NOT_TLS
 
 MOST_BESIDES_BODY: Final = 65_536
-"""Bytes before the end of an answer's head, interim answers included; and in all, on top of its body's limit."""
+"""The most bytes up to the end of an answer's head, interim answers included; a whole answer may have so many more than
+its body's limit."""
 _PIECE: Final = 8_192  # bytes to parse, at most some milliseconds, before other tasks have their turn
 _NEXT_ADDRESS_S: Final = 0.25  # until a name's next address is tried as well, as RFC 8305 recommends
 
@@ -187,7 +188,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _break_off(self) -> None:
-        """The connection has ended, and with it a body that is neither measured nor in chunks."""
+        """The connection has ended, and with it a body without Content-Length that is not chunked."""
         coding = self._headers.get(b"transfer-encoding", b"").lower()
         is_open_ended = b"content-length" not in self._headers and b"chunked" not in coding
         error = self._lost_by
@@ -199,7 +200,7 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def _end(self, failure: Exception | None = None) -> None:
-        """Fail, or, after a final head, succeed, unless that was decided before."""
+        """Set the outcome, once: the failure, or the answer, if its final head has arrived."""
         if self._answer.done():
             return
         if failure is not None:
