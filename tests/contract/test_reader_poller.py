@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import partial
 from itertools import pairwise
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ from lookout_reader import (
     LiveReport,
     Needs,
     NoAnswer,
+    Reader,
     Update,
     __version__,
     can_use,
@@ -284,6 +285,26 @@ def test_a_row_that_expires_while_a_request_hangs_is_reported_and_stop_is_obeyed
         released.set()
 
 
+@pytest.mark.clause("C9", "C15")
+def test_without_a_free_thread_nothing_is_asked_and_a_moment_later_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    clock = Clock()
+    reader = Reader(
+        *("https://liveness.example", "protocol"),
+        history=None,
+        fetch=Network(clock, fresh).fetch,
+        now=clock.now,
+        monotonic=clock.monotonic,
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(Thread, "start", refuse)
+        assert reader.read().report is None
+    clock.sleep(15)
+    assert ppoi(reader.read()) == "current"
+
+
 @pytest.mark.clause("C9")
 def test_what_is_no_error_but_an_end_is_not_held_back() -> None:
     def ending(*_: object) -> Answer:
@@ -437,6 +458,28 @@ def test_an_async_reading_is_as_polite_and_as_prompt() -> None:
 
     network = Network(Clock(), fresh)
     assert asyncio.run(read()) == (["current"] * 4, 2)
+
+
+@pytest.mark.clause("C10")
+def test_a_wait_that_is_given_up_again_and_again_asks_no_faster() -> None:
+    async def fetch(_url: str, _headers: Mapping[str, str]) -> Answer:
+        asked.append(clock.monotonic())
+        return await asyncio.Future()
+
+    async def wait_and_give_up() -> None:
+        clocks: dict[str, Any] = {"now": clock.now, "monotonic": clock.monotonic, "sleep": partial(sleeping, clock)}
+        reader = AsyncReader("https://liveness.example", "protocol", history=None, fetch=fetch, **clocks)
+        for _ in range(40):
+            waiting = asyncio.create_task(reader.when_usable(Needs(1, ["ppoi"])))
+            await asyncio.sleep(0.001)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            clock.sleep(1)
+
+    clock, asked = Clock(), list[float]()
+    asyncio.run(wait_and_give_up())
+    assert len(asked) > 1
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= 15
 
 
 @pytest.mark.clause("C9", "C10")

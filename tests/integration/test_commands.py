@@ -1,6 +1,7 @@
 """``lookout run``, ``lookout demo`` and the help, as people meet them."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -117,8 +118,14 @@ async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when
     async with a_running_service(tmp_path) as (world, service, process):
         (first,) = servers_of(process)
         text = config.read_text()
-        config.write_text(f"{text}[server")  # somebody is editing it
+        limit, most = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(
+            process.pid, resource.RLIMIT_NOFILE, (3, most)
+        )  # what killed the server, the monitor lacks too
         os.kill(first, signal.SIGKILL)
+        await until_async(lambda: "the server cannot be started" in service.said, "no server can be started")
+        config.write_text(f"{text}[server")  # half edited
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (limit, most))
         await until_async(lambda: "exit code 2" in service.said, "it cannot start")
         assert await answer(world.http, f"http://{service.monitor_admin}/readyz") is not None
         config.write_text(text)

@@ -113,8 +113,8 @@ def _under_rules_of_now(
     episodes: Mapping[tuple[str, Check], Episode], rules: Sequence[EpisodeRule]
 ) -> tuple[dict[tuple[str, Check], Episode], dict[tuple[str, Check], Episode]]:
     """What is open stays open while any rule is about its check, since who was told of its beginning is to be told of
-    its end. If its own rule is not, then under the first that would find bad what was found, else under the first of
-    all. The second are those that no rule is about."""
+    its end. If its own rule is not, then under one that tells the same, that would find bad what was found, and under
+    which nothing is open. The second are those that no rule is about."""
     about = {check: [rule for rule in rules if check in rule.checks] for check in dict.fromkeys(c for _, c in episodes)}
     stay = {at: each for at, each in episodes.items() if at[0] in [rule.key for rule in about[at[1]]]}
     gone: dict[tuple[str, Check], Episode] = {}
@@ -124,8 +124,12 @@ def _under_rules_of_now(
         if not about[check]:
             gone[key, check] = each
             continue
-        finders = [rule for rule in about[check] if _counts(rule, each.status, each.reason)]
-        place = (finders or about[check])[0].key, check
+        # Those who were told go before what is found, and what is found before what is open already.
+        told_by = {rule.key: len(set(each.told_to) & set(rule.targets)) for rule in about[check]}
+        best = [rule for rule in about[check] if told_by[rule.key] == max(told_by.values())]
+        best = [rule for rule in best if _counts(rule, each.status, each.reason)] or best
+        best = [rule for rule in best if (rule.key, check) not in stay] or best
+        place = best[0].key, check
         other = stay.get(place)
         if other is None:
             stay[place] = each

@@ -166,6 +166,32 @@ def test_an_episode_goes_on_while_any_rule_covers_its_check(
     assert publish(after, well) == last
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["before the other rule", "after it"])
+def test_a_changed_rule_takes_its_own_episode_and_not_another_targets(is_first: bool) -> None:
+    """Otherwise the pager would get an end of what its rule still finds bad."""
+    others = AlertRule(name="mail", from_="unavailable", for_s=60, targets=("mail",))
+    pager = AlertRule(for_s=60, targets=("pager",))
+    state, at = AlertState(), NOON
+
+    def publish(changed: AlertRule, *statuses: Status) -> list[tuple[NewsKind, tuple[str, ...]]]:
+        nonlocal state, at
+        found = list[tuple[NewsKind, tuple[str, ...]]]()
+        written = (changed, others) if is_first else (others, changed)
+        rules = tuple(rule for each in written for rule in each.build((MESSAGING,), ("pager", "mail")))
+        for status in statuses:
+            at += MINUTE
+            row = replace(a_row(status), reason="unreachable" if status == "unavailable" else "partial-coverage")
+            state, news = advance(state, at, [row], replace(RULES, rules=rules))
+            found += [(each.kind, each.targets) for each in news]
+        return found
+
+    assert sorted(publish(pager, "unavailable", "unavailable")) == [("began", ("mail",)), ("began", ("pager",))]
+    changed = replace(pager, services=("messaging",), reasons=("unreachable", "partial-coverage"))
+    assert publish(changed, "unavailable", "unavailable") == []
+    assert publish(changed, "degraded") == [("ended", ("mail",))]
+    assert publish(changed, "current") == [("ended", ("pager",))]
+
+
 def test_the_episode_of_a_rule_that_is_gone_becomes_one_with_that_of_the_rule_that_stays() -> None:
     both = one_rule(for_ms=0).rules + one_rule(key="stays", targets=("chat",)).rules
     state, _ = advance(AlertState(), NOON, [a_row("unavailable")], replace(RULES, rules=both))

@@ -121,7 +121,7 @@ class ServerEndedError(Exception):
 
 async def monitor_and_serve(reloader: Reloader) -> None:
     """Run both until cancelled, the monitor ends or the server cannot start. A server that dies is restarted, with the
-    settings in force and without effect on the monitor. ListenError if the monitor's admin port cannot be opened,
+    file as it is then and without effect on the monitor. ListenError if the monitor's admin port cannot be opened,
     ServerEndedError if the server cannot start."""
     monitoring = asyncio.create_task(monitor(reloader), name="monitor")
     serving = asyncio.create_task(_keep_serving(reloader), name="serve")
@@ -138,13 +138,19 @@ async def monitor_and_serve(reloader: Reloader) -> None:
 async def _keep_serving(reloader: Reloader) -> None:
     is_first = True
     while True:
-        async with _a_server(reloader) as server:
-            code = await server.wait()
-        if code == WRONG_USE and is_first:
-            raise ServerEndedError(code)
-        is_first = False  # from now on a wrong code may be that of a file that is being edited
-        by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        log.error("the server ended; starting it again", by=by, after_s=_RESTART_AFTER_S)
+        try:
+            async with _a_server(reloader) as server:
+                code = await server.wait()
+        except (OSError, RuntimeError) as error:  # this machine has no process, thread, file or memory left
+            if is_first:
+                raise
+            log.error("the server cannot be started; trying again", error=str(error), after_s=_RESTART_AFTER_S)
+        else:
+            if code == WRONG_USE and is_first:
+                raise ServerEndedError(code)
+            is_first = False  # from now on a wrong code may be that of a file that is being edited
+            by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            log.error("the server ended; starting it again", by=by, after_s=_RESTART_AFTER_S)
         await asyncio.sleep(_RESTART_AFTER_S)
 
 

@@ -159,10 +159,17 @@ def _assign(
 ) -> tuple[dict[tuple[str, Check], Episode], list[Episode]]:
     """The episodes by rule and check, and those whose check no rule covers any more. Two that come under one rule
     become one, as reported as both."""
+    own = {rule.key: rule for rule in rules}
     assigned: dict[tuple[str, Check], Episode] = {}
-    left: list[Episode] = []
+    without_rule: list[Episode] = []
     for episode in episodes:
-        rule = _find_rule(episode, rules)
+        if (rule := own.get(episode.rule)) is not None and episode.check in rule.checks:
+            assigned[episode.rule, episode.check] = episode
+        else:
+            without_rule.append(episode)
+    left: list[Episode] = []
+    for episode in without_rule:
+        rule = _find_rule(episode, rules, assigned)
         if rule is None:
             left.append(episode)
             continue
@@ -173,11 +180,19 @@ def _assign(
     return assigned, left
 
 
-def _find_rule(episode: Episode, rules: Iterable[EpisodeRule]) -> EpisodeRule | None:
-    """Its own rule; otherwise one that covers its check, preferably one that counts its last bad row."""
+def _find_rule(
+    episode: Episode, rules: Iterable[EpisodeRule], assigned: Collection[tuple[str, Check]]
+) -> EpisodeRule | None:
+    """The rule under which an episode goes on, of those that cover its check: preferably one that reports to the same
+    targets, counts its last bad row, and has no episode of the check. Otherwise a target would get the end of this
+    episode while a rule of its own still finds the check bad."""
     row = Row(episode.check, episode.status, episode.reason)
-    covering = (rule for rule in rules if episode.check in rule.checks)
-    return max(covering, key=lambda rule: (rule.key == episode.rule, rule.is_bad(row, episode.since_at)), default=None)
+
+    def rank(rule: EpisodeRule) -> tuple[int, bool, bool]:
+        same_targets = len({*rule.targets}.intersection(episode.reported_to))
+        return same_targets, rule.is_bad(row, episode.since_at), (rule.key, episode.check) not in assigned
+
+    return max((rule for rule in rules if episode.check in rule.checks), key=rank, default=None)
 
 
 def _mute(rule: EpisodeRule) -> EpisodeRule:

@@ -124,10 +124,13 @@ class Poller:
         self._is_asking = True
         return Turn(kind, f"{self._endpoint}/{feed.path}", headers, now_s, is_wanted)
 
-    def give_up(self) -> None:
-        """The turn ended without an answer that counts."""
+    def give_up(self, turn: Turn) -> None:
+        """The turn ended without an answer that counts. The next request keeps its distance all the same (C10)."""
         with self._lock:
             self._is_asking = False
+            feed = self._live if turn.kind == "live" else self._history
+            if feed is not None:
+                self._floor_s[turn.kind] = self._due_s[turn.kind] = turn.asked_s + feed.floor_s
 
     def take(self, turn: Turn, answer: Answer | NoAnswer) -> None:
         with self._lock:

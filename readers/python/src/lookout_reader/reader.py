@@ -108,8 +108,13 @@ class Reader:
         return any(self.can_use(needs) for _ in self.updates(stop))
 
     def _ask(self, turn: Turn) -> Future[None]:
-        self._asked = in_a_thread(self._take, turn)
-        return self._asked
+        asked = in_a_thread(self._take, turn)
+        if asked.done() and isinstance(asked.exception(), RuntimeError):  # no thread is left, and nothing was asked
+            self._poller.take(turn, NoAnswer())
+            asked = Future()
+            asked.set_result(None)
+        self._asked = asked
+        return asked
 
     def _take(self, turn: Turn) -> None:
         try:
@@ -117,7 +122,7 @@ class Reader:
         except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
             answer = NoAnswer()
         except BaseException:
-            self._poller.give_up()
+            self._poller.give_up(turn)
             raise
         self._poller.take(turn, answer)
 
@@ -207,7 +212,7 @@ class AsyncReader:
         except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
             answer = NoAnswer()
         except BaseException:  # it was cancelled
-            self._poller.give_up()
+            self._poller.give_up(turn)
             raise
         self._poller.take(turn, answer)
 
