@@ -85,6 +85,8 @@ ATTACKS: Final[dict[str, Callable[[int, str, int], list[Row]]]] = {
     "endless": _never_end,
     "words": _tell_the_operator,
 }
+CONFIRMED: Final = ("breaks", "longest")
+"""Those whose breaks are found again, and so alerted."""
 
 
 class Attacker:

@@ -8,7 +8,7 @@ import pytest
 
 from lookout.protocols.client.request import Request
 from tests.compared import a_compared_config
-from tests.fuzz.attackers import ATTACKS, Attacker
+from tests.fuzz.attackers import ATTACKS, CONFIRMED, Attacker
 from tests.logs import capture_logs
 from tests.unit.running_monitor import FastClock
 from tests.unit.simulated_upstreams import BASE, Life, Place, live
@@ -57,7 +57,7 @@ def test_an_attacking_list_makes_no_long_store_alert_or_line_and_harms_no_other_
     assert lived.store.status("hosted-indexer") == "current/synced"
     assert sum(map(len, pieces.values())) < LARGEST_STORE
     alerts = [json.loads(piece) for piece_name, piece in pieces.items() if piece_name.startswith("alerts/")]
-    assert bool(alerts) == (name in ("breaks", "longest"))
+    assert bool(alerts) == (name in CONFIRMED)
     assert all(len(alert["body"].encode()) <= LONGEST_BODY for alert in alerts)
     board = lived.instruments.board.list_entries()
     shown = [*map(str, lines), *(alert["body"] for alert in alerts), msgspec.json.encode(board).decode()]
