@@ -135,8 +135,10 @@ async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when
             return is_another and await answer(world.http, service.base + LIVE) is not None
 
         await until_async(another_answers, "another server answers")
+        started = servers_of(process)
         process.kill()
         assert await wait_for_end(process, within_s=60) == -signal.SIGKILL
+        await until_async(lambda: not any(map(is_alive, started)), "its server has ended too")
         assert await answer(world.http, service.base + LIVE) is None
         assert len(world.document("live")["checks"]) == ROWS
         assert "Traceback" not in service.said
