@@ -243,11 +243,13 @@ class _FaultySqliteWriter:
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         if self._scene.active("write-fails"):
             raise StoreError("disk full")
+        position = self._real._at
         self._real.write(documents, pieces)
         publication = _publication(self._life)
         self._store.wrote(publication)
         _emit_written(self._scene, self._life, publication, documents, pieces)
         if self._scene.active("answer-lost"):
+            self._real._at = position  # a commit that reports an error leaves it so
             raise StoreError("no answer")
 
     def close(self) -> None:
