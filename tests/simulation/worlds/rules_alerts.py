@@ -5,6 +5,8 @@ What is to be sent, and in which order, is tested by tests/property/test_episode
 from collections import Counter, defaultdict
 from typing import Final, NamedTuple
 
+from lookout.core.episodes import STORE
+from lookout.state.codec import decode_alerts
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.script import TARGETS
@@ -67,13 +69,35 @@ class _Acceptance(NamedTuple):
     heard_ms: int | None = None
 
 
-class NoneComesTwice(Rule):
+class _StoreWorked(Rule):
+    """Remembers when the store worked last for each monitor."""
+
+    def __init__(self) -> None:
+        self.worked_ms: dict[int, int] = {}
+
+    def resumed(self, event: s.Resumed) -> None:
+        """A fault of the store goes on that was stored itself, by a write whose answer was lost."""
+        known = decode_alerts(event.stored).state.episodes
+        is_over = all(episode.check != STORE for episode in known)
+        self.worked_ms[event.life.serial] = self.scene.ms if is_over else -_UNSTORED_MS
+
+    def has_failed(self, life: s.Life) -> bool:
+        """Whether nothing could be stored for so long that messages are sent without."""
+        return self.scene.ms - self.worked_ms[life.serial] >= _UNSTORED_MS
+
+    def stored(self, event: s.Stored) -> None:
+        if event.ok:
+            self.worked_ms[event.life.serial] = self.scene.ms
+
+
+class NoneComesTwice(_StoreWorked):
     """A message that was accepted leaves the store with the next publication, and is not sent again, unless its sender
     could not know or had no time to store it."""
 
     clauses = ("alerts: none comes twice",)
 
     def __init__(self) -> None:
+        super().__init__()
         self._accepted: dict[s.Message, _Acceptance] = {}
         self._came: Counter[s.Message] = Counter()
         self._reloaded_ms: dict[s.Life, int] = {}
@@ -86,7 +110,9 @@ class NoneComesTwice(Rule):
         if not event.accepted or self._has_a_twin(event.message):
             return
         before = self._accepted.get(event.message)
-        if before is not None and before.answers:
+        is_waiting = event.message in self.scene.waiting.values()
+        # What is sent without being stored may be a later reminder in the same words.
+        if before is not None and before.answers and (is_waiting or not self.has_failed(event.life)):
             # A reload does not wait for a target that is slow.
             was_cut_off = self.scene.ms - self._reloaded_ms.get(event.life, -_SLACK_MS) < _SLACK_MS
             if before.life is event.life and not was_cut_off:
@@ -95,7 +121,7 @@ class NoneComesTwice(Rule):
             is_forgotten = self.scene.went_back_ms >= before.at_ms  # and due again, in the same words
             # Who goes on from a store that could not be written does not know what was sent.
             is_forgotten = is_forgotten or event.message not in self._stored
-            if event.message not in self.scene.waiting.values() and not was_overtaken and not is_forgotten:
+            if not is_waiting and not was_overtaken and not is_forgotten:
                 self.broken(f"{event.message} was sent again, though it was known to be accepted")
         self._accepted[event.message] = _Acceptance(event.life, event.answers, self.scene.ms)
 
@@ -136,20 +162,6 @@ class NoneComesTwice(Rule):
         ]
 
 
-class _StoreWorked(Rule):
-    """Remembers when the store worked last for each monitor."""
-
-    def __init__(self) -> None:
-        self.worked_ms: dict[int, int] = {}
-
-    def resumed(self, event: s.Resumed) -> None:
-        self.worked_ms[event.life.serial] = self.scene.ms
-
-    def stored(self, event: s.Stored) -> None:
-        if event.ok:
-            self.worked_ms[event.life.serial] = self.scene.ms
-
-
 class StoredBeforeSent(_StoreWorked):
     """What is sent is stored, unless nothing could be for a minute; and who lost the store sends nothing."""
 
@@ -164,7 +176,7 @@ class StoredBeforeSent(_StoreWorked):
 
     def tried(self, event: s.Tried) -> None:
         life, now_ms = event.life, self.scene.ms
-        if event.message not in self._stored and now_ms - self.worked_ms[life.serial] < _UNSTORED_MS:
+        if event.message not in self._stored and not self.has_failed(life):
             self.broken(f"{event.message} was sent before it was stored")
         if life.lost_ms is not None and now_ms - life.lost_ms > _LAST_SEND_MS:
             self.broken(f"{event.message} was sent by a monitor that had lost the store")
