@@ -192,6 +192,12 @@ class SentWithoutStore(_StoreWorked):
         self._heard: set[tuple[int, str]] = set()  # since it failed
         self._reloaded_ms = 0
 
+    def resumed(self, event: s.Resumed) -> None:
+        super().resumed(event)
+        for episode in decode_alerts(event.stored).state.episodes:
+            if episode.check == STORE:
+                self._heard.update((event.life.serial, target) for target in episode.reported_to)
+
     def reloaded(self, _event: s.Reloaded) -> None:
         self._reloaded_ms = self.scene.ms
 
