@@ -63,7 +63,9 @@ class Heads:
         """The newest head since the monitor started, or its clock was set."""
         self._before_step: tuple[Reading, ...] = ()
         """Heads read before the clock was set forward; their age is unknown."""
-        self._tuple: tuple[Reading, ...] | None = None  # cached ``readings``
+        # Both cached until there is a new head, since each judgement needs them.
+        self._tuple: tuple[Reading, ...] | None = None
+        self._pace: Pace | None = None
         self._take_all(readings)
 
     @property
@@ -112,11 +114,14 @@ class Heads:
 
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
-        if self._may_have_stood():
-            after = after_the_last_standstill(self.readings)
-            fresh: Sequence[Reading] = [reading for reading in after if reading.is_fresh]
-        else:
-            fresh = self._fresh
+        if self._pace is None:
+            self._pace = self._measure_pace()
+        return self._pace
+
+    def _measure_pace(self) -> Pace:
+        if not self._readings:
+            return self.block_time
+        fresh = [reading for reading in after_the_last_standstill(self.readings) if reading.is_fresh]
         if not fresh:
             return self.block_time
         oldest, newest = fresh[0], fresh[-1]
@@ -128,34 +133,15 @@ class Heads:
 
     def _take_all(self, readings: Iterable[Reading]) -> None:
         self._readings: deque[Reading] = deque()
-        self._fresh: deque[Reading] = deque()
-        self._tuple = None
-        self._highest = self._risen_at = 0
-        self._stood_at: int | None = None
+        self._tuple = self._pace = None
         for reading in readings:
             self._take(reading)
 
     def _take(self, reading: Reading) -> None:
-        oldest_at = reading.at - PACE_WINDOW_MS
-        if self._readings and reading.at - self._risen_at >= STANDSTILL_MS:
-            self._stood_at = reading.at
-        if not self._readings or reading.height > self._highest:
-            self._highest, self._risen_at = reading.height, reading.at
-        for kept in (self._readings, self._fresh):
-            while kept and kept[0].at < oldest_at:
-                kept.popleft()
+        while self._readings and self._readings[0].at < reading.at - PACE_WINDOW_MS:
+            self._readings.popleft()
         self._readings.append(reading)
-        self._tuple = None
-        if reading.is_fresh:
-            self._fresh.append(reading)
-        if self._risen_at < oldest_at:  # the highest head has left the hour
-            first_highest = max(self._readings, key=lambda kept: kept.height)
-            self._highest, self._risen_at = first_highest.height, first_highest.at
-
-    def _may_have_stood(self) -> bool:
-        """Whether the readings may include a standstill of the chain: a quick test, since the exact answer reads all of
-        them, too slow for every judgement."""
-        return self._stood_at is not None and self._stood_at >= self._readings[0].at
+        self._tuple = self._pace = None
 
 
 def find_final_block(height: int, pace: Pace, confirmations: int) -> int:

@@ -6,6 +6,7 @@ whole number of them.
 """
 
 from bisect import insort
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final
 
@@ -57,17 +58,19 @@ def uptime(current: int, known: int, min_known: int) -> float | None:
     return share / 10_000
 
 
-class Tally(Struct, frozen=True, omit_defaults=True):
-    """One row's filling bucket: the status that counts now, since when, and how long other statuses lasted.
+Lasted = dict[str, int]
+"""How long each status, as a character, lasted in a bucket."""
 
-    ``later`` holds the tallies of buckets that began before the clock was set back, and resume when it reaches them.
-    """
+
+class Tally(Struct, frozen=True, omit_defaults=True):
+    """One row's filling bucket: the status that counts now, since when, and how long other statuses lasted."""
 
     check: Check
     counted: str
     since_ms: int
-    lasted_ms: dict[str, int]
-    later: dict[int, dict[str, int]] = {}
+    lasted_ms: Lasted
+    later: dict[int, Lasted] = {}
+    """Only in what is stored: what ``SetBack`` holds of this row."""
 
 
 class Strip:
@@ -91,7 +94,7 @@ class Strip:
         expired = self.expires_at is not None and self.expires_at <= at
         character = _UNKNOWN if expired else self.published
         if character != self.tally.counted:
-            lasted_ms = self._lasted_ms(watched_ms)
+            lasted_ms = self.lasted_ms(watched_ms)
             self.tally = replace(self.tally, counted=character, since_ms=watched_ms, lasted_ms=lasted_ms)
 
     def discard(self, watched_ms: int) -> None:
@@ -104,33 +107,27 @@ class Strip:
         if counted != NO_DATA:
             self.tally = replace(self.tally, lasted_ms={**lasted_ms, counted: lasted_ms.get(counted, 0)})
 
-    def put_aside(self, bucket: int, watched_ms: int) -> None:
-        """Keep the tally of the filling bucket until it is recorded, or the clock comes back to it."""
-        lasted_ms, later = self._lasted_ms(watched_ms), self.tally.later
-        if lasted_ms:
-            later = {**later, bucket: lasted_ms}
-        self.tally = replace(self.tally, since_ms=watched_ms, lasted_ms={}, later=later)
+    def lasted_ms(self, watched_ms: int) -> Lasted:
+        """How long each status has lasted in the filling bucket, the one that counts now included."""
+        counted, lasted_ms = self.tally.counted, self.tally.lasted_ms
+        held_ms = watched_ms - self.tally.since_ms
+        if held_ms == 0 or counted == NO_DATA:
+            return lasted_ms
+        return {**lasted_ms, counted: lasted_ms.get(counted, 0) + held_ms}
 
-    def take_up(self, bucket: int) -> None:
-        lasted_ms = self._take_later(bucket)
+    def begin(self, lasted_ms: Lasted) -> None:
+        """Begin a bucket, or go on filling one in which so much was seen before."""
         self.tally = replace(self.tally, since_ms=0, lasted_ms=lasted_ms)
 
-    def record(self, bucket: int, per_day: int, counts_from_ms: int) -> None:
-        """Store the character of an ended bucket that was put aside."""
-        character = bucket_character(self._take_later(bucket), counts_from_ms)
-        if character != NO_DATA:
-            day, place = divmod(bucket, per_day)
-            characters = self.days.get(day, "").ljust(place, NO_DATA)
-            self.days = {**self.days, day: characters[:place] + character + characters[place + 1 :]}
+    def record(self, bucket: int, per_day: int, character: str) -> None:
+        """Store the character of an ended bucket."""
+        day, place = divmod(bucket, per_day)
+        characters = self.days.get(day, "").ljust(place, NO_DATA)
+        self.days = {**self.days, day: characters[:place] + character + characters[place + 1 :]}
 
     def forget(self, day: int) -> None:
         if day in self.days:
             self.days = {other: characters for other, characters in self.days.items() if other != day}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the row has left the report, and has no buckets."""
-        return self.tally.counted == NO_DATA and not (self.days or self.tally.later)
 
     def recorded(self, day: int, place: int) -> str:
         return self.days.get(day, "")[place : place + 1] or NO_DATA
@@ -147,21 +144,33 @@ class Strip:
         seen_ms = tally.lasted_ms | {tally.counted: tally.lasted_ms.get(tally.counted, 0) + held_ms}
         return bucket_character(seen_ms, counts_from_ms)
 
-    def _lasted_ms(self, watched_ms: int) -> dict[str, int]:
-        """How long each status has lasted in the filling bucket, the one that counts now included."""
-        counted, lasted_ms = self.tally.counted, self.tally.lasted_ms
-        held_ms = watched_ms - self.tally.since_ms
-        if held_ms == 0 or counted == NO_DATA:
-            return lasted_ms
-        return {**lasted_ms, counted: lasted_ms.get(counted, 0) + held_ms}
 
-    def _take_later(self, bucket: int) -> dict[str, int]:
-        later = dict(self.tally.later)
-        lasted_ms = later.pop(bucket, None)
-        if lasted_ms is None:
-            return {}
-        self.tally = replace(self.tally, later=later)
-        return lasted_ms
+class SetBack:
+    """What was seen in the buckets that had begun when the clock was set back. Each goes on filling when the clock
+    comes back to it, or is recorded once the clock has passed it (H16). Nearly always there are none."""
+
+    def __init__(self, rows: Iterable[Tally] = ()) -> None:
+        self._buckets: dict[int, dict[Check, Lasted]] = defaultdict(dict)
+        for row in rows:
+            for bucket, lasted_ms in row.later.items():
+                self._buckets[bucket][row.check] = lasted_ms
+
+    def keep(self, bucket: int, lasted_ms: Mapping[Check, Lasted]) -> None:
+        self._buckets[bucket].update(lasted_ms)
+
+    def take(self, bucket: int) -> Mapping[Check, Lasted]:
+        """What was seen in a bucket, which is no longer kept."""
+        return self._buckets.pop(bucket, {})
+
+    def passed(self, bucket: int) -> list[int]:
+        """The buckets before this one."""
+        return sorted(kept for kept in self._buckets if kept < bucket)
+
+    def too_many(self) -> list[int]:
+        return sorted(self._buckets)[:-MOST_LATER]
+
+    def of_row(self, check: Check) -> dict[int, Lasted]:
+        return {bucket: rows[check] for bucket, rows in self._buckets.items() if check in rows}
 
 
 class HistoryProgress(Struct, frozen=True):
@@ -226,6 +235,7 @@ class History:
         self._is_filling = True  # false if the clock was set back to a bucket that is recorded
         self.published_at: int | None = None
         self._strips: dict[Check, Strip] = {}
+        self._set_back = SetBack()
         self._expires_at = _NEVER  # no row expires before
         if state is not None:
             self._resume(state)
@@ -245,7 +255,7 @@ class History:
             bucket = self._first = at // self._span.bucket_ms
             self._enter(bucket)
         elif at < last_at:
-            self._set_back(at)
+            self._go_back(at)
         elif at < self._bucket_at + self._span.bucket_ms:  # nearly always
             if self._is_filling:
                 self._watched_ms += min(at - last_at, self._span.hold_ms)
@@ -277,7 +287,7 @@ class History:
             return None
         span, published_at = self._span, self.published_at
         progress = HistoryProgress(span.bucket_ms, self._first, self._bucket, published_at, self._watched_ms)
-        tallies = {check: strip.tally for check, strip in self._strips.items()}
+        tallies = {check: replace(s.tally, later=self._set_back.of_row(check)) for check, s in self._strips.items()}
         return HistoryState(progress, tallies, {check: strip.days for check, strip in self._strips.items()})
 
     def _take(self, row: Row, at: int) -> None:
@@ -303,56 +313,53 @@ class History:
             self._watched_ms += max(0, end_at - begin_at)
 
     def _advance(self, at: int, last_at: int) -> None:
-        """Go on to a later bucket, and record all earlier ones (H16): the bucket of the last publication, and buckets
-        kept aside when the clock was set back."""
+        """Go on to a later bucket, and record all earlier ones (H16)."""
         self._watch(last_at, at)
         bucket = at // self._span.bucket_ms
-        self._put_aside()
-        for later in self._later():
-            if later < bucket:
-                self._record(later)
+        if self._is_filling:
+            self._record(self._bucket, self._lasted_ms())
+        for passed in self._set_back.passed(bucket):
+            self._record(passed, self._set_back.take(passed))
         self._enter(bucket)
         self._watch(last_at, at)
         if self._has_new_day:
             self._has_new_day = False
             self._forget_old_days()
 
-    def _set_back(self, at: int) -> None:
+    def _go_back(self, at: int) -> None:
         """The clock was set back (H16): the last statuses were seen, but for an unknown time."""
         if self._is_filling:
             for strip in self._strips.values():
                 strip.mark_seen()
         bucket = at // self._span.bucket_ms
         if bucket < self._bucket:
-            self._put_aside()
-            for later in self._later()[:-MOST_LATER]:
-                self._record(later)
+            if self._is_filling:
+                self._set_back.keep(self._bucket, self._lasted_ms())
+            for earliest in self._set_back.too_many():
+                self._record(earliest, self._set_back.take(earliest))
             self._enter(bucket)
         self._expire(at)
 
-    def _put_aside(self) -> None:
-        """Keep the tallies of the filling bucket until it is recorded, or the clock comes back to it."""
-        if self._is_filling:
-            for strip in self._strips.values():
-                strip.put_aside(self._bucket, self._watched_ms)
-
-    def _later(self) -> list[int]:
-        return sorted({later for strip in self._strips.values() for later in strip.tally.later})
+    def _lasted_ms(self) -> dict[Check, Lasted]:
+        """How long each status lasted in the filling bucket, of the rows of which any was seen."""
+        lasted_ms = {check: strip.lasted_ms(self._watched_ms) for check, strip in self._strips.items()}
+        return {check: seen for check, seen in lasted_ms.items() if seen}
 
     def _enter(self, bucket: int) -> None:
-        """Begin a bucket, or resume it from its tallies. A recorded bucket does not change."""
+        """Begin a bucket, or go on filling it. A recorded bucket does not change."""
         self._bucket, self._bucket_at = bucket, bucket * self._span.bucket_ms
         self._first = min(self._first, bucket)
         self._is_filling = not self._is_recorded(bucket)
         self._watched_ms = 0
-        for strip in self._strips.values():
-            strip.take_up(bucket)
+        lasted_ms = self._set_back.take(bucket)
+        for check, strip in self._strips.items():
+            strip.begin(lasted_ms.get(check, {}))
 
-    def _record(self, bucket: int) -> None:
-        for strip in self._strips.values():
-            strip.record(bucket, self._per_day, self._span.counts_from_ms)
+    def _record(self, bucket: int, lasted_ms: Mapping[Check, Lasted]) -> None:
+        for check, seen in lasted_ms.items():
+            self._strips[check].record(bucket, self._per_day, bucket_character(seen, self._span.counts_from_ms))
         day = bucket // self._per_day
-        if day not in self._days_kept:
+        if lasted_ms and day not in self._days_kept:
             insort(self._days_kept, day)
             self._has_new_day = True
 
@@ -384,7 +391,10 @@ class History:
         self._days_kept.remove(day)
         for strip in self._strips.values():
             strip.forget(day)
-        self._strips = {check: strip for check, strip in self._strips.items() if not strip.is_empty}
+        for check, strip in tuple(self._strips.items()):
+            has_left = strip.tally.counted == NO_DATA
+            if has_left and not (strip.days or self._set_back.of_row(check)):
+                del self._strips[check]
 
     def _view_row(self, check: Check, start: int) -> HistoryRow:
         strip = self._strips[check]
@@ -406,9 +416,11 @@ class History:
         self.published_at, self._first, self._watched_ms = progress.published_at, progress.first, progress.watched_ms
         self._bucket = progress.published_at // progress.bucket_ms
         self._bucket_at = self._bucket * progress.bucket_ms
-        self._strips = {check: Strip(tally, state.days[check]) for check, tally in state.tallies.items()}
+        self._set_back = SetBack(state.tallies.values())
+        self._strips = {
+            check: Strip(replace(tally, later={}), state.days[check]) for check, tally in state.tallies.items()
+        }
         self._is_filling = not self._is_recorded(self._bucket)
         if progress.newest > self._bucket:
-            for strip in self._strips.values():
-                strip.put_aside(progress.newest, self._watched_ms)
+            self._set_back.keep(progress.newest, self._lasted_ms())
             self._enter(self._bucket)
