@@ -1,5 +1,6 @@
 """What the status page says of the last days, in a real browser: a cell for each day, and a day in steps of minutes."""
 
+import json
 import re
 from datetime import UTC, datetime
 
@@ -71,6 +72,25 @@ def test_a_day_is_as_its_worst_was_and_no_greener_than_most_of_it(site: Site, op
         " return [of.backgroundColor, of.borderStyle, of.borderColor, cell.dataset.status] })"
     )
     assert len({str(look) for look in looks}) == 6, "also what is not over looks like nothing else"
+
+
+@pytest.mark.clause("C16")
+def test_a_network_of_which_nothing_was_seen_has_no_green_day_from_what_it_shares_with_others(
+    site: Site, open_page: Open
+) -> None:
+    checks = [a_check("current", "messaging", None), a_check("unknown"), a_check("current", "ppoi")]
+    history = json.loads(a_history(checks))
+    last = len(history["rows"][0]["buckets"]) - 1
+    of = {row["service"]: row for row in history["rows"]}
+    of["indexer"]["buckets"] = "?" * 2000 + "." * (last - 2000) + "c"
+    of["ppoi"]["buckets"] = "c" * 2000 + "." * (last - 2000) + "c"
+    site.has(a_live_report(checks), json.dumps(history).encode())
+    page = open_page()
+    cells = page.locator(f"{ETHEREUM} button")
+    expect(cells).to_have_count(14)
+    shown = cells.evaluate_all("all => all.map(cell => cell.dataset.status)")
+    assert set(shown) == {"unknown", "unmonitored"}
+    expect(page.locator(f"{ETHEREUM} b")).to_have_text("too little known")
 
 
 def test_a_share_is_never_rounded_up_and_counts_every_service_of_the_network(site: Site, open_page: Open) -> None:

@@ -14,8 +14,9 @@ const LEAST_KNOWN = 12; // buckets, for a share (H10)
 const HEIGHT = 24;
 const [BAR_LEAST, BAR_WELL] = [6, 10];
 const KNOWN = KNOWN_STATUSES.map(characterOf);
-const WELL = characterOf("current");
+const [WELL, UNKNOWN] = ["current", "unknown"].map(characterOf);
 const ORDER = [...new Set([...KNOWN, ...EFFECTIVE_STATUSES.map(characterOf).filter((character) => character !== " "), "-"])]; // the worst that is known first
+const NOT_WELL = ORDER.filter((character) => character !== WELL);
 const IS_RTL = DIRECTION === "rtl";
 
 export function makePast() {
@@ -100,11 +101,22 @@ function statusOf(character) {
   return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
 }
 
-/** In each bucket that is over the worst of these rows: current where every known one is, and one is known. */
-function worstOf(rows, { length }) {
-  const ranks = new Uint8Array(length - 1).fill(ORDER.length - 1);
-  for (const { buckets } of rows) for (let n = 0; n < ranks.length; n++) ranks[n] = Math.min(ranks[n], ORDER.indexOf(buckets[n]));
-  return Array.from(ranks, (rank) => ORDER[rank]).join("");
+/**
+ * In each bucket that is over the worst of these rows. It is current only if a row of the network's own is, and none of its
+ * own is unknown: rows that it shares with others only worsen it (C16).
+ */
+function worstOf(chainId, rows, { length }) {
+  const own = rows.filter((row) => row.chainId === chainId);
+  return Array.from({ length: length - 1 }, (_, n) => {
+    const worst = firstOf(rows, n, ORDER);
+    if (worst !== WELL) return worst;
+    return own.some(({ buckets }) => buckets[n] === WELL) && own.every(({ buckets }) => buckets[n] !== UNKNOWN) ? WELL : firstOf(own, n, NOT_WELL);
+  }).join("");
+}
+
+/** The first of these characters that one of the rows has in a bucket; the last if there is none. */
+function firstOf(rows, n, characters) {
+  return characters.find((character) => rows.some(({ buckets }) => buckets[n] === character)) ?? characters.at(-1);
 }
 
 /** The status of a day: its worst trouble; else what most of it was, so that a little green is no green day. */
@@ -131,7 +143,7 @@ function makeLine(chainId) {
 
   function update(newHistory, newRows, newDays) {
     [history, rows, days] = [newHistory, newRows, newDays];
-    const worst = worstOf(rows, history);
+    const worst = worstOf(chainId, rows, history);
     const indexOf = (at) => Math.max(0, Math.ceil((at - history.from) / (history.bucketSeconds * 1000)));
     const focused = [...cells.children].indexOf(document.activeElement);
     cells.replaceChildren(
