@@ -109,7 +109,7 @@ def test_the_band_is_green_only_if_everything_that_counts_is_current(site: Site,
         ),
         pytest.param(
             {("indexer", 1): {"status": "degraded", "reason": "incomplete"}},
-            "Ethereum: syncing may stop, and new proofs may stay pending. No problem seen on the other networks.",
+            "Ethereum: syncing may stop, new proofs may stay pending. No problem seen on the other networks.",
             "degraded",
             id="a list with a gap",
         ),
@@ -128,9 +128,21 @@ def test_the_band_is_green_only_if_everything_that_counts_is_current(site: Site,
         ),
         pytest.param(
             {(c["service"], c["chainId"]): UNWATCHED for c in all_current() if c["chainId"] != 11155111},
-            "Nothing is watched",
+            "No mainnet is watched",
             "unmonitored",
             id="a test network alone does not count",
+        ),
+        pytest.param(
+            {(c["service"], c["chainId"]): UNWATCHED for c in all_current()},
+            "Nothing is watched",
+            "unmonitored",
+            id="nothing at all",
+        ),
+        pytest.param(
+            {(c["service"], c["chainId"]): DOWN for c in all_current() if c["chainId"] != 11155111},
+            "All 4 networks: sending may fail, new transactions may show up late, new proofs may be delayed.",
+            "unavailable",
+            id="a test network answers, so not none of the services does",
         ),
     ],
 )
@@ -142,6 +154,19 @@ def test_the_band_says_what_is_so_and_no_more(
     page = open_page()
     expect(page.locator("h1")).to_have_text(headline)
     expect(page.locator(".band")).to_have_attribute("data-status", status)
+
+
+@pytest.mark.clause("C12", "C16")
+def test_words_and_colours_of_a_network_say_the_same_and_its_help_stays_when_it_is_opened(
+    site: Site, open_page: Open
+) -> None:
+    checks = changed({("indexer", 137): {"status": "degraded", "reason": "incomplete"}})
+    site.has(a_live_report(checks), a_history(checks))
+    page = open_page(address="#chain=137")
+    expect(answer(page, 137, "Proofs")).to_have_attribute("data-status", "degraded")
+    expect(row(page, "indexer", 137)).to_have_count(1)
+    expect(line(page, 137).locator(".reasons li")).to_have_count(1)
+    expect(line(page, 137).locator(".reasons")).to_be_visible()
 
 
 @pytest.mark.clause("C11")
@@ -298,6 +323,20 @@ url = "http://127.0.0.1:1"
         expect(page.locator(".past-rows .name")).to_have_text([name, "All networks"])
         Site(server, tmp_path).has(a_live_report([*five, own[0], own[1] | DOWN]), a_history(own))
         expect(open_page(server.base).locator("h1")).to_have_text("None of the watched services answers")
+
+
+@pytest.mark.clause("C16")
+def test_of_two_services_of_one_name_each_has_its_own_state(tmp_path: Path, open_page: Open) -> None:
+    def table(name: str) -> str:
+        check = '[[services.checks]]\nchain = 1\nkind = "http"\nurl = "http://127.0.0.1:1"\n'
+        return f'[[services]]\nname = "{name}"\ntitle = "Relay"\n{check}'
+
+    checks = [*all_current(), a_check("current", "first", 1) | DOWN, a_check("current", "second", 1)]
+    store(tmp_path, a_live_report(checks), a_history(checks))
+    with a_server(tmp_path, more=table("first") + table("second")) as server:
+        relays = line(open_page(server.base), 1).locator(".answer", has_text="Relay")
+        expect(relays).to_have_count(2)
+        assert [each.get_attribute("data-status") for each in relays.all()] == ["unavailable", "current"]
 
 
 def unreached(service: str, chain_id: int, seen_ago_ms: int, *, answered: bool = True) -> Json:

@@ -9,6 +9,7 @@ const ACTIVITIES = [
   { id: "balances", services: ["indexer", "hosted-indexer"], needs: ["indexer", "hosted-indexer"] },
   { id: "proofs", services: ["ppoi"], needs: ["ppoi"] },
 ];
+const LISTED = ["indexer", "hosted-indexer"]; // a gap in their lists leaves proofs pending
 const PARTS_AT_MOST = 3;
 const NAMED_AT_MOST = 3;
 const TROUBLE_STATUSES = KNOWN_STATUSES.filter((status) => status !== "current");
@@ -34,7 +35,7 @@ function makeNetwork(chainId, all) {
   const checks = SHOW_UNMONITORED ? all : all.filter(({ status }) => status !== "unmonitored");
   const own = [...new Set(checks.map(({ service }) => service))].filter((service) => !SERVICES.includes(service));
   const answers = [...ACTIVITIES, ...own.map((service) => ({ id: null, services: [service], needs: [service] }))]
-    .map(({ id, services, needs }) => makeAnswer(id, services, needs, checks.filter(({ service }) => services.includes(service))))
+    .map(({ id, services, needs }) => makeAnswer(id, services, needs, checks.filter((check) => services.includes(check.service) || (id === "proofs" && hasGap(check)))))
     .filter(({ checks: found, status }) => found.length > 0 && (SHOW_UNMONITORED || status !== "unmonitored"));
   return { chainId, checks, answers, status: worstOf(answers.map(({ status }) => status)) };
 }
@@ -46,6 +47,10 @@ function makeAnswer(id, [service], needs, checks) {
   const status = bad.length > 0 ? bad[0].status : isSeen ? "current" : "unmonitored";
   const [label, activity] = id === null ? [serviceName(service), serviceName(service)] : [text(`answer.${id}`), text(`activity.${id}`)];
   return { id, service, checks, bad, status, label, activity };
+}
+
+function hasGap(check) {
+  return LISTED.includes(check.service) && situationOf(check) === "incomplete";
 }
 
 function rankOf({ status }) {
@@ -69,16 +74,16 @@ export function countedNetworks({ networks, checks }) {
 }
 
 /** One status, one sentence and what people can do, of the networks that count. Nothing that is `inDoubt` is well now. */
-export function bandOf(networks, { inDoubt, now }) {
+export function bandOf(networks, { inDoubt, now, checks: all }) {
   const answers = networks.flatMap((network) => network.answers);
   const watched = answers.filter(({ status }) => status !== "unmonitored");
   const bad = watched.filter(({ bad: found }) => found.length > 0);
   const checks = bad.flatMap(({ bad: found }) => found);
   const status = worstOf(watched.map((answer) => answer.status));
-  if (watched.length === 0) return { status, headline: text(networks.some(({ chainId }) => chainId !== null) ? "band.none" : "band.none.main"), advice: "" };
+  if (watched.length === 0) return { status, headline: text(all.every(({ status: each }) => each === "unmonitored") ? "band.none" : "band.none.main"), advice: "" };
   if (bad.length > 0) {
     const isNothingKnown = bad.length === watched.length && checks.every((check) => !isTrouble(check) && !check.unreached);
-    const headline = isNothingKnown ? nothingText(checks, now) : isNothingReached(networks.flatMap((network) => network.checks)) ? text("band.silent") : badText(networks, inDoubt);
+    const headline = isNothingKnown ? nothingText(checks, now) : isNothingReached(all) ? text("band.silent") : badText(networks, inDoubt);
     return { status, headline, advice: adviceText(bad, isNothingKnown) };
   }
   if (inDoubt) return { status: "unknown", headline: text("band.doubted"), advice: "" };

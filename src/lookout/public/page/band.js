@@ -60,7 +60,7 @@ export function makeBand() {
     const found = troublesOf(view);
     const inDoubt = found.length > 0;
     const nothing = { status: "unknown", headline: text("band.nothing"), advice: text("advice.nothing") };
-    const { status, headline, advice: tips } = view.report === null ? nothing : bandOf(countedNetworks(view), { inDoubt, now: view.now });
+    const { status, headline, advice: tips } = view.report === null ? nothing : bandOf(countedNetworks(view), { inDoubt, now: view.now, checks: view.checks });
     setStatus(band, status);
     setText(title, headline);
     setText(advice, tips);

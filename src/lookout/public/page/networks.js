@@ -36,7 +36,7 @@ function makeLine(chainId) {
   const details = h("details", { toggle: onToggle }, summary, rows);
   const reasons = h("ul", { class: "reasons" });
   const element = h("li", { "data-chain": String(chainId) }, details, reasons);
-  const byLabel = new Map();
+  const byAnswer = new Map();
   const byKey = new Map();
   let drawn = null; // what was shown last, for what opens in between
 
@@ -48,7 +48,7 @@ function makeLine(chainId) {
   function update(network, view) {
     drawn = [network, view];
     setStatus(element, network.status);
-    setChildren(answers, network.answers.map((answer) => drawAnswer(answer, takeOrMake(byLabel, answer.label, () => makeAnswer(answer)))));
+    setChildren(answers, network.answers.map((answer) => drawAnswer(answer, takeOrMake(byAnswer, JSON.stringify([answer.id, answer.service]), () => makeAnswer(answer)))));
     const bad = reasonsOf(network, view);
     if (reasons.dataset.drawn !== bad.join("\n")) {
       reasons.dataset.drawn = bad.join("\n");
@@ -59,7 +59,7 @@ function makeLine(chainId) {
 
   function drawRows(network, view) {
     if (!details.open) return;
-    const shown = network.answers.flatMap(({ checks }) => checks);
+    const shown = [...new Set(network.answers.flatMap(({ checks }) => checks))];
     setChildren(rows, shown.map((check) => takeOrMake(byKey, check.key, () => makeRow(check)).element));
     for (const check of shown) byKey.get(check.key).update(check, view);
   }
@@ -85,7 +85,7 @@ function drawAnswer({ status }, element) {
 /** What stands under the line while it is closed: "Indexer, Hosted indexer: not answering. Last good answer 14:02". */
 function reasonsOf({ answers }, { now, clockIsWrong }) {
   const found = new Map(); // the services of which the same is to be said
-  for (const check of answers.flatMap(({ bad }) => bad)) {
+  for (const check of new Set(answers.flatMap(({ bad }) => bad))) {
     const [help, why] = [`help.${check.service}.${situationOf(check)}`, whyText(check, measuredText(check), now, clockIsWrong)];
     const measured = isTrouble(check) ? measuredText(check) : "";
     const said = measured !== "" && check.status === "catching-up" ? measured : list([statusWord(check.status), measured].filter(Boolean)); // which says "behind" itself
