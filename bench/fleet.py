@@ -20,9 +20,9 @@ from bench.serve import LIVE, first_answer
 from lookout.app.process import run
 from lookout.base.sockets import a_free_port
 from lookout.core.model import Observation, Peers
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.state.codec import Differ
+from lookout.state.codec import NOTHING_ENCODED, encode_state
 from lookout.store.postgres import PostgresWriter, open_writer
 from tests.leases import NotHereError
 from tests.postgres import Postgres
@@ -36,6 +36,9 @@ PUBLISH_EVERY_S = 0.5
 HISTORY_EVERY = 120  # publications: once a minute
 ASK_EVERY_S = 0.01
 NAME = "servers on one PostgreSQL"
+
+
+Publication = tuple[dict[DocumentName, Document], dict[str, bytes]]
 
 
 class Server(NamedTuple):
@@ -77,18 +80,18 @@ def follow(postgres: Postgres, folder: Path, number: int) -> Iterator[Figure]:
     )
 
 
-def publications() -> Iterator[tuple[dict[DocumentName, Document], Pieces]]:
+def publications() -> Iterator[Publication]:
     """What a monitor of 21 rows with a full fortnight behind them writes: the history at first and once a minute."""
     plan = a_plan(5)
     ledger, at = a_full_fortnight(plan)
     checks = plan.checks()
-    number, differ = 0, Differ()
+    number, documents, encoded = 0, dict[DocumentName, Document](), NOTHING_ENCODED
     while True:
-        documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
+        documents = {**documents, "live": live_document(ledger.report())}
         if number % HISTORY_EVERY == 0:
             documents["history"] = history_document(ledger.view())
-        yield documents, differ.find_changes(ledger.state())
-        differ.mark_stored()
+        encoded = encode_state(ledger.state(), last=encoded)
+        yield documents, encoded.documents
         number += 1
         at += round(PUBLISH_EVERY_S * 1000)
         ledger.judge(Observation(checks[number % len(checks)], at, Peers(5)))
@@ -121,15 +124,17 @@ def a_fleet(folder: Path, url: str, number: int) -> Iterator[list[Server]]:
 
 
 async def publish(
-    writer: PostgresWriter, reports: Iterator[tuple[dict[DocumentName, Document], Pieces]], servers: list[Server]
+    writer: PostgresWriter,
+    reports: Iterator[tuple[dict[DocumentName, Document], dict[str, bytes]]],
+    servers: list[Server],
 ) -> list[list[float]]:
     """For every publication, after how many seconds each of the servers answered with it."""
     connections = [await asyncio.open_connection("127.0.0.1", server.port) for server in servers]
     delays_s = []
     for _ in range(PUBLICATIONS):
         next_s = time.monotonic() + PUBLISH_EVERY_S
-        documents, pieces = next(reports)
-        await asyncio.to_thread(writer.write, documents, pieces)
+        documents, state = next(reports)
+        await asyncio.to_thread(writer.write, documents, state)
         committed_s = time.monotonic()
         etag = documents["live"].etag.encode()
         there_s = await asyncio.gather(*(_answers_with(etag, *connection) for connection in connections))

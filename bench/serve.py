@@ -19,7 +19,7 @@ from bench.plans import a_plan
 from bench.processes import a_folder, a_process, kept_to, memory_mb, program
 from bench.publish import QUIET, SOME_TROUBLE, a_full_fortnight
 from lookout.base.sockets import a_free_port
-from lookout.documents.document import Document, Pieces, paths, with_compressed
+from lookout.documents.document import Document, paths, with_compressed
 from lookout.documents.reports import history_document, live_document
 from lookout.store.sqlite import open_writer
 
@@ -97,7 +97,7 @@ def fill_a_store(folder: Path, buckets: str = SOME_TROUBLE) -> None:
     ledger, _ = a_full_fortnight(a_plan(5), buckets)
     live, history = live_document(ledger.report()), history_document(ledger.view())
     writer = open_writer(folder / "lookout.db")
-    writer.write(with_compressed({"live": live, "history": history}), Pieces({}))
+    writer.write(with_compressed({"live": live, "history": history}), {})
     writer.close()
     for path, document in ((LIVE, live), (HISTORY, history)):
         _static(folder, path, document)

@@ -1,13 +1,15 @@
 """Opening a store for writing that another writer may just be leaving, and writers to be made wrong in one way."""
 
+import gzip
 import time
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 from lookout.store.protocol import StoreBusyError, Writer
 
 _LOOK_EVERY_S: Final = 0.05
+HASH_BYTES: Final = 16  # before the document that has the hashes of all others
 
 W = TypeVar("W", bound=Writer)
 
@@ -24,6 +26,11 @@ def once_free(open_writer: Callable[[], W], within_s: float = 30) -> W:
             time.sleep(_LOOK_EVERY_S)
 
 
+def read_texts(state: Mapping[str, bytes]) -> list[str]:
+    """What is in the stored documents of a state."""
+    return [gzip.decompress(document[HASH_BYTES * (name == "state") :]).decode() for name, document in state.items()]
+
+
 class PassingWriter:
     """Passes everything on to a real one."""
 
@@ -33,8 +40,8 @@ class PassingWriter:
     def load(self) -> dict[str, bytes]:
         return self._real.load()
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        self._real.write(documents, pieces)
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
+        self._real.write(documents, state)
 
     def close(self) -> None:
         self._real.close()

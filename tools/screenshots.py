@@ -21,7 +21,7 @@ from lookout.demo.sim.chain import LAUNCH
 from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
-from lookout.state.codec import all_pieces
+from lookout.state.codec import encode_state
 from lookout.store.sqlite import open_writer
 from tests.browser.pages import LAUNCH as CHAIN_TABLES
 from tests.integration.served import HISTORY, LIVE, a_server
@@ -97,7 +97,7 @@ def live_through(folder: Path) -> None:
     for event in make_events(world, incidents, NOW - FORTNIGHT_MS, NOW):
         replay.feed(event)
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write(documents_of(replay.ledger), all_pieces(replay.ledger.state()))
+        writer.write(documents_of(replay.ledger), encode_state(replay.ledger.state()).documents)
 
 
 def trouble_now() -> list[Incident]:

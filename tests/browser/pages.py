@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Locator, Page, Playwright, expect, sync_playwright
 
 from lookout.base.instants import format_instant, format_second
-from lookout.documents.document import Document, DocumentName, Pieces, etag
+from lookout.documents.document import Document, DocumentName, etag
 from lookout.public.about import PATH
 from lookout.store.sqlite import open_writer
 from tests.builders import DAY, MINUTE, SECOND
@@ -131,7 +131,7 @@ def store(folder: Path, live: bytes, history: bytes, about: bytes | None = None)
     documents: dict[DocumentName, bytes | None] = {"live": live, "history": history, "about": about}
     written = {name: Document(body, etag(body), at) for name, body in documents.items() if body is not None}
     with closing(once_free(lambda: open_writer(folder / "lookout.db"))) as writer:
-        writer.write(written, Pieces({}))
+        writer.write(written, {})
 
 
 class Site(NamedTuple):

@@ -28,6 +28,7 @@ from tests.commands import LOOKOUT, lookout, meanwhile, said
 from tests.fuzz.attackers import ATTACKS, CONFIRMED
 from tests.integration.fast import World, a_config, watched
 from tests.integration.receivers import Receiver, a_hook
+from tests.stores import read_texts
 
 _log: Final = logging.getLogger("campaign.hostile")
 _ROOT: Final = Path(__file__).parents[2]
@@ -134,13 +135,13 @@ def _watch(folder: Path, base: str, seconds: float, hook: Receiver) -> Seen:
     found = json.loads((folder / "found.json").read_text())
     alerts = [f"{message.title}\n{message.body}" for message in hook.accepted]
     snapshot = read_snapshot(folder / "lookout.db")
-    stored = [*snapshot.pieces.values(), *(snapshot.documents[name].body for name in ("live", "history", "about"))]
+    published = (snapshot.documents[name].body.decode() for name in ("live", "history", "about"))
     texts = {
         "the log": said(folder),
         "an alert": "\n".join(alerts),
         "/sources": found["sources"],
         "lookout probe": probed.stdout + probed.stderr,
-        "the store": b"\n".join(stored).decode(),
+        "the store": "\n".join((*read_texts(snapshot.state), *published)),
     }
     longest = max((len(message.body.encode()) for message in hook.accepted), default=0)
     shared_by = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

@@ -10,6 +10,7 @@ from lookout.protocols.client.request import Request
 from tests.compared import a_compared_config
 from tests.fuzz.attackers import ATTACKS, CONFIRMED, Attacker
 from tests.logs import capture_logs
+from tests.stores import read_texts
 from tests.unit.running_monitor import FastClock
 from tests.unit.simulated_upstreams import BASE, Life, Place, live
 
@@ -52,14 +53,13 @@ def test_an_attacking_list_makes_no_long_store_alert_or_line_and_harms_no_other_
             make_place=lambda clock: AttackedPlace(clock, attacker),
         )
     (lived,) = life
-    pieces = lived.store.pieces
+    stored = read_texts(lived.store.state)
     assert MINUTES <= attacker.asked < 20 * MINUTES
     assert lived.store.status("hosted-indexer") == "current/synced"
-    assert sum(map(len, pieces.values())) < LARGEST_STORE
-    alerts = [json.loads(piece) for piece_name, piece in pieces.items() if piece_name.startswith("alerts/")]
+    assert sum(map(len, stored)) < LARGEST_STORE
+    alerts = [json.loads(text) for kept, text in lived.store.others.items() if kept.startswith("alerts/")]
     assert bool(alerts) == (name in CONFIRMED)
     assert all(len(alert["body"].encode()) <= LONGEST_BODY for alert in alerts)
     board = lived.instruments.board.list_entries()
     shown = [*map(str, lines), *(alert["body"] for alert in alerts), msgspec.json.encode(board).decode()]
-    stored = [piece.decode() for piece in pieces.values()]
     assert [text for text in (*shown, *stored) if "curl" in text or "[2J" in text or "z" * 300 in text] == []

@@ -12,7 +12,7 @@ from lookout.app.reloader import Reloader
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import AdminTable, LogTable, PolicyTable
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 
 
 class Hanging:
@@ -23,7 +23,7 @@ class Hanging:
     def load(self) -> dict[str, bytes]:
         return {}
 
-    def write(self, _documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+    def write(self, _documents: Mapping[DocumentName, Document], _state: Mapping[str, bytes]) -> None:
         self._writes += 1
         if self._writes > 1:
             self._mark.touch()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lookout.documents.document import Document, DocumentName, Pieces, etag
+from lookout.documents.document import Document, DocumentName, etag
 from lookout.store.sqlite import open_writer
 from tests.builders import NOON
 from tests.commands import a_command, said
@@ -97,7 +97,7 @@ def store(folder: Path, *, at: int = NOON, **bodies: bytes) -> dict[str, Documen
     names: dict[str, DocumentName] = {"live": "live", "history": "history", "about": "about"}
     writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
-        writer.write({names[name]: document for name, document in documents.items()}, Pieces({}))
+        writer.write({names[name]: document for name, document in documents.items()}, {})
     finally:
         writer.close()
     return documents

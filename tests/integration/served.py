@@ -11,7 +11,6 @@ from typing import NamedTuple
 from lookout.base.sockets import a_free_port as a_free_port
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Failed, Members, Observation, Peers
-from lookout.documents.document import Pieces
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
 from lookout.state.log import Started
@@ -86,7 +85,7 @@ def publish(folder: Path, ledger: Ledger) -> None:
     writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
         documents = documents_of(ledger)
-        writer.write(documents, Pieces({}))
+        writer.write(documents, {})
     finally:
         writer.close()
 

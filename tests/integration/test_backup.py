@@ -1,9 +1,8 @@
 """``lookout backup`` and ``lookout restore``: while everything runs, from either kind of store into either."""
 
-import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,14 +14,14 @@ import pytest
 from lookout.app.backup import Contents, back_up, restore
 from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
-from lookout.documents.document import StateError
 from lookout.documents.reports import documents_of
 from lookout.monitor.assembly import build_monitor
-from lookout.state.codec import all_pieces
+from lookout.state.codec import encode_state
+from lookout.state.errors import StateError
 from lookout.store import sqlite
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreError
-from lookout.store.sqlite import read_snapshot
+from lookout.store.sqlite import read_snapshot, write_file
 from tests.builders import NOON
 from tests.commands import lookout
 from tests.integration.planted import a_fresh_ledger
@@ -52,12 +51,12 @@ class Place:
         self.file = folder / "lookout.db"
         self.settings = read_config(folder / "lookout.toml")
 
-    def fill(self, at: int = NOON, **more: bytes) -> Snapshot:
-        """Publish into the file as a monitor would, with further pieces; what it then holds."""
+    def fill(self, at: int = NOON, more: Mapping[str, bytes] = {}) -> Snapshot:
+        """Publish into the file as a monitor would, with further documents of its state; what it then holds."""
         ledger = a_fresh_ledger(at)
-        pieces = all_pieces(ledger.state(), {f"other/{name}": piece for name, piece in more.items()})
+        state = encode_state(ledger.state(), more).documents
         with closing(sqlite.open_writer(self.file)) as writer:
-            writer.write(documents_of(ledger), pieces)
+            writer.write(documents_of(ledger), state)
         return read_snapshot(self.file)
 
     def back_up(self, name: str = "out.db") -> Path:
@@ -122,7 +121,7 @@ def test_a_backup_of_a_database_is_of_one_moment_whatever_is_written_meanwhile(
         waits = "SELECT FROM pg_stat_activity WHERE application_name = 'lookout backup' AND wait_event_type = 'Lock'"
         until(lambda: bool(server.ask(database, waits)), "the backup waits", TIME_S)
         writing.execute("UPDATE lookout.documents SET generated_at = generated_at + 1")
-        writing.execute("DELETE FROM lookout.pieces WHERE name LIKE 'day/%'")
+        writing.execute("DELETE FROM lookout.pieces WHERE name = 'days'")
         writing.commit()
         assert read_snapshot(out.result(TIME_S)) == held
 
@@ -138,7 +137,7 @@ def test_a_store_that_a_monitor_writes_to_is_not_restored_into(place: Place, oth
 
 def test_what_is_stored_is_replaced_only_by_force(place: Place, held: Snapshot, other: Place, tmp_path: Path) -> None:
     newer = Place(tmp_path / "newer")
-    now = newer.fill(NOON + 3_600_000, gone=b"1")
+    now = newer.fill(NOON + 3_600_000, {"other/gone": b"1"})
     other.restore(newer.file)
     with pytest.raises(StoreError) as refused:
         other.restore(place.file)
@@ -172,9 +171,7 @@ def put_a_folder(path: Path) -> None:
     path.mkdir()
 
 
-# As a version that made no seals left it.
-UNSEALED = "UPDATE pieces SET piece = CAST(json_remove(CAST(piece AS TEXT), '$.seal') AS BLOB) WHERE name = 'progress'"
-OTHER_BUCKETS = "UPDATE pieces SET piece = CAST(replace(piece, '-', 'c') AS BLOB) WHERE name LIKE 'day/%/ppoi/1'"
+OTHER_BUCKETS = "UPDATE pieces SET piece = (SELECT piece FROM pieces WHERE name = 'heads/1') WHERE name = 'days'"
 OTHER_TEXT = "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown') AS BLOB) WHERE name = 'live'"
 ENDLESS_VIEW = """
 DROP TABLE documents;
@@ -192,7 +189,9 @@ BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
     "a page of other bytes": (overwrite_a_page, "is damaged"),
     "another document": (OTHER_TEXT, "is damaged: the live document is not the one that its ETag was made of"),
     "one gone": ("DELETE FROM documents WHERE name = 'history'", "holds no history document"),
-    "other buckets": (OTHER_BUCKETS, "is damaged: the stored pieces are not what was stored"),
+    "other buckets": (OTHER_BUCKETS, "is damaged: the stored document days is not what was stored"),
+    "no buckets": ("DELETE FROM pieces WHERE name = 'days'", "is damaged: the stored document days is missing"),
+    "buckets alone": ("DELETE FROM pieces WHERE name <> 'days'", "is damaged: the stored document state is missing"),
     "no state": ("DELETE FROM pieces", "holds no state that a monitor could go on from"),
     "a folder": (put_a_folder, "there is no such file"),
 }
@@ -227,28 +226,23 @@ def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(
 
 @pytest.mark.clause("S19", "S20", "S21", "M7")
 @pytest.mark.parametrize(
-    "piece",
+    "name",
     [
-        *("check/ppoi/1", "tally/ppoi/1", "heads/1", "source/broadcasters", "alerts", "alerts/1", "notices"),
+        *("source/broadcasters", "alerts", "alerts/1", "notices"),
         *("coverage/indexer/1", "links/indexer/1", "agreement/ppoi/1"),
     ],
 )
-def test_a_backup_from_which_no_monitor_would_start_is_refused(
-    piece: str, whole: bytes, place: Place, tmp_path: Path
-) -> None:
+def test_a_backup_from_which_no_monitor_would_start_is_refused(name: str, place: Place, tmp_path: Path) -> None:
+    damaged = Place(tmp_path / "damaged")
+    held = damaged.fill(more={name: b"[["})
     backup = tmp_path / "backup.db"
-    backup.write_bytes(whole)
-    execute(
-        backup, UNSEALED, "INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece)
-    )
+    write_file(held, backup)
     with closing(sqlite.open_writer(place.file)) as writer:
         machine = a_machine(writer, SystemClock(), store=InLine())
-        with pytest.raises(StateError, match=rf"the stored piece {piece} cannot be read: .*; restore a backup"):
-            build_monitor(place.settings, read_snapshot(backup).pieces, machine)
-    damaged = Place(tmp_path / "damaged")
-    shutil.copy(backup, damaged.file)
+        with pytest.raises(StateError, match=rf"the stored document {name} cannot be read: .*; restore a backup"):
+            build_monitor(place.settings, held.state, machine)
     for refused in (lambda: place.restore(backup, force=True), damaged.back_up):
-        with pytest.raises(StoreError, match=f"is damaged: the stored piece {piece} cannot be read"):
+        with pytest.raises(StoreError, match=f"is damaged: the stored document {name} cannot be read"):
             refused()
 
 

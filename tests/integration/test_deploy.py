@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from lookout.cli import main
 from lookout.documents.reports import documents_of
-from lookout.state.codec import all_pieces
+from lookout.state.codec import encode_state
 from lookout.store.sqlite import open_writer, read_snapshot
 from tests.builders import NOON
 from tests.commands import LOOKOUT
@@ -163,7 +163,7 @@ def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_p
     config.write_text('[store]\nurl = "sqlite:lookout.db"\n')
     with closing(open_writer(tmp_path / "lookout.db")) as writer:
         ledger = a_fresh_ledger(NOON)
-        writer.write(documents_of(ledger), all_pieces(ledger.state()))
+        writer.write(documents_of(ledger), encode_state(ledger.state()).documents)
     backups.mkdir()
     old = [backups / f"lookout-201001{day:02}T030000Z.db" for day in range(1, 20)]
     mine = [backups / name for name in ("lookout-20100101T030000Z.db.gz", "before-the-upgrade.db")]

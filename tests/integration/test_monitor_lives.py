@@ -27,7 +27,7 @@ from lookout.core.model import Check
 from lookout.documents.reports import live_document
 from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import Replay, read_log, run_log
-from lookout.state.codec import all_pieces, decode_state
+from lookout.state.codec import decode_state, encode_state
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import INDEXER, MESSAGING, NOON, a_plan
 from tests.commands import a_command, lookout, meanwhile, said
@@ -120,7 +120,7 @@ async def until_published_again(world: World) -> None:
 
 def stored_state(folder: Path) -> State:
     with closing(once_free(lambda: open_writer(folder / "lookout.db"))) as writer:
-        state = decode_state(writer.load())
+        state, _ = decode_state(writer.load())
     assert state is not None
     return state
 
@@ -180,16 +180,16 @@ def test_a_state_that_the_monitor_cannot_continue_from_is_reported_in_a_sentence
     ledger = Ledger(a_plan())
     ledger.publish(NOON)
     with closing(open_writer(tmp_path / "lookout.db")) as writer:
-        writer.write({}, all_pieces(ledger.state()))
+        writer.write({}, encode_state(ledger.state()).documents)
     (tmp_path / "lookout.toml").write_text('[admin]\nmonitor = ""\n[history]\nbucket_s = 600\n')
     assert refusal_of(tmp_path) == (
         "lookout: the stored history has buckets of 300 s, the configuration of 600 s;"
         " set history.bucket_s back, or choose another file in store.url"
     )
     with closing(sqlite3.connect(tmp_path / "lookout.db", isolation_level=None)) as store:
-        store.execute("UPDATE pieces SET piece = CAST(replace(piece, 'unknown', 'current') AS BLOB)")
+        store.execute("UPDATE pieces SET piece = zeroblob(length(piece)) WHERE name = 'days'")
     assert refusal_of(tmp_path) == (
-        "lookout: the store is damaged: the stored pieces are not what was stored;"
+        "lookout: the store is damaged: the stored document days is not what was stored;"
         " restore a backup, or begin a new store"
     )
 

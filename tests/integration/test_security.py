@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from lookout.documents.document import Pieces
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import open_writer
 from tests.commands import a_command, lookout
@@ -21,7 +20,7 @@ from tests.integration.whole_service import a_service, answer
 from tests.wait import until_async
 
 OWNERS_ALONE = 0o600
-NOTHING = Pieces({})
+NOTHING: dict[str, bytes] = {}
 
 
 def modes(folder: Path) -> dict[str, int]:

@@ -19,7 +19,7 @@ STANDS_BY = "another monitor may have taken over; standing by"
 def what_is_stored(path: Path) -> State:
     """StateError if it is not what was stored."""
     with closing(open_writer(path)) as writer:
-        state = decode_state(writer.load())
+        state, _ = decode_state(writer.load())
     assert state is not None
     return state
 

@@ -31,7 +31,7 @@ def test_every_bucket_and_every_uptime_is_as_0_1_0_published_it(tmp_path: Path) 
     with closing(open_writer(tmp_path / "lookout.db")) as writer:
         pieces = writer.load()
     assert left == pieces  # nothing is lost by bringing the store up to date
-    ledger = Ledger(read_config(tmp_path / "lookout.toml").plan(), decode_state(pieces))
+    ledger = Ledger(read_config(tmp_path / "lookout.toml").plan(), decode_state(pieces)[0])
     ledger.start(latest_at + RESTART_MS)
     ledger.publish(latest_at + RESTART_MS)
     was, now = json.loads(body), json.loads(history_document(ledger.view()).body)

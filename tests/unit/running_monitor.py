@@ -16,7 +16,7 @@ from lookout.core.episodes import endpoint_check, source_check
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.board import Board
 from lookout.monitor.recorder import Record as RealRecord
@@ -24,12 +24,12 @@ from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Now, Source
+from lookout.state.codec import decode_state
 from lookout.state.log import Event
 from lookout.store.protocol import Writer
 from tests.builders import NOON
 from tests.machines import Kept as KeptRecord
 from tests.machines import a_machine
-from tests.unit.kept_pieces import apply_pieces
 
 FAILED = Failed("timeout")
 NO_SESSION = Session(cast("Any", None), 0)  # these sources need none
@@ -88,18 +88,24 @@ class InLine:
 
 
 class KeptInMemory:
-    """A store that keeps the documents and the pieces, which a later life continues from."""
+    """A store that keeps the documents that every write changed, and the state, which a later life continues from."""
 
     def __init__(self) -> None:
         self.documents: list[Mapping[DocumentName, Document]] = []
-        self.pieces: dict[str, bytes] = {}
+        self.state: Mapping[str, bytes] = {}
+        self._last: Mapping[DocumentName, Document] = {}
+
+    @property
+    def others(self) -> dict[str, bytes]:
+        """What is stored of sources, lists, alerts and notices."""
+        return decode_state(self.state)[1]
 
     def load(self) -> dict[str, bytes]:
-        return dict(self.pieces)
+        return dict(self.state)
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        self.documents.append(documents)
-        self.pieces = apply_pieces(self.pieces, pieces)
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
+        self.documents.append({name: new for name, new in documents.items() if self._last.get(name) != new})
+        self._last, self.state = documents, state
 
     def close(self) -> None: ...
 
@@ -111,9 +117,9 @@ class Kept(KeptInMemory):
         super().__init__()
         self.written: list[tuple[int, Mapping[DocumentName, Document]]] = []
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        super().write(documents, pieces)
-        self.written.append((FastClock().elapsed_ms(), documents))
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
+        super().write(documents, state)
+        self.written.append((FastClock().elapsed_ms(), self.documents[-1]))
 
 
 class Record(list[Event]):

@@ -18,10 +18,11 @@ from lookout.base.concurrency import Caller, DaemonThread
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Found, Metrics, Peers, Row, Status
-from lookout.documents.document import Document, DocumentName, Pieces, StateError
+from lookout.documents.document import Document, DocumentName
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.state.codec import decode_alerts
+from lookout.state.errors import StateError
 from lookout.store.protocol import StoreError
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_plan, a_row
 from tests.logs import capture_logs
@@ -397,10 +398,10 @@ class FullDisk(Kept):
         super().__init__()
         self._until_s = until_s
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
         if SINCE_S * SECOND <= FastClock().elapsed_ms() < self._until_s * SECOND:
             raise StoreError("/var/lib/lookout.db: database or disk is full")
-        super().write(documents, pieces)
+        super().write(documents, state)
 
 
 class Hanging(InLine):
@@ -468,5 +469,5 @@ async def test_other_rules_and_targets_apply_after_a_reload_and_messages_wait_fo
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])
 @pytest.mark.parametrize("damaged", [b"{", b'{"x":' + b"[" * 100_000], ids=["cut off", "nested too deeply"])
 def test_a_damaged_piece_is_named(name: str, damaged: bytes) -> None:
-    with pytest.raises(StateError, match=f"the stored piece {name} cannot be read"):
+    with pytest.raises(StateError, match=f"the stored document {name} cannot be read"):
         Night(stored={name: damaged})

@@ -18,11 +18,11 @@ from lookout.core.links import Links
 from lookout.core.model import Peers
 from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notice, Notices
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 from lookout.monitor.assembly import build_monitor
 from lookout.monitor.lists import Lists
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.state.codec import StoredAlerts, all_pieces, encode_alerts, encode_notices, encode_sightings
+from lookout.state.codec import StoredAlerts, decode_all, encode_alerts, encode_notices, encode_sightings, encode_state
 from lookout.store.protocol import StoreError
 from tests.builders import INDEXER, MESSAGING, NOON, PPOI, an_observation
 from tests.machines import a_machine
@@ -73,10 +73,11 @@ def test_all_that_is_stored_is_there_again_when_a_monitor_is_built(tmp_path: Pat
         **encode_alerts(alerts),
         **encode_notices(Notices(2, (Notice("1", "note", "Maintenance", NOON, NOON, None),))),
         **encode_sightings({"broadcasters": SeenBroadcasters((), {1: NOON})}),
+        "witnesses/1": b"a feature's that this version does not have",
     }
-    stored = dict(all_pieces(ledger.state(), kept).put)
+    stored = encode_state(ledger.state(), kept).documents
     monitor = build_monitor(settings, stored, a_machine(KeptInMemory(), SystemClock()))
-    assert monitor.publisher.pieces() == stored
+    assert decode_all(monitor.publisher.state_documents()) == decode_all(stored)
 
 
 @pytest.mark.clause("M1", "S16")
@@ -105,10 +106,10 @@ class FullFrom(Stored):
         super().__init__()
         self._second = second
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
         if asyncio.get_running_loop().time() >= self._second:
             raise StoreError("the disk is full")
-        super().write(documents, pieces)
+        super().write(documents, state)
 
 
 def test_a_ping_ends_two_heartbeats_after_the_last_publication_that_was_stored(tmp_path: Path) -> None:

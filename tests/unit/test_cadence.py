@@ -10,7 +10,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Indexes, Observation
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
-from lookout.state.codec import all_pieces
+from lookout.state.codec import encode_state
 from tests.builders import LAUNCH, NOON, PPOI, SECOND, a_plan
 from tests.unit.running_monitor import FAILED, Asked, FastClock, lived, setting
 
@@ -99,7 +99,7 @@ def test_the_wait_after_three_failures_is_as_long_after_a_restart_and_after_a_cl
         [],
         (200, setting(clock, 3_600_000)),
         clock=clock,
-        stored=all_pieces(ledger.state()).put,
+        stored=encode_state(ledger.state()).documents,
     )
     at_s = [asked / 1000 - (3_600 if asked > 1_000_000 else 0) for asked in source.asked]
     # At once, with the jitter, after the start and after the step; 120 s later otherwise.

@@ -140,7 +140,7 @@ def test_without_the_table_nothing_is_asked_and_with_it_nothing_else_is_publishe
 
     without, compared = (live(tmp_path, a_config(first_block=first), story) for first in (None, FIRST))
     assert not [each for each in without.place.asked if each.is_for_comparison]
-    assert not [name for name in without.store.pieces if name.startswith("coverage/")]
+    assert not [name for name in without.store.others if name.startswith("coverage/")]
     assert not measured[0]
     assert [each for each in compared.place.asked if each.is_for_comparison]
     assert len(measured[1]) == 5
@@ -161,7 +161,7 @@ def test_what_was_found_survives_a_restart_and_leaves_with_the_table(tmp_path: P
         await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
 
     live(tmp_path, a_config(), find, store)
-    before = decode_coverages(store.pieces)[INDEXER]
+    before = decode_coverages(store.others)[INDEXER]
     assert gaps_of(before) == Gaps(missing=store.row()["metrics"]["missing"]) != Gaps()
 
     async def continue_and_reload(life: Life) -> None:
@@ -172,7 +172,7 @@ def test_what_was_found_survives_a_restart_and_leaves_with_the_table(tmp_path: P
         assert life.store.status() == INCOMPLETE
         await life.reload(a_config(first_block=None))
         await life.until(lambda: life.store.status() == SYNCED, 2 * MINUTE)
-        assert "coverage/indexer/1" not in life.store.pieces
+        assert "coverage/indexer/1" not in life.store.others
         asked = len(life.requests())
         await life.wait(10 * MINUTE)
         assert len(life.requests()) == asked

@@ -11,9 +11,9 @@ from lookout.core.coverage import (
     describe_gaps,
 )
 from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
-from lookout.documents.document import StateError
 from lookout.monitor.lists import Lists, Subjects
 from lookout.state.codec import decode_coverages, encode_known, name_known
+from lookout.state.errors import StateError
 from tests.builders import NOON
 
 INDEXER = Check("indexer", 1)

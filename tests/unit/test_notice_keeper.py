@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.config.alerts import AlertRule
 from lookout.core.notices import NoticeDraft, NoticeError
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 from lookout.monitor.assembly import Succession, build_monitor
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import NotStoredError
@@ -44,15 +44,15 @@ class Switched(KeptInMemory):
         self.problem: StoreError | None = None
         self.refused = threading.Event()
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
         if self.problem is not None:
             self.refused.set()
             raise self.problem
-        super().write(documents, pieces)
+        super().write(documents, state)
 
 
 def a_monitor(writer: Switched) -> Monitor:
-    return build_monitor(given_settings(a_plan()), writer.pieces, given(writer, SystemClock()))
+    return build_monitor(given_settings(a_plan()), writer.state, given(writer, SystemClock()))
 
 
 async def test_a_notice_is_acknowledged_once_it_is_stored_and_is_there_after_a_restart() -> None:
@@ -60,13 +60,13 @@ async def test_a_notice_is_acknowledged_once_it_is_stored_and_is_there_after_a_r
     monitor = a_monitor(writer)
     async with running(monitor.run()):
         added = await monitor.notices.add(NOTE)
-        assert decode_notices(writer.pieces).declared == (added,)
+        assert decode_notices(writer.others).declared == (added,)
         assert b"Planned maintenance" in writer.documents[-1]["about"].body
     again = a_monitor(writer)
     async with running(again.run()):
         assert again.notices.current.list_valid(added.added_at) == (added,)
         await again.notices.end("note", added.id)
-        assert decode_notices(writer.pieces).declared == ()
+        assert decode_notices(writer.others).declared == ()
         assert b"Planned maintenance" not in writer.documents[-1]["about"].body
 
 
@@ -80,7 +80,7 @@ async def test_while_the_store_fails_nothing_is_acknowledged() -> None:
         assert not adding.done()
         writer.problem = None
         added = await asyncio.wait_for(adding, 30)
-        assert decode_notices(writer.pieces).declared == (added,)
+        assert decode_notices(writer.others).declared == (added,)
 
 
 async def test_one_who_waits_hears_that_the_store_was_lost() -> None:
@@ -94,10 +94,10 @@ async def test_one_who_waits_hears_that_the_store_was_lost() -> None:
 
 
 class NeverTakesNotices(Switched):
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        if "notices" in pieces.put:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
+        if "notices" in state:
             raise StoreError("disk full")
-        super().write(documents, pieces)
+        super().write(documents, state)
 
 
 def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:

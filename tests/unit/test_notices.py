@@ -8,9 +8,9 @@ from lookout.base.instants import parse_duration
 from lookout.core.model import Check
 from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
 from lookout.core.services import SERVICES, all_checks
-from lookout.documents.document import StateError
 from lookout.public.about import Description, describe_note, scope_text, time_text
 from lookout.state.codec import decode_notices, encode_notices
+from lookout.state.errors import StateError
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
 from tests.descriptions import a_description
 
@@ -289,7 +289,7 @@ def test_what_is_damaged_is_not_taken_for_notices(damage: bytes) -> None:
     ((name, piece),) = encode_notices(declared(NOTE)).items()
     broken = piece.replace(f'"from_at":{NOON}'.encode(), damage)
     assert broken != piece
-    with pytest.raises(StateError, match=r"^the stored piece notices cannot be read: "):
+    with pytest.raises(StateError, match=r"^the stored document notices cannot be read: "):
         decode_notices({name: broken})
 
 

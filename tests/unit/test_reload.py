@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from lookout.base.clock import SystemClock
 from lookout.core.model import Blocks, Check, Peers
-from lookout.documents.document import DocumentName, StateError
+from lookout.documents.document import DocumentName
 from lookout.monitor.assembly import Succession
+from lookout.state.errors import StateError
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
 from tests.machines import Kept

@@ -28,7 +28,6 @@ from lookout.config.tables import (
 )
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
-from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting
@@ -38,6 +37,7 @@ from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.state.codec import decode_sightings, encode_sightings
+from lookout.state.errors import StateError
 from tests.builders import NOON
 from tests.declared import including
 from tests.logs import capture_logs

@@ -8,9 +8,10 @@ import msgspec
 
 from lookout.base.instants import format_instant, format_second
 from lookout.config.settings import Settings
-from lookout.documents.document import Pieces, PlainName, StateError, etag
+from lookout.documents.document import PlainName, etag
 from lookout.documents.reports import HistoryReport, LiveReport
-from lookout.state.codec import all_pieces, decode_all, is_ledgers
+from lookout.state.codec import decode_all, decode_state, encode_state
+from lookout.state.errors import StateError
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import read_snapshot, write_file
@@ -35,8 +36,8 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
         raise StoreError(f"{out}: there is no folder {out.parent}; make it first")
     url = settings.store.url
     snapshot = kind_of(url).read_snapshot(url, folder)
-    contents, pieces = _check(snapshot, "the store")
-    return contents, write_file(Snapshot(snapshot.documents, pieces.put), out)
+    contents, state = _check(snapshot, "the store")
+    return contents, write_file(Snapshot(snapshot.documents, state), out)
 
 
 def name_backup(at: int) -> str:
@@ -67,7 +68,7 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     StoreError if a monitor is writing to the store, if the backup is not one or damaged, or, without ``force``, if the
     store is not empty."""
     snapshot = read_snapshot(backup)
-    contents, pieces = _check(snapshot, backup)
+    contents, state = _check(snapshot, backup)
     url = settings.store.url
     try:
         writer = kind_of(url).open_writer(url, folder)
@@ -76,15 +77,15 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     try:
         if not force:
             _check_empty(writer, url, folder, contents)
-        writer.write(snapshot.documents, pieces)
+        writer.write(snapshot.documents, state)
     finally:
         writer.close()
     return contents
 
 
-def _check(snapshot: Snapshot, name: object) -> tuple[Contents, Pieces]:
-    """A summary, and all pieces under a new seal. StoreError, with this name, if the snapshot is damaged: a document is
-    missing or does not match its ETag, or the pieces are no complete state of a monitor."""
+def _check(snapshot: Snapshot, name: object) -> tuple[Contents, dict[str, bytes]]:
+    """A summary, and the state's documents in today's form. StoreError, with this name, if the snapshot is damaged: a
+    document is missing or not what was stored, or no monitor could resume its state."""
     for which in _NAMES:
         document = snapshot.documents.get(which)
         if document is None:
@@ -92,15 +93,16 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, Pieces]:
         if etag(document.body) != document.etag:
             raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
     try:
-        state = decode_all(snapshot.pieces).state
+        decode_all(snapshot.state)
+        state, others = decode_state(snapshot.state)
         if state is None:
             raise StoreError(f"{name}: holds no state that a monitor could go on from")
         live = msgspec.json.decode(snapshot.documents["live"].body, type=LiveReport)
         history = msgspec.json.decode(snapshot.documents["history"].body, type=HistoryReport)
     except (StateError, msgspec.DecodeError) as error:
         raise StoreError(f"{name}: is damaged: {error}") from None
-    others = {name: piece for name, piece in snapshot.pieces.items() if not is_ledgers(name)}
-    return Contents(len(live.checks), history.from_, history.to, live.generated_at), all_pieces(state, others)
+    contents = Contents(len(live.checks), history.from_, history.to, live.generated_at)
+    return contents, encode_state(state, others).documents
 
 
 def _check_empty(writer: Writer, url: str, folder: Path, backed_up: Contents) -> None:

@@ -20,7 +20,7 @@ from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.world import World, launch_world
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
-from lookout.state.codec import all_pieces
+from lookout.state.codec import encode_state
 from lookout.store.sqlite import open_writer
 
 _CONFIG_NAME: Final = "lookout.toml"
@@ -46,7 +46,7 @@ def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
     for event in make_events(world, draw_incidents(world, seed, now), now - FORTNIGHT_MS, now):
         replay.feed(event)
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write(documents_of(replay.ledger), all_pieces(replay.ledger.state()))
+        writer.write(documents_of(replay.ledger), encode_state(replay.ledger.state()).documents)
     return Demo(settings, world, upstreams)
 
 

@@ -22,9 +22,9 @@ from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
-from lookout.documents.document import StateError
 from lookout.monitor.metrics import Instruments, ReloadOutcome
 from lookout.protocols.registry import has_one_table
+from lookout.state.errors import StateError
 
 ANSWER_WITHIN_S: Final = 30.0  # of a caller, which may wait for another reload first
 _WATCHED: Final = ("chains", "sources", "services")

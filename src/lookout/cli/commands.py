@@ -48,7 +48,7 @@ def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any
     from lookout.base.clock import SystemClock
     from lookout.base.sockets import ListenError
     from lookout.config.file import read_sending_config
-    from lookout.documents.document import StateError
+    from lookout.state.errors import StateError
     from lookout.store.protocol import StoreError
 
     block_sighup()

@@ -1,4 +1,4 @@
-"""What a store keeps: the documents, each plain and as gzip with its ETag, and named pieces of the state."""
+"""What servers read from the store: the documents, each plain and as gzip, with its ETag."""
 
 import zlib
 from collections.abc import Mapping
@@ -32,18 +32,6 @@ PREFLIGHT_HEADERS: Final[Headers] = (
 )
 
 
-class StateError(Exception):
-    """Stored pieces that are no state; the text says why, and names the piece if only one is at fault."""
-
-
-class Pieces(Struct, frozen=True):
-    """Pieces to put, and names of pieces to delete; ``replace_all`` deletes all pieces that are not put."""
-
-    put: dict[str, bytes]
-    delete: tuple[str, ...] = ()
-    replace_all: bool = False
-
-
 class Document(Struct, frozen=True):
     """A document as it is stored and served: the same bytes and ETag on every server."""
 
@@ -60,6 +48,10 @@ def etag(body: bytes) -> str:
 def compress(body: bytes) -> bytes:
     """As gzip, always the same bytes for the same body."""
     return zlib.compress(body, _LEVEL, _GZIP)
+
+
+def decompress(packed: bytes) -> bytes:
+    return zlib.decompress(packed, _GZIP)
 
 
 def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[DocumentName, Document]:

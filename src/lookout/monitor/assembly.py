@@ -13,7 +13,6 @@ from lookout.base.concurrency import Caller, DaemonThread
 from lookout.config.settings import Settings, Upstreams, upstreams_of
 from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
-from lookout.documents.document import StateError
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.comparer import build_comparers
 from lookout.monitor.journal import Journal, Timeline
@@ -29,6 +28,7 @@ from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import open_session
 from lookout.state.codec import StoredValues, decode_all
+from lookout.state.errors import StateError
 from lookout.store.protocol import Writer
 
 _CHANCE: Final = SystemRandom()
@@ -74,6 +74,7 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
         journal,
         notices,
         upstreams.seen,
+        values.unclaimed,
         machine.writer,
         machine.store,
         clock,
@@ -135,10 +136,10 @@ class Succession:
     async def replace(self, settings: Settings) -> None:
         """Replace the monitor by one with these settings. If the state does not fit them, nothing changes:
         StateError."""
-        self._build(settings, self.monitor.publisher.pieces(), None)
+        self._build(settings, self.monitor.publisher.state_documents(), None)
         recorder = self._record.open(settings.monitor)
         self._has_begun.clear()
-        self._next.set_result(lambda: self._build(settings, self.monitor.publisher.pieces(), recorder))
+        self._next.set_result(lambda: self._build(settings, self.monitor.publisher.state_documents(), recorder))
         await self._has_begun.wait()
         self._record.use(recorder)
 

@@ -19,8 +19,8 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.public.about import Description, describe_note
-from lookout.state.codec import Differ, all_pieces, encode_sightings
-from lookout.store.protocol import LostStoreError, StoreBehindError, StoreError, Writer
+from lookout.state.codec import NOTHING_ENCODED, encode_sightings, encode_state
+from lookout.store.protocol import LostStoreError, StoreError, Writer
 
 GATHER_MS: Final = 500  # shortest time between publications (M5)
 LAST_WRITE_S: Final = 5.0  # how long a shutdown waits for a store that hangs
@@ -41,16 +41,18 @@ class Publisher:
         journal: Journal,
         notices: NoticeKeeper,
         seen: Callable[[], Mapping[str, SeenBroadcasters]],
+        unclaimed: Mapping[str, bytes],
         writer: Writer,
         store: Caller,
         clock: Clock,
         instruments: Instruments,
     ) -> None:
-        """``seen`` gives what the sources have to remember (M7). ``store`` makes all writes, also the previous
-        monitor's: so they stay in order."""
+        """``seen`` gives what the sources have to remember (M7), ``unclaimed`` are stored documents that are written
+        along. ``store`` makes all writes, also the previous monitor's: so they stay in order."""
         self._journal = journal
         self._notices = notices
         self._seen = seen
+        self._unclaimed = unclaimed
         self._clock = clock
         self._instruments = instruments
         self._writer = PublicationWriter(writer, store, clock, instruments)
@@ -73,16 +75,16 @@ class Publisher:
             if self._journal.changed.is_set() or self._writer.has_unwritten:  # so that a clean stop loses nothing
                 await self._publish_the_last()
 
-    def pieces(self) -> Mapping[str, bytes]:
+    def state_documents(self) -> Mapping[str, bytes]:
         """The state from which the next monitor resumes, stored or not (M7)."""
         state = self._journal.ledger.state()
-        return {} if state.history is None else all_pieces(state, self._encode_others()).put
+        return {} if state.history is None else encode_state(state, self._encode_others()).documents
 
     def _encode_others(self) -> dict[str, bytes]:
-        """The pieces of everything but the ledger."""
+        """The state of everything but the ledger."""
         journal = self._journal
         sightings, coverages = encode_sightings(self._seen()), journal.lists.pieces()
-        return {**sightings, **coverages, **journal.alerts.pieces(), **self._notices.pieces}
+        return {**sightings, **coverages, **self._unclaimed, **journal.alerts.pieces(), **self._notices.pieces}
 
     async def _publish_always(self) -> None:
         while True:
@@ -167,8 +169,7 @@ def _heartbeat_ms(limits: Limits) -> int:
 
 
 class PublicationWriter:
-    """Writes publications, each with what changed since the last one that was stored. A store in any other state than
-    the last write left is written whole."""
+    """Encodes and writes publications, in the store's thread."""
 
     def __init__(self, writer: Writer, store: Caller, clock: Clock, instruments: Instruments) -> None:
         self.has_unwritten = False  # a write failed, or did not end in time
@@ -176,8 +177,8 @@ class PublicationWriter:
         self._store = store
         self._clock = clock
         self._instruments = instruments
-        self._differ = Differ()
         self._documents: dict[DocumentName, Document] = {}  # the last of every name
+        self._encoded = NOTHING_ENCODED  # the last
         self._is_failing = False
 
     async def write(
@@ -185,11 +186,10 @@ class PublicationWriter:
     ) -> bool:
         """Write a publication, and return whether it is stored. LostStoreError if another monitor took over the
         store."""
-        self._documents = {**self._documents, **documents}  # a copy, since a waiting write keeps its own
         began_ms = self._clock.elapsed_ms()
         self.has_unwritten = True
         try:
-            await self._write(documents, state, others)
+            await self._store.call(lambda: self._write(documents, state, others))
         except LostStoreError:
             self.has_unwritten = False  # the store is the other monitor's now
             raise
@@ -207,17 +207,7 @@ class PublicationWriter:
         self._is_failing = self.has_unwritten = False
         return True
 
-    async def _write(
-        self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
-    ) -> None:
-        pieces = self._differ.find_changes(state, others)
-        if pieces.replace_all:
-            documents = self._documents
-        try:
-            await self._store.call(lambda: self._writer.write(with_compressed(documents), pieces))
-        except StoreBehindError as behind:
-            log.warning("the store is not as it was left; writing everything into it", why=str(behind))
-            self._differ = Differ()
-            await self._write(documents, state, others)
-        else:
-            self._differ.mark_stored()
+    def _write(self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]) -> None:
+        self._documents = {**self._documents, **with_compressed(documents)}
+        self._encoded = encode_state(state, others, self._encoded)
+        self._writer.write(self._documents, self._encoded.documents)

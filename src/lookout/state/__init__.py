@@ -1,1 +1,1 @@
-"""The stored forms: the state as named pieces of bytes, the seal over them, and the observation log."""
+"""The stored forms: the state as named documents, those of former versions, and the observation log."""

@@ -28,9 +28,9 @@ from psycopg.errors import (
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 from lookout.store.protocol import (
-    NO_WRITER,
+    Left,
     LostStoreError,
     Snapshot,
     StoreBusyError,
@@ -68,6 +68,7 @@ STEPS: Final = (
     INSERT INTO lookout.lease SELECT epoch, writes, NULL, clock_timestamp() FROM lookout.writer;
     DROP TABLE lookout.writer, lookout.former_writers;
     """,
+    "",  # the same tables; what is in pieces is written in another form, which earlier versions refuse
 )
 SCHEMA_VERSION: Final = len(STEPS)
 _LOCKED_VERSION: Final = 1  # its monitors hold an advisory lock instead of the lease
@@ -88,8 +89,7 @@ _WRITE: Final = """
         UPDATE lookout.lease SET writes = %(writes)s, renewed_at = clock_timestamp()
         WHERE epoch = %(epoch)s AND writes = %(found)s RETURNING epoch
     ), deleted AS (
-        DELETE FROM lookout.pieces USING lease
-        WHERE name = ANY(%(delete)s::text[]) OR %(replace_all)s AND name <> ALL(%(put)s::text[])
+        DELETE FROM lookout.pieces USING lease WHERE name <> ALL(%(kept)s::text[])
     ), put AS (
         INSERT INTO lookout.pieces SELECT u.* FROM lease, unnest(%(put)s::text[], %(pieces)b::bytea[]) u
         ON CONFLICT (name) DO UPDATE SET piece = excluded.piece
@@ -250,7 +250,7 @@ def _version_in(rows: list[TupleRow], address: DatabaseAddress) -> int:
     return version
 
 
-def _pieces_in(session: DatabaseSession) -> dict[str, bytes]:
+def _state_in(session: DatabaseSession) -> dict[str, bytes]:
     return dict(session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall())
 
 
@@ -264,7 +264,7 @@ class PostgresWriter:
         self._kept = _KeptSession(address, "lookout monitor")
         self._lost: str | None = None
         self._has_written = False  # since the last renewal of the lease
-        self._at = NO_WRITER
+        self._left = Left()
         self._renewing = threading.Thread(target=self._renew, name="renew the lease", daemon=True)
 
     def open(self) -> None:
@@ -280,33 +280,33 @@ class PostgresWriter:
         """LostStoreError if the database does not answer, or another monitor has the lease."""
         try:
             with self._used() as session:
-                self._at.require_own(self._position(session), self._address)
-                return _pieces_in(session)
+                self._left.position.require_own(self._position(session), self._address)
+                return _state_in(session)
         except StoreUnreachableError as error:
             self._lost = str(error)
             raise LostStoreError(self._lost) from None
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
         with self._used() as session:
             found = self._position(session)
-            wrote = self._at.advance(found, pieces, self._address)
+            left, changes = self._left.find_changes(found, Snapshot(documents, state), self._address)
+            put = changes.documents.values()
             parameters = {
-                "epoch": wrote.epoch,
+                "epoch": found.epoch,
                 "found": found.writes,
-                "writes": wrote.writes,
-                "replace_all": pieces.replace_all,
-                "delete": list(pieces.delete),
-                "put": list(pieces.put),
-                "pieces": list(pieces.put.values()),
-                "names": list(documents),
-                "bodies": [document.body for document in documents.values()],
-                "etags": [document.etag for document in documents.values()],
-                "instants": [document.generated_at for document in documents.values()],
+                "writes": left.position.writes,
+                "kept": list(state),
+                "put": list(changes.state),
+                "pieces": list(changes.state.values()),
+                "names": list(changes.documents),
+                "bodies": [document.body for document in put],
+                "etags": [document.etag for document in put],
+                "instants": [document.generated_at for document in put],
             }
             with transaction(session):
                 if session.execute(_WRITE, parameters).fetchone() is None:
                     raise taken_over(self._address)
-            self._at, self._has_written = wrote, True
+            self._left, self._has_written = left, True
 
     def close(self) -> None:
         """Give the lease back, unless the database does not answer."""
@@ -315,7 +315,9 @@ class PostgresWriter:
             try:
                 if (session := self._kept.session) is not None:
                     with suppress(psycopg.Error):
-                        session.execute("UPDATE lookout.lease SET holder = NULL WHERE epoch = %s", (self._at.epoch,))
+                        session.execute(
+                            "UPDATE lookout.lease SET holder = NULL WHERE epoch = %s", (self._left.position.epoch,)
+                        )
                 self._kept.close()
             finally:
                 self._using.release()
@@ -349,7 +351,7 @@ class PostgresWriter:
             holder = f"{socket.gethostname()} {os.getpid()}"
             if session.execute(_TAKE, (at.epoch, holder, found.epoch)).rowcount != 1:
                 raise StoreBusyError(f"{self._address}: another monitor is writing to it")
-        self._at = at
+        self._left = Left(at)
 
     def _position(self, session: DatabaseSession) -> StorePosition:
         row = session.execute("SELECT epoch, writes FROM lookout.lease").fetchone()
@@ -364,7 +366,8 @@ class PostgresWriter:
                 continue
             with suppress(StoreError), self._used() as session, transaction(session):  # the next write says why not
                 renewed = session.execute(
-                    "UPDATE lookout.lease SET renewed_at = clock_timestamp() WHERE epoch = %s", (self._at.epoch,)
+                    "UPDATE lookout.lease SET renewed_at = clock_timestamp() WHERE epoch = %s",
+                    (self._left.position.epoch,),
                 )
                 if renewed.rowcount != 1:
                     raise taken_over(self._address)
@@ -446,4 +449,4 @@ def read_snapshot(url: str) -> Snapshot:
             raise StoreError(f"{address}: there is no store in it") from None
         _version_in(versions, address)
         rows = session.execute("SELECT name, body, etag, generated_at FROM lookout.documents", binary=True).fetchall()
-        return Snapshot({row[0]: Document(*row[1:]) for row in rows}, _pieces_in(session))
+        return Snapshot({row[0]: Document(*row[1:]) for row in rows}, _state_in(session))

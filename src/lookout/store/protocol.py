@@ -2,19 +2,24 @@
 
 import secrets
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self, TypeVar
 
 from lookout.base.logger import get_logger
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 
 _LARGEST_STEP: Final = 2**32
 
 log = get_logger()
 
+_Name = TypeVar("_Name", bound=str)
+_Value = TypeVar("_Value")
+
 
 class Snapshot(NamedTuple):
-    documents: dict[DocumentName, Document]
-    pieces: dict[str, bytes]
+    """The content of a store: the documents that servers read, and those of the monitor's state."""
+
+    documents: Mapping[DocumentName, Document]
+    state: Mapping[str, bytes]
 
 
 class StoreError(Exception):
@@ -34,11 +39,6 @@ class LostStoreError(StoreError):
     open another writer, and load."""
 
 
-class StoreBehindError(StoreError):
-    """The store is still this writer's, but not in the state that it wrote last, as after a restored backup: write all
-    documents, and pieces that replace all."""
-
-
 class StorePosition(NamedTuple):
     """A store's version: the writer's epoch, and the number of writes in it."""
 
@@ -55,17 +55,32 @@ class StorePosition(NamedTuple):
         if found.epoch != self.epoch:
             raise taken_over(store)
 
-    def advance(self, found: Self, pieces: Pieces, store: object) -> Self:
-        """The position after a write by the writer at this position; ``found`` was read in the write's transaction.
-        LostStoreError if its epoch differs; StoreBehindError if the store has to be written whole."""
-        self.require_own(found, store)
-        if found != self and not pieces.replace_all:
-            raise StoreBehindError(f"{store}: is not as this monitor left it")
-        return self._replace(writes=max(self.writes, found.writes) + 1)
-
 
 NO_WRITER: Final = StorePosition(0, 0)
 """The position of a store that no writer has opened yet."""
+
+
+class Left(NamedTuple):
+    """What a writer left in the store."""
+
+    position: StorePosition = NO_WRITER
+    content: Snapshot = Snapshot({}, {})
+
+    def find_changes(self, found: StorePosition, content: Snapshot, store: object) -> tuple[Self, Snapshot]:
+        """What a write of this content will leave, and the part of it to write: all of it if the store is not as it was
+        left. ``found`` was read in the write's transaction; LostStoreError if its epoch is not the writer's."""
+        self.position.require_own(found, store)
+        was = self.content
+        if found != self.position:
+            log.warning("the store is not as it was left; writing everything into it", store=str(store))
+            was = Snapshot({}, {})
+        position = found._replace(writes=max(self.position.writes, found.writes) + 1)
+        changes = Snapshot(_differences(was.documents, content.documents), _differences(was.state, content.state))
+        return self._replace(position=position, content=content), changes
+
+
+def _differences(was: Mapping[_Name, _Value], now: Mapping[_Name, _Value]) -> dict[_Name, _Value]:
+    return {name: value for name, value in now.items() if was.get(name) != value}
 
 
 def taken_over(store: object) -> LostStoreError:
@@ -87,10 +102,11 @@ class Writer(Protocol):
     """The monitor's side. Only one writer is open at a time: opening a second one fails (StoreBusyError)."""
 
     def load(self) -> dict[str, bytes]:
-        """All stored pieces of the state."""
+        """All documents of the state."""
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        """Store a publication atomically. StoreBehindError if all pieces have to be written."""
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
+        """Store a publication atomically, with the whole state. What this writer has stored already is not written
+        again."""
 
     def close(self) -> None:
         """Let another writer open the store."""

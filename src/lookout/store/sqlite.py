@@ -15,9 +15,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from lookout.documents.document import Document, DocumentName, Pieces
+from lookout.documents.document import Document, DocumentName
 from lookout.store.protocol import (
     NO_WRITER,
+    Left,
     LostStoreError,
     Snapshot,
     StoreBusyError,
@@ -50,6 +51,7 @@ STEPS: Final = (
     """
     CREATE TABLE writer (epoch INTEGER NOT NULL, writes INTEGER NOT NULL) STRICT;
     """,
+    "",  # the same tables; what is in pieces is written in another form, which earlier versions refuse
 )
 SCHEMA_VERSION: Final = len(STEPS)
 
@@ -68,14 +70,14 @@ class SqliteWriter:
         self._lost: str | None = None
         self._connection: sqlite3.Connection | None = None
         self._files: tuple[FileIdentity, ...] | None = None
-        self._at = NO_WRITER
+        self._left = Left()
 
     def open(self) -> None:
         self._lock = _take_lock(self._path)
         try:
             with store_errors(self._path), self._used() as connection, _transaction(connection):
-                self._at = _position(connection).begin_epoch()
-                _put_position(connection, self._at)
+                self._left = Left(_position(connection).begin_epoch())
+                _put_position(connection, self._left.position)
         except BaseException:
             self.close()
             raise
@@ -83,21 +85,20 @@ class SqliteWriter:
     def load(self) -> dict[str, bytes]:
         """LostStoreError if the file was replaced since it was opened or written to."""
         with store_errors(self._path), self._used() as connection, _transaction(connection):
-            if _position(connection) != self._at:
+            if _position(connection) != self._left.position:
                 raise LostStoreError(f"{self._path}: another store was put in its place")
-            return _read_all(connection).pieces
+            return dict(_read_all(connection).state)
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
         with store_errors(self._path), self._used() as connection:
             with _transaction(connection):
-                wrote = self._at.advance(_position(connection), pieces, self._path)
-                put_documents(connection, documents)
-                if pieces.replace_all:
-                    connection.execute("DELETE FROM pieces")
-                put_pieces(connection, pieces.put)
-                connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
-                _put_position(connection, wrote)
-            self._at = wrote
+                content = Snapshot(documents, state)
+                left, changes = self._left.find_changes(_position(connection), content, self._path)
+                _put(connection, changes)
+                names = {name for (name,) in connection.execute("SELECT name FROM pieces")}
+                connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in names - state.keys()))
+                _put_position(connection, left.position)
+            self._left = left
 
     def close(self) -> None:
         """Wait for a write to end: without the lock, it could end after another monitor's first write."""
@@ -236,15 +237,12 @@ def _read_all(connection: sqlite3.Connection) -> Snapshot:
     return Snapshot(documents, dict(connection.execute("SELECT name, piece FROM pieces")))
 
 
-def put_documents(connection: sqlite3.Connection, documents: Mapping[DocumentName, Document]) -> None:
+def _put(connection: sqlite3.Connection, content: Snapshot) -> None:
     connection.executemany(
         "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
-        ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
+        ((name, d.body, d.etag, d.generated_at) for name, d in content.documents.items()),
     )
-
-
-def put_pieces(connection: sqlite3.Connection, pieces: Mapping[str, bytes]) -> None:
-    connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.items())
+    connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", content.state.items())
 
 
 def bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
@@ -424,8 +422,7 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
 def _as_file(snapshot: Snapshot) -> bytes:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         bring_up_to_date(made, 0)
-        put_documents(made, snapshot.documents)
-        put_pieces(made, snapshot.pieces)
+        _put(made, snapshot)
         return made.serialize()
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from lookout.core.ledger import Ledger
 from lookout.documents.reports import documents_of
-from lookout.state.codec import all_pieces
+from lookout.state.codec import encode_state
 from lookout.store import postgres, sqlite
 from lookout.store.protocol import Writer
 from tests.builders import NOON
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _fill(writer: Writer, ledger: Ledger) -> None:
-    writer.write(documents_of(ledger), all_pieces(ledger.state()))
+    writer.write(documents_of(ledger), encode_state(ledger.state()).documents)
     writer.close()
 
 

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from lookout.documents.document import Document, Pieces
+from lookout.documents.document import Document
 from lookout.store.postgres import PostgresReader, open_writer, transaction
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.contract.store import kept
@@ -31,14 +31,13 @@ FORMER_LOCK = 0x4C6F6F6B6F7574  # of 1.0.0
 LARGE = Document(bytes(3_000_000), '"large"', 1)
 WRITING = """
 import sys
-from lookout.documents.document import Pieces
 from lookout.store.postgres import open_writer
 from lookout.store.protocol import StoreError
 writer = open_writer(sys.argv[1])
 print("in", flush=True)
 for line in sys.stdin:
     try:
-        writer.write({}, Pieces({"a": b"first"}))
+        writer.write({}, {"a": b"first"})
     except StoreError as error:
         print(type(error).__name__, flush=True)
 """
@@ -47,7 +46,7 @@ for line in sys.stdin:
 def take_over(url: str, opened: Opened) -> Writer:
     began = time.monotonic()
     second = opened(once_free(lambda: open_writer(url)))
-    second.write({"live": HISTORY}, Pieces({"a": b"second"}, replace_all=True))
+    second.write({"live": HISTORY}, {"a": b"second"})
     assert time.monotonic() - began < TAKEN_OVER_S
     return second
 
@@ -114,12 +113,12 @@ def test_a_monitor_whose_network_is_cut_is_replaced_soon(
     line = Line(f"{server.folder}/.s.PGSQL.5432")
     address = f"postgresql://postgres@127.0.0.1:{line.port}/{database}?sslmode=disable&gssencmode=disable"
     first = opened(open_writer(address))
-    first.write({"live": LIVE}, Pieces({"a": b"first"}))
+    first.write({"live": LIVE}, {"a": b"first"})
     line.left = left
 
     def write() -> None:
         with suppress(StoreError):
-            first.write({"live": LARGE}, NOTHING)
+            first.write({"live": LARGE}, {"a": b"first"})
 
     writing = threading.Thread(target=write)
     writing.start()
@@ -127,7 +126,7 @@ def test_a_monitor_whose_network_is_cut_is_replaced_soon(
     line.left = float("inf")
     writing.join()
     with pytest.raises(LostStoreError, match="another monitor has taken over"):
-        write_again(first, Pieces({"a": b"first"}, replace_all=True))
+        write_again(first, {"a": b"first"})
     first.close()
     assert second.load() == {"a": b"second"}
     line.end()
@@ -244,16 +243,16 @@ def test_everything_works_through_pgbouncer_in_transaction_mode(
     with a_pgbouncer(server) as folder:
         url = f"postgresql://postgres@/{database}?host={folder}"
         first, reader = opened(open_writer(url)), opened(PostgresReader(url))
-        first.write({"live": LIVE}, Pieces({"a": b"1"}))
+        first.write({"live": LIVE}, {"a": b"1"})
         assert (reader.changed(), reader.read("live")) == (True, LIVE)
         time.sleep(7)  # longer than the lease lasts
         with pytest.raises(StoreBusyError):
             open_writer(url)
         server.ask("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", database)
-        write_again(first)
+        write_again(first, {"a": b"1"})
         assert first.load() == {"a": b"1"}
         first.close()
         second = opened(open_writer(url))
-        second.write({"live": HISTORY}, Pieces({"b": b"2"}))
-        assert second.load() == {"a": b"1", "b": b"2"}
+        assert second.load() == {"a": b"1"}
+        second.write({"live": HISTORY}, {"b": b"2"})
         assert (reader.changed(), reader.read("live")) == (True, HISTORY)

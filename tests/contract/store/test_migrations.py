@@ -34,10 +34,10 @@ def a_copy(folder: Path, version: int) -> Path:
     return Path(shutil.copy(FILES[version], folder / "lookout.db"))
 
 
-def check_whole(documents: Mapping[DocumentName, Document | None], pieces: Mapping[str, bytes]) -> None:
-    """Hold the documents against their ETags, and go on from the pieces: nothing that was published changes."""
+def check_whole(documents: Mapping[DocumentName, Document | None], state: Mapping[str, bytes]) -> None:
+    """Hold the documents against their ETags, and go on from the state: nothing that was published changes."""
     live, history = parse(documents["live"]), parse(documents["history"])
-    ledger = Ledger(a_plan(*WATCHED, chains=(1, 137)), decode_state(pieces))
+    ledger = Ledger(a_plan(*WATCHED, chains=(1, 137)), decode_state(state)[0])
     ledger.start(NOON + 20 * MINUTE)
     ledger.publish(NOON + 20 * MINUTE)
     now_live, now_history = parse(live_document(ledger.report())), parse(history_document(ledger.view()))
@@ -133,10 +133,10 @@ def constraints(server: Postgres, database: str) -> list[tuple[str, ...]]:
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path, server: Postgres, opened: Opened) -> None:
     path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     before = path.read_bytes()
     database = kept.load(server, DUMPS[postgres.SCHEMA_VERSION])
-    server.ask(database, "UPDATE lookout.schema_version SET version = 3")
+    server.ask(database, "UPDATE lookout.schema_version SET version = 4")
     lease = server.ask(database, "SELECT * FROM lookout.lease")
     reader = opened(PostgresReader(server.url(database)))
     for use in (
@@ -145,7 +145,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path, se
         reader.changed,
         lambda: reader.read("live"),
     ):
-        with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 3, this one knows 2\)"):
+        with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 4, this one knows 3\)"):
             use()
     assert path.read_bytes() == before
     assert server.ask(database, "SELECT * FROM lookout.lease") == lease

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from lookout.documents.document import Pieces
 from lookout.store.postgres import DatabaseAddress, PostgresReader, open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, write_again
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, write_again
 from tests.postgres import Postgres
 from tests.stores import once_free
 from tests.wait import until
@@ -24,11 +23,11 @@ def position(server: Postgres, database: str) -> tuple[int, int]:
 def test_a_writer_whose_session_was_ended_goes_on_in_its_epoch(
     server: Postgres, database: str, writer: Writer, reader: Reader
 ) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
+    writer.write({"live": LIVE}, {"a": b"1"})
     epoch, writes = position(server, database)
     assert (epoch > 0, writes) == (True, 1)
     assert server.end_session(database) == 1
-    write_again(writer)
+    write_again(writer, {"a": b"1"})
     assert position(server, database) == (epoch, 2)
     assert reader.read("live") == HISTORY
     assert writer.load() == {"a": b"1"}
@@ -50,7 +49,6 @@ def test_a_database_that_is_gone_before_the_state_was_loaded_is_lost(
 def test_a_write_whose_answer_was_lost_is_made_again(
     stored: bool, server: Postgres, database: str, writer: Writer, reader: Reader
 ) -> None:
-    writer = MonitorsWriter(writer)
     writer.write({"live": LIVE}, NOTHING)
     server.ask(
         database,
@@ -217,13 +215,13 @@ def test_a_database_that_is_read_only_for_a_while_is_waited_for(
         open_writer(url)
     make("off")
     writer = opened(once_free(lambda: open_writer(url)))
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
+    writer.write({"live": LIVE}, {"a": b"1"})
     make("on")
     for _ in range(3):
         with pytest.raises(StoreUnreachableError):
             writer.write({"live": HISTORY}, NOTHING)
     make("off")
-    write_again(writer)
+    write_again(writer, {"a": b"1"})
     assert writer.load() == {"a": b"1"}
 
 
@@ -231,7 +229,7 @@ def test_a_database_that_is_read_only_for_a_while_is_waited_for(
 def test_a_database_may_have_any_encoding(encoding: str, server: Postgres, opened: Opened) -> None:
     url = server.url(server.a_database(f"ENCODING {encoding} TEMPLATE template0"))
     writer = opened(open_writer(url))
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
+    writer.write({"live": LIVE}, {"a": b"1"})
     reader = opened(PostgresReader(url))
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
     assert writer.load() == {"a": b"1"}
@@ -240,7 +238,7 @@ def test_a_database_may_have_any_encoding(encoding: str, server: Postgres, opene
 def test_a_store_that_is_dropped_starts_from_scratch(
     server: Postgres, database: str, url: str, writer: Writer, reader: Reader, opened: Opened
 ) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
+    writer.write({"live": LIVE}, {"a": b"1"})
     assert reader.changed()
     server.ask(database, "DROP SCHEMA lookout CASCADE")
     with pytest.raises(LostStoreError) as caught:
@@ -254,7 +252,7 @@ def test_a_store_that_is_dropped_starts_from_scratch(
 
 
 def test_a_store_without_a_lease_is_refused(server: Postgres, database: str, url: str, writer: Writer) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
+    writer.write({"live": LIVE}, {"a": b"1"})
     server.ask(database, "TRUNCATE lookout.lease")
     for use in (lambda: writer.write({"live": HISTORY}, NOTHING), lambda: open_writer(url)):
         with pytest.raises(StoreError, match=r"lookout\.lease is empty; restore it from a backup"):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from lookout.documents.document import Pieces
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer, write_file
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
@@ -60,8 +59,9 @@ def test_a_file_has_one_writer_whatever_it_is_called(path: Path, writer: Writer)
 def test_a_backup_in_the_stores_place_is_opened_at_once(path: Path, reader: Reader, opened: Opened) -> None:
     write_file(Snapshot({"live": LIVE, "history": HISTORY}, {"a": b"1"}), path)
     writer = opened(open_writer(path))
-    writer.write({}, Pieces({"b": b"2"}))
-    assert writer.load() == {"a": b"1", "b": b"2"}
+    assert writer.load() == {"a": b"1"}
+    writer.write({}, {"b": b"2"})
+    assert writer.load() == {"b": b"2"}
     assert reader.read("history") == HISTORY
 
 
@@ -71,7 +71,7 @@ def a_diary(path: Path) -> None:
 
 def cut_short(path: Path) -> None:
     with closing(open_writer(path)) as writer:
-        writer.write({"live": LIVE}, Pieces({"a": b"1" * 50_000}))
+        writer.write({"live": LIVE}, {"a": b"1" * 50_000})
     os.truncate(path, 9_000)
 
 
@@ -105,21 +105,22 @@ def test_a_file_that_is_no_store_is_refused_and_left_alone(
 
 
 def test_a_file_that_is_damaged_while_it_is_written_to_is_called_that(path: Path, writer: Writer) -> None:
-    writer.write({"live": LIVE}, Pieces({f"{n}": b"1" * 5_000 for n in range(40)}))
+    state = {f"{n}": b"1" * 5_000 for n in range(40)}
+    writer.write({"live": LIVE}, state)
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     whole = path.read_bytes()
     path.write_bytes(whole[:4_096] + b"\xff" * (len(whole) - 4_096))
     with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (") + ".*" + re.escape(REMEDY) + r"\Z"):
-        writer.write({"live": LIVE}, Pieces({"7": b"2"}, ("8",)))
+        writer.write({"live": LIVE}, {**state, "7": b"2"})
 
 
 def test_closing_waits_for_a_write_and_keeps_others_out_meanwhile(path: Path) -> None:
     writer = open_writer(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as holding:
         holding.execute("BEGIN IMMEDIATE")
-        writing = threading.Thread(target=writer.write, args=({"live": LIVE}, Pieces({"a": b"1"})))
+        writing = threading.Thread(target=writer.write, args=({"live": LIVE}, {"a": b"1"}))
         writing.start()
         until(lambda: writer._using.locked(), "it waits for the database")
         ending = threading.Thread(target=writer.close)

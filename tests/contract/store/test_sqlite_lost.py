@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lookout.documents.document import Pieces
 from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import LARGEST_WAL_BYTES, SqliteReader, open_writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, without_progress
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 
 READING = """
 import sys
@@ -32,10 +31,10 @@ sys.stdin.read()
 def writer(path: Path, opened: Opened) -> Writer:
     """A monitor's, which goes on from what another one wrote, and has written twice."""
     with closing(open_writer(path)) as before:
-        before.write({}, Pieces({"before": b"0"}, replace_all=True))
-    writer = MonitorsWriter(opened(open_writer(path)))
-    writer.write({"live": LIVE, "history": HISTORY}, Pieces({"a": b"1", "b": b"1"}))
-    writer.write({}, Pieces({"c": b"1"}, ("b",)))
+        before.write({}, {"before": b"0"})
+    writer = opened(open_writer(path))
+    writer.write({"live": LIVE, "history": HISTORY}, {"a": b"1", "b": b"1"})
+    writer.write({}, {"a": b"1", "c": b"1"})
     return writer
 
 
@@ -49,9 +48,9 @@ def beside(path: Path, end: str) -> Path:
 
 
 def stored(path: Path) -> dict[str, bytes]:
-    """The pieces as another process finds them."""
+    """The state as another process finds it."""
     with closing(sqlite3.connect(path)) as connection:
-        return without_progress(dict(connection.execute("SELECT name, piece FROM pieces")))
+        return dict(connection.execute("SELECT name, piece FROM pieces"))
 
 
 def remove_all(path: Path) -> None:
@@ -95,13 +94,13 @@ def test_a_store_is_lost_and_another_one_begun_when_its_file(
 ) -> None:
     assert reader.read("live") == LIVE
     lose(path)
-    for use in (lambda: writer.write({"live": LIVE}, Pieces({"d": b"1"})), writer.load):
+    for use in (lambda: writer.write({"live": LIVE}, {"d": b"1"}), writer.load):
         with pytest.raises(LostStoreError, match=why):
             use()
     writer.close()
     another = opened(open_writer(path))
     assert another.load() == {}
-    another.write({"live": HISTORY}, Pieces({"another": b"1"}, replace_all=True))
+    another.write({"live": HISTORY}, {"another": b"1"})
     assert stored(path) == {"another": b"1"}
     assert (reader.changed(), reader.read("live")) == (True, HISTORY)
 
@@ -121,7 +120,7 @@ def test_what_is_not_a_store_is_left_alone_in_its_place(
     before = path.read_bytes() if path.is_file() else b""
     for _ in range(2):
         with pytest.raises(StoreError, match=said) as caught:
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
+            writer.write({"live": LIVE}, {"d": b"1"})
         assert not isinstance(caught.value, LostStoreError)
     assert (path.read_bytes() if path.is_file() else b"") == before
 
@@ -129,13 +128,13 @@ def test_what_is_not_a_store_is_left_alone_in_its_place(
 def test_a_folder_that_is_away_is_named_and_waited_for(tmp_path: Path) -> None:
     folder = tmp_path.resolve() / "folder"
     folder.mkdir()
-    with closing(MonitorsWriter(open_writer(folder / "lookout.db"))) as writer:
-        writer.write({"live": LIVE}, Pieces({"a": b"1"}))
+    with closing(open_writer(folder / "lookout.db")) as writer:
+        writer.write({"live": LIVE}, {"a": b"1"})
         folder.rename(tmp_path / "away")
         with pytest.raises(StoreError, match=r"there is no folder .*; make it first"):
-            writer.write({"live": LIVE}, NOTHING)
+            writer.write({"live": LIVE}, {"a": b"1"})
         (tmp_path / "away").rename(folder)
-        writer.write({"live": LIVE}, NOTHING)
+        writer.write({"live": LIVE}, {"a": b"1"})
         assert stored(folder / "lookout.db") == {"a": b"1"}
 
 
@@ -148,7 +147,7 @@ def test_another_store_in_its_place_is_not_written_over_but_gone_on_from(
     if name == "other.db":
         with closing(open_writer(there)) as other:
             for n in range(30):
-                other.write({"live": LIVE}, Pieces({f"{n}": b"other" * 1_000}))
+                other.write({"live": LIVE}, {f"{n}": b"other" * 1_000})
     else:  # as an earlier version wrote it
         shutil.copy(Path(__file__).parents[2] / "data" / "stores" / name, there)
     theirs = stored(there)
@@ -157,11 +156,11 @@ def test_another_store_in_its_place_is_not_written_over_but_gone_on_from(
     there.replace(path)
     for _ in range(2):
         with pytest.raises(LostStoreError, match="another store was put in its place"):
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
+            writer.write({"live": LIVE}, {"d": b"1"})
     assert stored(path) == theirs
     writer.close()
     with closing(open_writer(path)) as again:
-        assert without_progress(again.load()) == theirs
+        assert again.load() == theirs
 
 
 def remove_lock(path: Path) -> None:
@@ -182,19 +181,19 @@ def test_a_monitor_that_was_overtaken_writes_nothing(
 ) -> None:
     remove(path)
     second = opened(open_writer(path))
-    whole = {**without_progress(second.load()), "second": b"1"}
+    whole = {**second.load(), "second": b"1"}
     assert (whole == {"second": b"1"}) == (remove is remove_all)
-    second.write({"live": HISTORY}, Pieces(whole, replace_all=True))
+    second.write({"live": HISTORY}, whole)
     if has_ended:
         second.close()
-    write = partial(writer.write, {"live": LIVE}, Pieces({"d": b"1"}))
+    write = partial(writer.write, {"live": LIVE}, {"d": b"1"})
     for use in (write, write, writer.load):
         with pytest.raises(
             LostStoreError, match="another" if remove is remove_all else "another monitor has taken over"
         ):
             use()
     if not has_ended:
-        second.write({"live": HISTORY}, NOTHING)
+        second.write({"live": HISTORY}, whole)
         with pytest.raises(StoreBusyError):
             open_writer(path)
     remove_lock(path)
@@ -206,10 +205,10 @@ def test_a_monitor_that_was_overtaken_writes_nothing(
 def test_a_second_one_on_a_new_file_is_left_alone_by_a_first_one_of_as_many_writes(path: Path) -> None:
     """Both began from nothing, and have written as often: their epochs are not the same, all the same."""
     first = open_writer(path)
-    first.write({"live": LIVE}, Pieces({"first": b"1"}, replace_all=True))
+    first.write({"live": LIVE}, {"first": b"1"})
     remove_all(path)
     second = open_writer(path)
-    second.write({"live": LIVE}, Pieces({"second": b"1"}, replace_all=True))
+    second.write({"live": LIVE}, {"second": b"1"})
     second.close()
     with pytest.raises(LostStoreError):
         first.write({"live": LIVE}, NOTHING)
@@ -228,19 +227,21 @@ def test_a_new_file_is_not_read_together_with_what_another_process_still_holds(p
         writer.close()
         with closing(open_writer(path)) as again:
             assert again.load() == {}
-            again.write({"live": LIVE}, Pieces({"new": b"1"}, replace_all=True))
+            again.write({"live": LIVE}, {"new": b"1"})
             assert stored(path) == {"new": b"1"}
         reading.kill()
 
 
 def test_neither_many_writes_nor_a_large_one_leave_a_large_log_ahead(path: Path, writer: Writer) -> None:
     """Half a megabyte is kept, for the next writes: on a small disk, a log that stays grown leaves no room for them."""
-    wal, largest = beside(path, "-wal"), 0
+    wal, largest, state = beside(path, "-wal"), 0, dict[str, bytes]()
     for n in range(300):
-        writer.write({"live": LIVE}, Pieces({f"{n % 20}": b"%d" % n * 4_000}))
+        state = {**state, f"{n % 20}": b"%d" % n * 4_000}
+        writer.write({"live": LIVE}, state)
         largest = max(largest, wal.stat().st_size)
     assert largest <= LARGEST_WAL_BYTES == 524_288
-    writer.write({}, Pieces({"large": b"1" * 4_000_000}))
+    large = {"large": b"1" * 4_000_000}
+    writer.write({}, large)
     assert wal.stat().st_size > 4_000_000
-    writer.write({"live": LIVE}, NOTHING)
+    writer.write({"live": HISTORY}, large)
     assert wal.stat().st_size <= LARGEST_WAL_BYTES

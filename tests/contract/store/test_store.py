@@ -3,16 +3,13 @@
 import gzip
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 
 import pytest
 
-from lookout.documents.document import COMPRESSED, Document, DocumentName, Pieces, with_compressed
-from lookout.state.codec import decode_state
+from lookout.documents.document import COMPRESSED, Document, DocumentName, with_compressed
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING, MonitorsWriter, Opened, Store, write_again
-from tests.stores import PassingWriter
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, Store, write_again
 from tests.wait import until
 
 
@@ -26,7 +23,7 @@ def reader(store: Store, opened: Opened) -> Reader:
     return opened(store.reader())
 
 
-def test_an_empty_store_has_neither_documents_nor_pieces(writer: Writer, reader: Reader) -> None:
+def test_an_empty_store_has_neither_documents_nor_a_state(writer: Writer, reader: Reader) -> None:
     assert writer.load() == {}
     assert reader.read("live") is None
     assert reader.read("history") is None
@@ -55,12 +52,10 @@ def test_a_documents_gzip_form_is_stored_beside_it(writer: Writer, reader: Reade
 
 
 @pytest.mark.clause("M7")
-def test_pieces_are_put_replaced_deleted_and_all_replaced(writer: Writer) -> None:
-    writer.write({}, Pieces({"a": b"1", "b": b"2"}, replace_all=True))
-    writer.write({}, Pieces({"b": b"\x00\xff", "c": b""}, ("a", "never there")))
-    assert writer.load() == {"b": b"\x00\xff", "c": b""}
-    writer.write({}, Pieces({"d": b"4"}, replace_all=True))
-    assert writer.load() == {"d": b"4"}
+def test_the_state_is_what_was_written_last(writer: Writer) -> None:
+    for state in ({"a": b"1", "b": b"2"}, {"b": b"\x00\xff", "c": b""}, {"b": b"\x00\xff", "c": b"3"}, {"d": b"4"}):
+        writer.write({}, state)
+        assert writer.load() == state
 
 
 @pytest.mark.clause("M7")
@@ -68,7 +63,7 @@ def test_everything_is_there_after_closing_and_opening(store: Store) -> None:
     for n in range(3):
         writer = store.writer(5)
         assert writer.load() == ({"n": str(n - 1).encode()} if n else {})
-        writer.write({"live": LIVE}, Pieces({"n": str(n).encode()}))
+        writer.write({"live": LIVE}, {"n": str(n).encode()})
         writer.close()
     reader = store.reader()
     assert reader.read("live") == LIVE
@@ -84,13 +79,13 @@ def test_a_reader_notices_every_change_and_nothing_else(writer: Writer, reader: 
 
 
 def test_a_write_that_fails_leaves_everything_as_it_was(writer: Writer, reader: Reader) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
+    writer.write({"live": LIVE}, {"a": b"1"})
     with pytest.raises(StoreError):
-        writer.write({"live": HISTORY}, Pieces({"a": b"2", "b": None}, replace_all=True))  # type: ignore[dict-item]
+        writer.write({"live": HISTORY}, {"a": b"2", "b": object()})  # type: ignore[dict-item]
     assert reader.read("live") == LIVE
     assert writer.load() == {"a": b"1"}
-    writer.write({"live": HISTORY}, NOTHING)
-    assert reader.read("live") == HISTORY
+    writer.write({"live": HISTORY}, {"a": b"1"})
+    assert (reader.read("live"), writer.load()) == (HISTORY, {"a": b"1"})
 
 
 def test_a_writer_that_was_closed_writes_nothing(store: Store, opened: Opened) -> None:
@@ -98,9 +93,9 @@ def test_a_writer_that_was_closed_writes_nothing(store: Store, opened: Opened) -
     closed = store.writer(0)
     closed.close()
     other = opened(store.writer(10))
-    other.write({"live": LIVE}, Pieces({"a": b"1"}, replace_all=True))
+    other.write({"live": LIVE}, {"a": b"1"})
     with pytest.raises(StoreError, match="the store was closed"):
-        closed.write({"live": HISTORY}, Pieces({"a": b"2"}))
+        closed.write({"live": HISTORY}, {"a": b"2"})
     with pytest.raises(StoreError, match="the store was closed"):
         closed.load()
     assert other.load() == {"a": b"1"}
@@ -124,49 +119,31 @@ def test_a_second_monitor_gets_in_when_the_first_is_killed(store: Store) -> None
         store.writer(10).close()
 
 
-class FailsToWriteAll(PassingWriter):
-    """As on a full disk, so many times."""
-
-    times = 0
-
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        if pieces.replace_all and self.times:
-            self.times -= 1
-            raise StoreError("full")
-        super().write(documents, pieces)
-
-
 @pytest.mark.clause("M7")
-@pytest.mark.parametrize("failures", [0, 2])
-def test_a_store_of_the_own_epoch_that_went_back_is_written_whole(
-    failures: int, store: Store, writer: Writer, reader: Reader
-) -> None:
-    real = FailsToWriteAll(writer)
-    monitor = MonitorsWriter(real)
-    monitor.write({"live": LIVE, "history": LIVE}, Pieces({"a": b"1", "b": b"1"}))
+def test_a_store_of_the_own_epoch_that_went_back_is_written_whole(store: Store, writer: Writer, reader: Reader) -> None:
+    writer.write({"live": LIVE, "history": LIVE}, {"a": b"1", "b": b"1"})
     put_back = store.save()
-    monitor.write({"history": HISTORY}, Pieces({"c": b"1"}, ("b",)))
-    monitor.write({"live": LIVE}, Pieces({"a": b"2"}))
+    documents: dict[DocumentName, Document] = {"live": LIVE, "history": HISTORY}
+    state = {"a": b"2", "c": b"1"}
+    writer.write(documents, state)
     put_back()
-    real.times = failures
-    write_again(monitor, Pieces({"d": b"1"}))
-    assert monitor.load() == {"a": b"2", "c": b"1", "d": b"1"}
-    assert decode_state(writer.load()) is not None  # its seal is that of these pieces
-    assert (reader.read("live"), reader.read("history")) == (HISTORY, HISTORY)
-    monitor.write({"live": LIVE}, Pieces({}, ("d",)))
-    assert monitor.load() == {"a": b"2", "c": b"1"}
+    write_again(writer, state, documents)  # changes nothing since the last write
+    assert writer.load() == state
+    assert (reader.read("live"), reader.read("history")) == (LIVE, HISTORY)
+    writer.write({**documents, "live": HISTORY}, {"a": b"2"})
+    assert (writer.load(), reader.read("live")) == ({"a": b"2"}, HISTORY)
 
 
 @pytest.mark.clause("M7")
 def test_a_store_of_another_epoch_is_not_written_whole(store: Store, opened: Opened) -> None:
     """It is as a former monitor left it: who restored it may have wanted that."""
     with closing(store.writer(0)) as before:
-        before.write({"live": LIVE}, Pieces({"a": b"before"}, replace_all=True))
+        before.write({"live": LIVE}, {"a": b"before"})
         put_back = store.save()
     writer = opened(store.writer(10))
-    writer.write({"live": HISTORY}, Pieces({"a": b"1"}, replace_all=True))
+    writer.write({"live": HISTORY}, {"a": b"1"})
     put_back()
     with pytest.raises(LostStoreError, match="another monitor has taken over, or another store was put in its place"):
-        write_again(writer, Pieces({"a": b"2"}, replace_all=True))
+        write_again(writer, {"a": b"2"})
     writer.close()
     assert opened(store.writer(10)).load() == {"a": b"before"}

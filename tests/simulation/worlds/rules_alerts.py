@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import Final, NamedTuple
 
 from lookout.core.episodes import STORE
-from lookout.state.codec import decode_alerts
+from lookout.state.codec import decode_alerts, decode_state
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.script import TARGETS
@@ -77,7 +77,7 @@ class _StoreWorked(Rule):
 
     def resumed(self, event: s.Resumed) -> None:
         """A fault of the store goes on that was stored itself, by a write whose answer was lost."""
-        known = decode_alerts(event.stored).state.episodes
+        known = decode_alerts(decode_state(event.stored)[1]).state.episodes
         is_over = all(episode.check != STORE for episode in known)
         self.worked_ms[event.life.serial] = self.scene.ms if is_over else -_UNSTORED_MS
 
@@ -194,7 +194,7 @@ class SentWithoutStore(_StoreWorked):
 
     def resumed(self, event: s.Resumed) -> None:
         super().resumed(event)
-        for episode in decode_alerts(event.stored).state.episodes:
+        for episode in decode_alerts(decode_state(event.stored)[1]).state.episodes:
             if episode.check == STORE:
                 self._heard.update((event.life.serial, target) for target in episode.reported_to)
 

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Blocks, Check
-from lookout.documents.document import StateError
 from lookout.state.codec import decode_state
+from lookout.state.errors import StateError
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.upstreams import SIGHTINGS, sources_in
@@ -314,15 +314,15 @@ class RemembersAll(Rule):
     def resumed(self, event: s.Resumed) -> None:
         publication = event.life.publication
         try:
-            state = decode_state(event.stored)
+            state, others = decode_state(event.stored)
         except StateError as error:
             self.broken(str(error))
         if publication is None:
             if state is not None:
                 self.broken("there is a state, though nothing was ever stored")
             return
-        if event.stored.get(SIGHTINGS, b"") != publication.sightings:
-            self.broken(f"the source's memory is {event.stored.get(SIGHTINGS)!r}, not {publication.sightings!r}")
+        if others.get(SIGHTINGS, b"") != publication.sightings:
+            self.broken(f"the source's memory is {others.get(SIGHTINGS)!r}, not {publication.sightings!r}")
         if publication.state is not None and _sort_state(state) != _sort_state(publication.state):
             self.broken(f"what is stored differs: {_difference(_sort_state(state), _sort_state(publication.state))}")
 

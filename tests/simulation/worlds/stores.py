@@ -1,5 +1,6 @@
 """Stores: a model of one with faults at any call, and the real SQLite file."""
 
+import gzip
 from collections import deque
 from collections.abc import Mapping
 from itertools import count
@@ -8,8 +9,18 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from lookout.documents.document import Document, DocumentName, Pieces
-from lookout.store.protocol import NO_WRITER, LostStoreError, Reader, StoreBusyError, StoreError, StorePosition, Writer
+from lookout.documents.document import Document, DocumentName
+from lookout.store.protocol import (
+    NO_WRITER,
+    Left,
+    LostStoreError,
+    Reader,
+    Snapshot,
+    StoreBusyError,
+    StoreError,
+    StorePosition,
+    Writer,
+)
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.simulation.worlds.scene import Life, Message, Publication, Scene, Written
 
@@ -22,7 +33,7 @@ class Content(NamedTuple):
 
     ms: int
     documents: Mapping[DocumentName, Document]
-    pieces: Mapping[str, bytes]
+    state: Mapping[str, bytes]
     publication: Publication | None
     position: StorePosition
 
@@ -116,33 +127,33 @@ class ModelWriter:
         self._store = store
         self._scene = scene
         self._life = life
-        self._at = store.now.position
+        self._left = Left(store.now.position)
         self._lost = False
 
     def load(self) -> dict[str, bytes]:
         if self._scene.active("load-fails"):
             raise StoreError("cannot be read")
-        return dict(self._store.now.pieces)
+        return dict(self._store.now.state)
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
         scene, store = self._scene, self._store
-        is_own = store.now.position.epoch == self._at.epoch
+        is_own = store.now.position.epoch == self._left.position.epoch
         if self._lost or not is_own or not (store.holds(self._life) or store.take_if_free(self._life)):
             self._lost = True
             raise LostStoreError("another monitor has taken over")
         if scene.active("write-fails"):
             raise StoreError("disk full")
-        wrote = self._at.advance(store.now.position, pieces, "the store")
-        kept = {} if pieces.replace_all else dict(store.now.pieces)
-        kept.update(pieces.put)
-        for name in pieces.delete:
-            kept.pop(name, None)
-        publication = _publication(self._life)
-        store.put(Content(scene.ms, {**store.now.documents, **documents}, kept, publication, wrote))
-        _emit_written(scene, self._life, publication, documents, pieces)
+        left, changes = self._left.find_changes(store.now.position, Snapshot(documents, state), "the store")
+        kept = {name: document for name, document in store.now.state.items() if name in state}
+        publication, before = _publication(self._life), store.now.documents
+        stored = Content(
+            scene.ms, {**before, **changes.documents}, {**kept, **changes.state}, publication, left.position
+        )
+        store.put(stored)
+        _emit_written(scene, self._life, publication, before, stored.documents, stored.state)
         if scene.active("answer-lost"):
             raise StoreError("no answer")
-        self._at = wrote
+        self._left = left
 
     def close(self) -> None:
         self._store.release(self._life)
@@ -191,6 +202,7 @@ class SqliteStore:
         self._writers: dict[Life, SqliteWriter] = {}
         self._is_gone = False  # until another one is begun
         self.publication: Publication | None = None
+        self.documents: Mapping[DocumentName, Document] = {}
 
     def open(self, life: Life) -> Writer:
         self._writers[life] = real = open_writer(self._path)
@@ -210,8 +222,8 @@ class SqliteStore:
     def loaded(self) -> Publication | None:
         return self.publication
 
-    def wrote(self, publication: Publication) -> None:
-        self.publication = publication
+    def wrote(self, publication: Publication, documents: Mapping[DocumentName, Document]) -> None:
+        self.publication, self.documents = publication, documents
 
     def remove_file(self, and_beside: int) -> None:
         self._remove("", *(("-wal", "-shm") if and_beside else ()))
@@ -240,16 +252,16 @@ class _FaultySqliteWriter:
             raise StoreError("cannot be read")
         return self._real.load()
 
-    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
         if self._scene.active("write-fails"):
             raise StoreError("disk full")
-        position = self._real._at
-        self._real.write(documents, pieces)
-        publication = _publication(self._life)
-        self._store.wrote(publication)
-        _emit_written(self._scene, self._life, publication, documents, pieces)
+        left = self._real._left
+        self._real.write(documents, state)
+        publication, before = _publication(self._life), self._store.documents
+        self._store.wrote(publication, documents)
+        _emit_written(self._scene, self._life, publication, before, documents, state)
         if self._scene.active("answer-lost"):
-            self._real._at = position  # a commit that reports an error leaves it so
+            self._real._left = left  # a commit that reports an error leaves it so
             raise StoreError("no answer")
 
     def close(self) -> None:
@@ -280,24 +292,25 @@ def _publication(life: Life) -> Publication:
     return life.writing
 
 
-def messages_in(pieces: Mapping[str, bytes]) -> dict[int, Message]:
-    """The messages among stored pieces, by their numbers, the oldest first."""
-    named = {int(name.removeprefix(_MESSAGE)): name for name in pieces if name.startswith(_MESSAGE)}
-    return {number: msgspec.json.decode(pieces[named[number]], type=Message) for number in sorted(named)}
+def messages_in(state: Mapping[str, bytes]) -> dict[int, Message]:
+    """The messages among the stored documents, by their numbers, the oldest first."""
+    named = {int(name.removeprefix(_MESSAGE)): name for name in state if name.startswith(_MESSAGE)}
+    return {
+        number: msgspec.json.decode(gzip.decompress(state[named[number]]), type=Message) for number in sorted(named)
+    }
 
 
 def _emit_written(
     scene: Scene,
     life: Life,
     publication: Publication,
+    before: Mapping[DocumentName, Document],
     documents: Mapping[DocumentName, Document],
-    pieces: Pieces,
+    state: Mapping[str, bytes],
 ) -> None:
-    put, before = messages_in(pieces.put), scene.waiting
-    stay = {number: each for number, each in before.items() if f"{_MESSAGE}{number}" not in pieces.delete}
-    kept = {} if pieces.replace_all else stay
-    scene.waiting = kept | put
-    came = tuple(each for number, each in put.items() if before.get(number) != each)
-    went = tuple(each for number, each in before.items() if scene.waiting.get(number) != each)
-    scene.note(f"{life.name} stored {publication.at} {' '.join(documents)}")
-    scene.emit(Written(life, publication, documents, came, went))
+    waited, scene.waiting = scene.waiting, messages_in(state)
+    came = tuple(each for number, each in scene.waiting.items() if waited.get(number) != each)
+    went = tuple(each for number, each in waited.items() if scene.waiting.get(number) != each)
+    new = {name: document for name, document in documents.items() if before.get(name) != document or name == "live"}
+    scene.note(f"{life.name} stored {publication.at} {' '.join(new)}")
+    scene.emit(Written(life, publication, new, came, went))

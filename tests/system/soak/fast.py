@@ -26,7 +26,7 @@ from lookout.core.ledger import Ledger
 from lookout.demo.sim.server import wall_clock
 from lookout.demo.sim.world import World, launch_world
 from lookout.documents.reports import documents_of
-from lookout.state.codec import all_pieces
+from lookout.state.codec import encode_state
 from lookout.store.sqlite import open_writer
 from tests.campaign.part import Outcome
 from tests.integration.fast import a_config as a_launch_config
@@ -102,7 +102,7 @@ def _put_an_hour_behind_it(size: Size, folder: Path) -> None:
             ledger.read_head(chain.id, _head(world, chain.id, at))
     ledger.publish(now)
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write(documents_of(ledger), all_pieces(ledger.state()))
+        writer.write(documents_of(ledger), encode_state(ledger.state()).documents)
 
 
 def _head(world: World | None, chain_id: int, at: int) -> Reading:
