@@ -10,8 +10,8 @@ from tests.builders import NOON
 
 # What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one
 # to chat. ``A+B-``: a message to ops that A began and B ended; ``all``: one that ends all and names no check.
-# ``store``: a publication is stored. ``late``: put one during a write, which does not have it. ``release``: nothing could
-# be stored for a minute. ``accept`` and ``refuse``: what is to be tried is tried.
+# ``store``: a publication is stored. ``late``: put one during a write, which does not have it.
+# ``release``: nothing could be stored for a minute. ``accept`` and ``refuse``: what is to be tried is tried.
 # ``apply``: the same targets are configured again. ``old``: what was made by now is given up. ``4s``: time passes,
 # without a publication; ``rest``: a target's rest passes, with one.
 WAIT_MS = 5_000
