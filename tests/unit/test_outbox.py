@@ -10,7 +10,8 @@ from tests.builders import NOON
 
 # What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one
 # to chat. ``A+B-``: a message to ops that A began and B ended; ``all``: one that ends all and names no check.
-# ``store``: a publication is stored. ``accept`` and ``refuse``: what is to be tried is tried.
+# ``store``: a publication is stored. ``late``: put one during a write, which does not have it.
+# ``release``: nothing could be stored for a minute. ``accept`` and ``refuse``: what is to be tried is tried.
 # ``apply``: the same targets are configured again. ``old``: what was made by now is given up. ``4s``: time passes,
 # without a publication; ``rest``: a target's rest passes, with one.
 WAIT_MS = 5_000
@@ -42,6 +43,10 @@ class Play:
             case "put" | "put-chat":
                 target, own = word.removeprefix("put-").replace("put", "ops"), str(self.outbox.next_number)
                 self.put(a_message((own, "began"), target=target, made_ms=self.now_ms))
+            case "late":
+                self.outbox.put(a_message((str(self.outbox.next_number), "began"), made_ms=self.now_ms))
+            case "release":
+                self.outbox.release()
             case "all":
                 self.put(a_message(made_ms=self.now_ms))
             case "store":
@@ -94,6 +99,12 @@ def play(script: str) -> Play:
         pytest.param("put store", 0, id="a message that is stored is tried"),
         pytest.param("put store put", 0, id="a message that was made since then is not tried"),
         pytest.param("put store put accept", "nothing", id="not even if it is the only one left"),
+        pytest.param("put release", 0, id="a message that could not be stored for a minute is tried without"),
+        pytest.param(
+            "late release store",
+            "nothing",
+            id="nor is one that was made during the first write that worked again: it can be stored now",
+        ),
         pytest.param("put-chat store", "nothing", id="a message to another target is not tried"),
         pytest.param("put put store accept", 1, id="after an accepted message comes the next one"),
         pytest.param("put store accept", "nothing", id="an accepted message is not tried again"),

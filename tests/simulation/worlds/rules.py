@@ -8,7 +8,7 @@ from tests.simulation.worlds import scene as s
 
 _EVENTS: Final = (
     *(s.Asked, s.Answered, s.HeadAnswered, s.Agreed, s.Judged, s.Published, s.Written, s.Resumed, s.Reloaded),
-    *(s.Started, s.Stored, s.Tried, s.Heard, s.Ended, s.Looked, s.Served, s.Shown, s.Concluded),
+    *(s.Started, s.Stored, s.Sending, s.Tried, s.Heard, s.Ended, s.Looked, s.Served, s.Shown, s.Concluded),
 )
 # By the rule's method that is about it: HeadAnswered is head_answered.
 _HOOKS: Final[dict[str, type]] = {re.sub("(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in _EVENTS}

@@ -2,7 +2,7 @@
 
 What is to be sent, and in which order, is tested by tests/property/test_episodes.py and tests/unit/test_outbox.py."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Final, NamedTuple
 
 from lookout.core.episodes import STORE
@@ -45,10 +45,7 @@ class NoneIsLost(Rule):
 
     def written(self, event: s.Written) -> None:
         life, clock_ms = event.life, event.publication.clock_ms
-        waiting = Counter(self.scene.waiting.values())
-        for message in event.came:
-            if waiting[message] == 1:  # the first of two in the same words is given up first
-                self._made_ms[message] = self._last_clock_ms
+        self._made_ms.update(dict.fromkeys(event.came, self._last_clock_ms))
         self._last_clock_ms = clock_ms
         for message in event.went:
             age_ms = clock_ms - self._made_ms[message]
@@ -76,10 +73,10 @@ class _StoreWorked(Rule):
         self.worked_ms: dict[int, int] = {}
 
     def resumed(self, event: s.Resumed) -> None:
-        """A fault of the store goes on that was stored itself, by a write whose answer was lost."""
+        """A fault of the store that was stored itself, by a write whose answer was lost, has lasted for so long."""
         known = decode_alerts(decode_state(event.stored)[1]).state.episodes
-        is_over = all(episode.check != STORE for episode in known)
-        self.worked_ms[event.life.serial] = self.scene.ms if is_over else -_UNSTORED_MS
+        lasted_ms = max((episode.seen_ms for episode in known if episode.check == STORE), default=0)
+        self.worked_ms[event.life.serial] = self.scene.ms - lasted_ms
 
     def has_failed(self, life: s.Life) -> bool:
         """Whether nothing could be stored for so long that messages are sent without."""
@@ -90,16 +87,14 @@ class _StoreWorked(Rule):
             self.worked_ms[event.life.serial] = self.scene.ms
 
 
-class NoneComesTwice(_StoreWorked):
+class NoneComesTwice(Rule):
     """A message that was accepted leaves the store with the next publication, and is not sent again, unless its sender
     could not know or had no time to store it."""
 
     clauses = ("alerts: none comes twice",)
 
     def __init__(self) -> None:
-        super().__init__()
         self._accepted: dict[s.Message, _Acceptance] = {}
-        self._came: Counter[s.Message] = Counter()
         self._reloaded_ms: dict[s.Life, int] = {}
         self._stored: set[s.Message] = set()
 
@@ -107,21 +102,18 @@ class NoneComesTwice(_StoreWorked):
         self._reloaded_ms[event.life] = self.scene.ms
 
     def tried(self, event: s.Tried) -> None:
-        if not event.accepted or self._has_a_twin(event.message):
+        if not event.accepted:
             return
         before = self._accepted.get(event.message)
-        is_waiting = event.message in self.scene.waiting.values()
-        # What is sent without being stored may be a later reminder in the same words.
-        if before is not None and before.answers and (is_waiting or not self.has_failed(event.life)):
+        if before is not None and before.answers:
             # A reload does not wait for a target that is slow.
             was_cut_off = self.scene.ms - self._reloaded_ms.get(event.life, -_SLACK_MS) < _SLACK_MS
             if before.life is event.life and not was_cut_off:
                 self.broken(f"{event.message} was sent again")
             was_overtaken = self.scene.ms - self.scene.let_go_ms <= _HEARTBEAT_MS + _SLACK_MS
-            is_forgotten = self.scene.went_back_ms >= before.at_ms  # and due again, in the same words
             # Who goes on from a store that could not be written does not know what was sent.
-            is_forgotten = is_forgotten or event.message not in self._stored
-            if not is_waiting and not was_overtaken and not is_forgotten:
+            is_forgotten = event.message not in self._stored
+            if event.message not in self.scene.waiting.values() and not was_overtaken and not is_forgotten:
                 self.broken(f"{event.message} was sent again, though it was known to be accepted")
         self._accepted[event.message] = _Acceptance(event.life, event.answers, self.scene.ms)
 
@@ -132,7 +124,6 @@ class NoneComesTwice(_StoreWorked):
                 self._accepted[event.message] = known._replace(heard_ms=self.scene.ms)
 
     def written(self, event: s.Written) -> None:
-        self._came.update(event.came)
         self._stored.update(event.came)
         for message in self._known_to(event.life, event.publication):
             self.broken(f"{message} is still in the store, though it was accepted before {event.publication.at}")
@@ -142,19 +133,13 @@ class NoneComesTwice(_StoreWorked):
         if event.how != "stopped" or self.scene.ms - self.scene.let_go_ms <= 2 * _SLACK_MS or life.publication is None:
             return
         for message in self.scene.waiting.values():
-            accepted = None if self._has_a_twin(message) else self._accepted.get(message)
+            accepted = self._accepted.get(message)
             if accepted is not None and accepted.life is life and (accepted.heard_ms or 0) > life.publication.ms:
                 self.broken(f"{message} was accepted before {life.name} stopped, which did not store it")
 
-    def _has_a_twin(self, message: s.Message) -> bool:
-        """Two rules that remind of one check within a second do so in the same words: which one was accepted cannot be
-        known."""
-        return self._came[message] > 1
-
     def _known_to(self, life: s.Life, publication: s.Publication) -> list[s.Message]:
         """The messages in the store that this monitor knew to be accepted when it made a publication."""
-        waiting = (message for message in self.scene.waiting.values() if not self._has_a_twin(message))
-        accepted = ((message, self._accepted.get(message)) for message in waiting)
+        accepted = ((message, self._accepted.get(message)) for message in self.scene.waiting.values())
         return [
             message
             for message, each in accepted
@@ -169,14 +154,21 @@ class StoredBeforeSent(_StoreWorked):
 
     def __init__(self) -> None:
         super().__init__()
-        self._stored: set[s.Message] = set()
+        self._stored_ms: dict[s.Message, int] = {}
+        self._began: dict[tuple[int, str], tuple[int, bool]] = {}  # when, and whether without the store
 
     def written(self, event: s.Written) -> None:
-        self._stored.update(event.came)
+        for message in event.came:
+            self._stored_ms.setdefault(message, self.scene.ms)
+
+    def sending(self, event: s.Sending) -> None:
+        self._began[event.life.serial, event.target] = self.scene.ms, self.has_failed(event.life)
 
     def tried(self, event: s.Tried) -> None:
+        """What hangs on its way arrives when the store works again, perhaps after it was given up."""
         life, now_ms = event.life, self.scene.ms
-        if event.message not in self._stored and not self.has_failed(life):
+        began_ms, without_store = self._began[life.serial, event.message.target]
+        if not without_store and self._stored_ms.get(event.message, now_ms) > began_ms:
             self.broken(f"{event.message} was sent before it was stored")
         if life.lost_ms is not None and now_ms - life.lost_ms > _LAST_SEND_MS:
             self.broken(f"{event.message} was sent by a monitor that had lost the store")

@@ -16,6 +16,7 @@ _JITTER_MS: Final = 3_000
 _TIMEOUT_MS: Final = 10_000
 _SLACK_MS: Final = 50
 _LAST_SEND_MS: Final = 5_000
+_PATIENCE_MS: Final = 2_000  # how long alerts wait for a write
 _WAITS_MS: Final = (30_000, 30_000, 60_000, 120_000)  # after so many failures in a row
 
 
@@ -104,12 +105,13 @@ class AsksOnTime(Rule):
 
 class PublishesOnTime(Rule):
     """At most two publications a second, at least one in a heartbeat, and what is new, or was sent to people, within a
-    second."""
+    second. During a write there are none but those for alerts, which wait 2 s for the store each time."""
 
-    clauses = ("M5",)
+    clauses = ("M5", "M17")
 
     def __init__(self) -> None:
         self._last_ms: dict[int, int] = {}
+        self._for_alerts_ms: dict[int, int] = {}  # the last one of any kind
         self._unpublished_ms: dict[int, int] = {}
         self._reloaded_ms: dict[int, int] = {}
 
@@ -126,6 +128,7 @@ class PublishesOnTime(Rule):
 
     def published(self, event: s.Published) -> None:
         life, now_ms = event.life, self.scene.ms
+        self._hold_alerts(life, now_ms)
         if life.writing_since_ms is not None:
             return  # for alerts alone: what is new waits for the store
         self._hold(life, now_ms)
@@ -134,6 +137,17 @@ class PublishesOnTime(Rule):
             self.broken(f"published {now_ms - last_ms} ms after the last time")
         self._last_ms[life.serial] = now_ms
         self._unpublished_ms.pop(life.serial, None)
+
+    def _hold_alerts(self, life: s.Life, now_ms: int) -> None:
+        """They go on during a write, and no faster than they should."""
+        before_ms, self._for_alerts_ms[life.serial] = self._for_alerts_ms.get(life.serial, 0), now_ms
+        if before_ms <= self._reloaded_ms.get(life.serial, 0) or life.stopping:
+            return
+        until_ms = now_ms if life.writing_since_ms is not None else life.wrote_ms
+        if until_ms - before_ms > _PATIENCE_MS + _SLACK_MS:
+            self.broken(f"alerts waited {until_ms - before_ms} ms for the store")
+        if life.writing_since_ms is not None and now_ms - before_ms < _PATIENCE_MS:
+            self.broken(f"published {now_ms - before_ms} ms after the last time, during a write")
 
     def concluded(self, _event: s.Concluded) -> None:
         for life in find_living(self.scene):

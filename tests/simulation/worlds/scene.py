@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from lookout.alerts.event import AlertEvent
 from lookout.config.settings import Settings
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
@@ -63,11 +64,13 @@ class Publication:
 
 
 class Message(Struct, frozen=True):
-    """A message as it waits in the store. Its words say when, to the second, and so are hardly ever another's."""
+    """A message as it waits in the store. Its event says when, to the millisecond: a later one in the same words is
+    another."""
 
     target: str
     title: str
     body: str
+    event: AlertEvent | None = None
 
 
 class Life:
@@ -276,6 +279,13 @@ class Stored(NamedTuple):
 
     life: Life
     ok: bool
+
+
+class Sending(NamedTuple):
+    """A monitor begins to send a message, which may hang on its way for long."""
+
+    life: Life
+    target: str
 
 
 class Tried(NamedTuple):

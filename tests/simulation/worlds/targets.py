@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 from lookout.alerts.messages import Message as Sent
 from lookout.alerts.sender import NotAcceptedError, Sender
-from tests.simulation.worlds.scene import Heard, Life, Message, Scene, Tried
+from tests.simulation.worlds.scene import Heard, Life, Message, Scene, Sending, Tried
 
 
 def open_sender(scene: Scene, life: Life, target: str) -> Sender:
     """To one target, which does with a message what the script says."""
 
     def send(sent: Sent, /) -> None:
-        life.sent = message = Message(target, sent.title, sent.body)
+        life.sent = message = Message(target, sent.title, sent.body, sent.event)
         fails = scene.active("send-fails", target)
         answers = not scene.active("send-unanswered", target)
         scene.note(f"{life.name} sends {target} {sent.title}: {'no' if fails else 'yes'}{'' if answers else '?'}")
@@ -45,6 +45,7 @@ class SendingThread:
         self._chance = scene.chance(f"tell {self._target} {life.serial}")  # its old name: seeds keep their worlds
 
     async def call(self, work: Callable[[], None], /) -> None:
+        self._scene.emit(Sending(self._life, self._target))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._scene.loop.call_later(self._takes_s(), self._make, work, done)
         await done
