@@ -16,8 +16,9 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there. Only what
 # is built already: to build it, pip would fetch whatever it says it needs, without any hash.
 PIP := python -m pip --quiet --disable-pip-version-check install
-# What builds JavaScript, byte-for-byte what tools/js/package-lock.json pins; none of its own scripts are run (.npmrc).
+# What builds JavaScript and checks it, byte-for-byte what tools/js/package-lock.json pins; none of its own scripts are run (.npmrc).
 ESBUILD := tools/js/node_modules/.package-lock.json
+BIOME := tools/js/node_modules/.bin/biome
 
 .PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants lowest audit pins release clean
 
@@ -35,6 +36,7 @@ test: .venv/installed-dev .venv/packages $(ESBUILD) ## all tests except those ma
 check: .venv/installed-dev .venv/packages $(ESBUILD) ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@[ ! -x $(BIOME) ] || { set -x; $(BIOME) check --error-on-warnings .; }
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	@$(MAKE) --no-print-directory clauses coverage
@@ -46,9 +48,10 @@ coverage: .venv/installed-dev ## the core's tests reach every statement and bran
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-format: .venv/installed-dev ## rewrite the code as `make check` wants it
+format: .venv/installed-dev $(ESBUILD) ## rewrite the code as `make check` wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIOME) check --write .
 
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
@@ -129,7 +132,7 @@ clean: ## remove what the targets above made
 	fi; \
 	touch $@
 
-# Where npm is missing, the tests that need esbuild are left out, and the end of the run says so.
+# Where npm is missing, JavaScript is not checked, the tests that need esbuild are left out, and the end of the run says so.
 $(ESBUILD): tools/js/package-lock.json
 	@if command -v npm >/dev/null; then cd tools/js && npm ci; else echo "without npm no JavaScript can be built here" >&2; fi
 

@@ -22,6 +22,7 @@ from lookout_reader.words import NOTES, REASON_TEXTS
 READER: Final = Path(__file__).parent.parent / "readers" / "js"
 BEGIN: Final = "// ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py\n"
 END: Final = "// ---- Until here\n"
+_UNION_MOST: Final = 90
 
 
 def fill_in() -> dict[Path, str]:
@@ -47,7 +48,9 @@ def _statuses() -> str:
     return f"""\
 {BEGIN}
 /** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
-export const EFFECTIVE_STATUSES = /* @__PURE__ */ Object.freeze({_js(EFFECTIVE_STATUSES)});
+export const EFFECTIVE_STATUSES = /* @__PURE__ */ Object.freeze([
+{_lines(map(_js, EFFECTIVE_STATUSES))}
+]);
 /** Those that are a reading of the service, from worst to best: what uptime counts. */
 export const KNOWN_STATUSES = /* @__PURE__ */ Object.freeze({_js(KNOWN_STATUSES)});
 /** The characters of the history, in the order of EFFECTIVE_STATUSES; a status that it does not have is a space. */
@@ -63,6 +66,7 @@ export const UNKNOWN_CHARACTER = /[^{_escape("".join(CHARACTERS.values()))}]/gu;
 def _sentences() -> str:
     names = {word: BY_WORD[word].name for word in EFFECTIVE_STATUSES}
     texts = {word: BY_WORD[word].sentence for word in EFFECTIVE_STATUSES}
+    notes = _lines((f"[{_js(note.id)}, {_js(note.services)},\n      {_js(note.text)}]" for note in NOTES), indent=4)
     return f"""\
 {BEGIN}
 /** What people read everywhere. */
@@ -81,7 +85,7 @@ export const REASON_TEXTS = {{
 /** What to show people beside the data (C12); `services` are those it is about, null for all. */
 export const NOTES = /* @__PURE__ */ Object.freeze(
   /* @__PURE__ */ [
-{_lines((_js([note.id, note.services, note.text]) for note in NOTES), indent=4)}
+{notes}
   ].map(([id, services, text]) => Object.freeze({{ id, services: services && Object.freeze(services), text }})),
 );
 """
@@ -90,11 +94,11 @@ export const NOTES = /* @__PURE__ */ Object.freeze(
 def _types() -> str:
     return f"""\
 /** What a row can come to. */
-export type EffectiveStatus = {_union(EFFECTIVE_STATUSES)};
+export type EffectiveStatus ={_union(EFFECTIVE_STATUSES)};
 /** Those of an incident. */
-export type TroubleStatus = {_union(TROUBLE_STATUSES)};
-export type BucketCharacter = {_union((*CHARACTERS.values(), NO_DATA))};
-export type NoteId = {_union(note.id for note in NOTES)};
+export type TroubleStatus ={_union(TROUBLE_STATUSES)};
+export type BucketCharacter ={_union((*CHARACTERS.values(), NO_DATA))};
+export type NoteId ={_union(note.id for note in NOTES)};
 """
 
 
@@ -103,7 +107,10 @@ def _lines(entries: Iterable[str], indent: int = 2) -> str:
 
 
 def _union(words: Iterable[str]) -> str:
-    return " | ".join(map(_js, words))
+    """As biome writes it: on one line if the shortest name leaves room for that."""
+    listed = list(map(_js, words))
+    line = f" {' | '.join(listed)}"
+    return line if len(line) < _UNION_MOST else "".join(f"\n  | {word}" for word in listed)
 
 
 def _escape(characters: str) -> str:

@@ -1,7 +1,14 @@
 // Reads documents, a line of base64 each, and tells in a line of JSON what the JavaScript reader makes of them.
 import { createInterface } from "node:readline";
 import {
-  bucketsOf, coverageOf, effectiveStatus, incidentsOf, parseHistory, parseReport, rollUp, WINDOWS,
+  bucketsOf,
+  coverageOf,
+  effectiveStatus,
+  incidentsOf,
+  parseHistory,
+  parseReport,
+  rollUp,
+  WINDOWS,
 } from "../../readers/js/src/page.js";
 
 const now = Number(process.argv[2]);
@@ -11,7 +18,12 @@ function report(bytes) {
   const { status, healthy, counts } = rollUp(read, { now });
   if (!read.readable) return { problem: read.problem, status, healthy };
   const rows = read.rows.map((row) => [
-    row.service ?? null, row.chainId ?? null, row.readable, effectiveStatus(row, now), row.metrics ?? {}, row.problem ?? null,
+    row.service ?? null,
+    row.chainId ?? null,
+    row.readable,
+    effectiveStatus(row, now),
+    row.metrics ?? {},
+    row.problem ?? null,
   ]);
   return { problem: null, status, healthy, counts, generatedAt: read.generatedAt, rows };
 }
@@ -20,7 +32,11 @@ function history(bytes) {
   const read = parseHistory(bytes);
   if (!read.readable) return { problem: read.problem };
   const rows = read.rows.map((row) => [
-    row.service ?? null, row.chainId ?? null, row.buckets ?? null, row.uptime ?? null, row.problem ?? null,
+    row.service ?? null,
+    row.chainId ?? null,
+    row.buckets ?? null,
+    row.uptime ?? null,
+    row.problem ?? null,
     bucketsOf(read, row).filter((bucket) => bucket.status === "current").length,
     incidentsOf(read, row).map((incident) => [incident.beginsAt, incident.endsAt, incident.worst]),
     Object.keys(WINDOWS).map((window) => coverageOf(read, row, window).known),

@@ -125,8 +125,8 @@ def run(*command: str | Path, cwd: Path | None = None, exit_code: int = 0) -> st
 def test_everything_to_publish_is_listed_with_its_size_and_hash(released: Released) -> None:
     files = sorted(released.files.iterdir())
     assert [re.sub(r"-\d.*?(?=[.-][a-z])", "", path.name) for path in files] == [
-        "lookout-reader-cases.tar",
         "lookout-reader.tgz",
+        "lookout-reader-cases.tar",
         "lookout_monitor-py3-none-any.whl",
         "lookout_monitor.tar.gz",
         "lookout_reader-py3-none-any.whl",
@@ -191,4 +191,4 @@ def test_the_service_of_the_wheel_keeps_the_contract_by_its_own_account(service:
     where = run(service, "-c", "import lookout, lookout_reader as r; print(lookout.__file__, r.__file__)")
     assert [Path(each).is_relative_to(service.parent.parent) for each in where.split()] == [True, True]
     findings = run(service.with_name("lookout"), "verify", "--all", demo)
-    assert "✓ pass" in findings  # and its exit code says that nothing failed
+    assert re.search(r"clauses 0 fail, [1-9]\d* pass", findings)

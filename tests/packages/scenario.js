@@ -1,5 +1,6 @@
 // Two polls, then nothing but failures, on a clock that is moved by hand and the environment's own fetch.
 // What became of it is checked by the test that runs this.
+// biome-ignore lint/correctness/noUnusedVariables: each test adds the line that calls it
 async function playScenario({ canUse, createReader }, baseUrl) {
   const beganAt = Date.now();
   const timers = new Set();
@@ -36,7 +37,8 @@ async function playScenario({ canUse, createReader }, baseUrl) {
     clearTimeout: (timer) => timers.delete(timer),
     fetch: Object.assign((...request) => (asked.push(elapsed / 1000), fetch(...request)), { polyfill: fetch.polyfill }),
   });
-  const can = () => canUse(reader.getSnapshot().report, { ...reader.getSnapshot(), chain: 1, services: ["ppoi", "messaging"] });
+  const can = () =>
+    canUse(reader.getSnapshot().report, { ...reader.getSnapshot(), chain: 1, services: ["ppoi", "messaging"] });
   let updates = 0;
   reader.subscribe(() => updates++);
   const before = can();

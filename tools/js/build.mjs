@@ -54,7 +54,12 @@ async function buildReader(folder) {
   const path = (name) => join(folder, name);
   mkdirSync(path("commonjs"), { recursive: true });
   writeFileSync(path("commonjs/package.json"), '{ "type": "commonjs" }\n');
-  for (const [name, options] of [["index", SCRIPT], ["page", SCRIPT], ["react", COMMONJS], ["testing", COMMONJS]]) {
+  for (const [name, options] of [
+    ["index", SCRIPT],
+    ["page", SCRIPT],
+    ["react", COMMONJS],
+    ["testing", COMMONJS],
+  ]) {
     writeFileSync(path(`commonjs/${name}.js`), await bundle(`${READER}/${name}.js`, options));
     copyFileSync(join(ROOT, READER, `${name}.d.ts`), path(`commonjs/${name}.d.ts`));
   }

@@ -16,7 +16,11 @@ export function parseAbout(text) {
   const byId = new Map(); // of two with one id the later counts
   for (const chain of objectsOf(fields.chains)) {
     const id = whole(chain.id, 1);
-    if (id !== null) byId.set(id, Object.freeze({ id, name: textOf(chain.name) || `chain ${id}`, testNetwork: chain.testNetwork === true }));
+    if (id !== null)
+      byId.set(
+        id,
+        Object.freeze({ id, name: textOf(chain.name) || `chain ${id}`, testNetwork: chain.testNetwork === true }),
+      );
   }
   const chains = [...byId.values()];
   const services = objectsOf(fields.services)
@@ -33,14 +37,18 @@ export function parseAbout(text) {
     operator: textOf(fields.operator),
     contact: textOf(fields.contact),
     showUnmonitored: fields.showUnmonitored !== false,
-    notes: Object.freeze(objectsOf(fields.notes).map(readNote).filter((note) => note !== null)),
+    notes: Object.freeze(
+      objectsOf(fields.notes)
+        .map(readNote)
+        .filter((note) => note !== null),
+    ),
     testNetworks: Object.freeze([...testNetworks]),
   });
 }
 
 /**
- * The chains that a summary of documents with rows of these chains counts: all of the description but its test networks.
- * One that has rows and is not in the description is counted too.
+ * The chains that a summary of documents with rows of these chains counts: all of the description but its test
+ * networks. One that has rows and is not in the description is counted too.
  */
 export function countedChains(about, chainIds) {
   const known = new Set([null, ...about.chains.map(({ id }) => id)]);
@@ -54,9 +62,17 @@ function readNote(raw) {
   const chains = listOf(raw.chains).map((chainId) => whole(chainId, 1));
   const services = listOf(raw.services);
   const isScopeWhole = !chains.includes(null) && services.every((service) => typeof service === "string");
-  if (textOf(raw.text) === "" || from === null || (until === null && (raw.until ?? null) !== null) || !isScopeWhole) return null;
+  if (textOf(raw.text) === "" || from === null || (until === null && (raw.until ?? null) !== null) || !isScopeWhole)
+    return null;
   const scope = { services: Object.freeze(services), chains: Object.freeze(chains) };
-  return Object.freeze({ id: textOf(raw.id), text: raw.text, ...scope, from, until, addedAt: parseInstant(raw.addedAt) });
+  return Object.freeze({
+    id: textOf(raw.id),
+    text: raw.text,
+    ...scope,
+    from,
+    until,
+    addedAt: parseInstant(raw.addedAt),
+  });
 }
 
 function textOf(value) {

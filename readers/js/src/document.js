@@ -34,7 +34,11 @@ export function readDocument(text, list) {
 }
 
 function isTooDeep(value, levels) {
-  return typeof value === "object" && value !== null && (levels === 0 || Object.values(value).some((inner) => isTooDeep(inner, levels - 1)));
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    (levels === 0 || Object.values(value).some((inner) => isTooDeep(inner, levels - 1)))
+  );
 }
 
 export function isObject(value) {
@@ -48,8 +52,8 @@ export function whole(value, least) {
 // ---- Rows
 
 /**
- * The rows in `raws`: who each is about, and with that whatever `readRest(raw)` finds, or the problem that it gives as a
- * text. Of two rows of the same check nobody knows which one is right: neither is read.
+ * The rows in `raws`: who each is about, and with that whatever `readRest(raw)` finds, or the problem that it gives as
+ * a text. Of two rows of the same check nobody knows which one is right: neither is read.
  */
 export function readRows(raws, readRest) {
   const rows = raws.map((raw) => readRow(raw, readRest));
@@ -57,7 +61,9 @@ export function readRows(raws, readRest) {
   const times = new Map();
   for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
   const read = rows.map((row, index) =>
-    keys[index] && times.get(keys[index]) > 1 ? unreadableRow(row, "another row has the same service and chainId") : row,
+    keys[index] && times.get(keys[index]) > 1
+      ? unreadableRow(row, "another row has the same service and chainId")
+      : row,
   );
   return { rows: Object.freeze(read), unreadableRows: read.filter((row) => !row.readable).length };
 }

@@ -1,7 +1,8 @@
 // The badge of a script tag, for sites without a build: how one chain is, or all that are counted. It is no gate.
 //
-// The server that sends this puts what it knows in the place of LOOKOUT_SITE: its protocol and title, its chains' ids and names, its test
-// networks, the languages it has texts in, the English ones, and the colour and shape of each status.
+// The server that sends this puts what it knows in the place of LOOKOUT_SITE: its protocol and title, its chains' ids
+// and names, its test networks, the languages it has texts in, the English ones, and the colour and shape of each
+// status.
 
 import { makeReader } from "./reader.js";
 import { parseReport } from "./report.js";
@@ -11,7 +12,9 @@ const SITE = LOOKOUT_SITE;
 const CHAINS = new Map(SITE.chains);
 
 // By the style property alone, which no content security policy forbids.
-const STYLE = "display:inline-block;padding:2px 8px;border-radius:4px;font:13px/1.5 system-ui,sans-serif;color:#fff;text-decoration:none";
+const STYLE =
+  "display:inline-block;padding:2px 8px;border-radius:4px;color:#fff;" +
+  "font:13px/1.5 system-ui,sans-serif;text-decoration:none";
 
 showBadge(document.currentScript);
 
@@ -22,7 +25,9 @@ function showBadge(script) {
   }
   const base = new URL(".", script.src).href;
   const { chain } = script.dataset;
-  const [host, region, link, shape, words, warning] = ["span", "span", "a", "span", "span", "span"].map((tag) => document.createElement(tag));
+  const [host, region, link, shape, words, warning] = ["span", "span", "a", "span", "span", "span"].map((tag) =>
+    document.createElement(tag),
+  );
   let language = { code: "en", direction: "ltr", texts: SITE.texts };
   let drawn;
   host.style.cssText = "all:initial!important"; // whatever the site's own styles say of every span
@@ -38,7 +43,10 @@ function showBadge(script) {
   /** The text of a key, with these in its slots. One that has plurals is chosen by `count`. */
   function text(key, slots) {
     const found = language.texts[key];
-    const pattern = typeof found === "string" ? found : (found[new Intl.PluralRules(language.code).select(slots.count)] ?? found.other);
+    const pattern =
+      typeof found === "string"
+        ? found
+        : (found[new Intl.PluralRules(language.code).select(slots.count)] ?? found.other);
     return pattern.replace(/\{(\w+)\}/g, (_, name) => slots[name]);
   }
 
@@ -46,7 +54,8 @@ function showBadge(script) {
     const { code, direction } = language;
     const place = chain === undefined ? SITE.title : (CHAINS.get(chain) ?? text("chain.unnamed", { id: chain }));
     const isPart = SITE.showUnmonitored && status === "current" && watched < all;
-    const line = `${text("means.line", { place })} ${isPart ? text("headline.current.part", { count: watched, all }) : text(`status.${status}`)}`;
+    const means = isPart ? text("headline.current.part", { count: watched, all }) : text(`status.${status}`);
+    const line = `${text("means.line", { place })} ${means}`;
     const look = code + status + line;
     if (look === drawn) return; // what is not new is not read out
     drawn = look;
@@ -85,7 +94,8 @@ function showBadge(script) {
 /** One for all badges of a server on this page, each of which runs this script again. */
 function shareReader(base) {
   const readers = (globalThis[Symbol.for("lookout.embed")] ??= new Map());
-  if (!readers.has(base)) readers.set(base, makeReader({ live: parseReport }, { baseUrl: base, protocol: SITE.protocol }));
+  if (!readers.has(base))
+    readers.set(base, makeReader({ live: parseReport }, { baseUrl: base, protocol: SITE.protocol }));
   return readers.get(base);
 }
 
@@ -93,7 +103,9 @@ function shareReader(base) {
 function summarize(update, chain) {
   const chainId = /^[1-9]\d*$/.test(chain) ? Number(chain) : 0; // which no row has
   const found = update.report?.rows.map((row) => row.chainId) ?? [];
-  const counted = [...Array.from(CHAINS.keys(), Number), ...found].filter((id) => id > 0 && !SITE.testNetworks.includes(id));
+  const counted = [...Array.from(CHAINS.keys(), Number), ...found].filter(
+    (id) => id > 0 && !SITE.testNetworks.includes(id),
+  );
   const { checks, doubts } = countChecks(update.report, chain === undefined ? counted : [chainId], undefined, update);
   const status = requireChain(worstOf([...doubts, ...checks.map(({ effective }) => effective)]), checks);
   const watched = checks.filter(({ effective }) => effective !== "unmonitored");

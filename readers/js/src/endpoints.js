@@ -20,9 +20,9 @@ export function createReader(options) {
 }
 
 /**
- * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem, code}` if there was none. A failure
- * of any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0 to 1.
- * `arrivals` grows only with a document that is another than the one before.
+ * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem, code}` if there was none. A
+ * failure of any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0
+ * to 1. `arrivals` grows only with a document that is another than the one before.
  */
 export function takeAnswer(feed, answer, now, chance) {
   return advanceFeed(PARSERS[feed.kind], feed, answer, now, chance);

@@ -49,7 +49,8 @@ export function newFeed(kind, everyS) {
 }
 
 export function boundSeconds(name, value, least, most) {
-  if (typeof value !== "number" || Number.isNaN(value)) throw new TypeError(`${name}: ${value} is not a number of seconds`);
+  if (typeof value !== "number" || Number.isNaN(value))
+    throw new TypeError(`${name}: ${value} is not a number of seconds`);
   return Math.min(Math.max(value, least), most);
 }
 
@@ -122,11 +123,17 @@ function isSame(held, { document, etag }) {
 function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
-  if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
+  if (httpCode !== 200)
+    return CODES[httpCode]
+      ? failure(CODES[httpCode])
+      : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
   if (text?.length > BODIES_MOST[feed.kind]) return failure("too-long");
   const document = parse(text);
   if (document.readable) return { document };
-  return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
+  return {
+    problem: `unreadable: ${document.problem}`,
+    code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable",
+  };
 }
 
 // ---- The device's clock
@@ -136,8 +143,8 @@ const APART_MOST_MS = 120_000;
 const STEADY_MS = 60_000;
 
 /**
- * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date`; null if unknown. `Age` only
- * explains a `Date` that is old: some caches send it with a new one.
+ * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date`; null if unknown. `Age`
+ * only explains a `Date` that is old: some caches send it with a new one.
  */
 export function clockAheadMs({ date, age }, now) {
   const at = parseHttpDate(date);
@@ -146,12 +153,14 @@ export function clockAheadMs({ date, age }, now) {
 
 /**
  * The same where no `Date` can be read, as in a page of another origin: from a report that just arrived. One from the
- * future came too early; and one that is old is no old copy if it and the one before came as far apart as they were made.
+ * future came too early; and one that is old is no old copy if it and the one before came as far apart as they were
+ * made.
  */
 function guessClockAheadMs(held, { generatedAt }, now) {
   const aheadMs = now - generatedAt;
   const apartMs = now - held.arrivedAt;
-  const isSteady = apartMs < APART_MOST_MS && Math.abs(apartMs - (generatedAt - held.document?.generatedAt)) < STEADY_MS;
+  const isSteady =
+    apartMs < APART_MOST_MS && Math.abs(apartMs - (generatedAt - held.document?.generatedAt)) < STEADY_MS;
   const isWrong = aheadMs < -FUTURE_MS || (aheadMs > REPORTS_AHEAD_MS && isSteady);
   return generatedAt !== null && isWrong ? aheadMs : null;
 }

@@ -23,15 +23,21 @@ export function obstaclesOf(report, { chain, services, ...given }) {
   const rows = readableRows(report);
   const clocks = clocksOf(report, given);
   return [...services] // a hole is a service that nobody can read
-    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, clocks)))
+    .flatMap((service) =>
+      chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, clocks)),
+    )
     .filter(({ effective }) => effective !== "current")
     .map((check) => ({ ...check, severity: SEVERITIES[check.effective] ?? "unknown" }));
 }
 
-/** Where the service has to be current; one that is not the contract's may have a row for each chain, or a shared one. */
+/**
+ * Where the service has to be current; one that is not the contract's may have a row for each chain, or a shared one.
+ */
 function chainsOf(rows, service, chain) {
   if (service === SHARED_SERVICE) return [null];
-  const found = [chain, null].filter((chainId) => !SERVICES.includes(service) && rows.has(checkKey({ service, chainId })));
+  const found = [chain, null].filter(
+    (chainId) => !SERVICES.includes(service) && rows.has(checkKey({ service, chainId })),
+  );
   return found.length === 0 ? [chain] : found;
 }
 

@@ -24,7 +24,14 @@ export function headlineOf(
   const status = requireChain(worstOf([worst === "current" && inDoubt ? "unknown" : worst, ...doubts]), checks);
   const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
   return {
-    text: headlineText(worst, number, checks.length - unmonitored, unmonitored > 0, whereText(leftOut, testNetworks), status),
+    text: headlineText(
+      worst,
+      number,
+      checks.length - unmonitored,
+      unmonitored > 0,
+      whereText(leftOut, testNetworks),
+      status,
+    ),
     status,
     healthy: status === "current",
     checks: checks.filter(({ effective }) => effective === worst),

@@ -2,7 +2,14 @@
 
 import { isObject, readDocument, readRows, unreadable, whole } from "./document.js";
 import { parseInstant } from "./instants.js";
-import { CHARACTERS, CURRENT_CHARACTER, EFFECTIVE_STATUSES, KNOWN_CHARACTERS, TROUBLE, UNKNOWN_CHARACTER } from "./statuses.js";
+import {
+  CHARACTERS,
+  CURRENT_CHARACTER,
+  EFFECTIVE_STATUSES,
+  KNOWN_CHARACTERS,
+  TROUBLE,
+  UNKNOWN_CHARACTER,
+} from "./statuses.js";
 
 /** The windows of uptime and coverage, in seconds. */
 export const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });

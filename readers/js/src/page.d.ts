@@ -3,11 +3,26 @@ export type Instant = number;
 
 // ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py
 /** What a row can come to. */
-export type EffectiveStatus = "unavailable" | "degraded" | "catching-up" | "stale" | "unknown" | "current" | "unmonitored";
+export type EffectiveStatus =
+  | "unavailable"
+  | "degraded"
+  | "catching-up"
+  | "stale"
+  | "unknown"
+  | "current"
+  | "unmonitored";
 /** Those of an incident. */
 export type TroubleStatus = "unavailable" | "degraded" | "catching-up";
 export type BucketCharacter = "c" | "k" | "d" | "u" | "?" | "." | "-";
-export type NoteId = "one-view" | "not-a-signal" | "history" | "partial" | "peers" | "wallet-sync" | "proofs" | "others";
+export type NoteId =
+  | "one-view"
+  | "not-a-signal"
+  | "history"
+  | "partial"
+  | "peers"
+  | "wallet-sync"
+  | "proofs"
+  | "others";
 // ---- Until here
 
 export type BucketStatus = Exclude<EffectiveStatus, "stale">;
@@ -27,8 +42,8 @@ export type Service = KnownService | (string & {});
  */
 export interface OwnServices {}
 /**
- * A name to ask for. Of a literal the compiler knows whether it is one of the contract's or of OwnServices, and refuses any
- * other: it is most likely misspelt.
+ * A name to ask for. Of a literal the compiler knows whether it is one of the contract's or of OwnServices, and refuses
+ * any other: it is most likely misspelt.
  */
 export type ServiceName<S extends string> = (S & NoLiteral<S>) | KnownNames["name"] | keyof OwnServices;
 type NoLiteral<S extends string> = string extends S ? unknown : never;
@@ -155,7 +170,10 @@ export declare function findRow<S extends string>(
 ): HistoryRow | UnreadableRow | null;
 
 /** The key of a check in the map of `rowsByCheck`. */
-export declare function checkKey(check: { readonly service: string | null; readonly chainId: number | null | undefined }): string;
+export declare function checkKey(check: {
+  readonly service: string | null;
+  readonly chainId: number | null | undefined;
+}): string;
 /** The rows by check (C8); rows whose check cannot be read are not in it. */
 export declare function rowsByCheck(report: LiveReport): Map<string, Row | UnreadableRow>;
 export declare function rowsByCheck(history: History): Map<string, HistoryRow | UnreadableRow>;
@@ -254,7 +272,10 @@ export interface ExplainedObstacle extends Obstacle {
 }
 
 /** Whether every one of the services is current on this chain: nothing is known to stand in the way. */
-export declare function canUse<S extends string>(report: LiveReport | Unreadable | null | undefined, needs: Needs<S>): boolean;
+export declare function canUse<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  needs: Needs<S>,
+): boolean;
 /** The checks that stand in the way: whatever is not current. */
 export declare function obstaclesOf<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
@@ -293,8 +314,8 @@ export interface RollUpOptions<S extends string = string> extends Clocks {
 
 /**
  * One status for each service and for all; healthy only if all that is monitored is current (C11). It is for status
- * pages and no gate: what nobody watches does not make it unhealthy, and it looks at every chain. Without `services`, rows
- * of no chain only worsen it. A gate is `canUse`.
+ * pages and no gate: what nobody watches does not make it unhealthy, and it looks at every chain. Without `services`,
+ * rows of no chain only worsen it. A gate is `canUse`.
  */
 export declare function rollUp<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
@@ -348,7 +369,12 @@ export interface About {
   readonly readable: true;
   readonly chains: readonly { readonly id: number; readonly name: string; readonly testNetwork: boolean }[];
   /** `effect` is what a service's failure means for users; empty claims nothing. */
-  readonly services: readonly { readonly name: string; readonly title: string; readonly runByOthers: boolean; readonly effect: string }[];
+  readonly services: readonly {
+    readonly name: string;
+    readonly title: string;
+    readonly runByOthers: boolean;
+    readonly effect: string;
+  }[];
   readonly title: string;
   readonly operator: string;
   readonly contact: string;
@@ -444,8 +470,18 @@ export interface Feed<D extends LiveReport | History> {
 export declare function newFeed(kind: "live", everyS: number): Feed<LiveReport>;
 export declare function newFeed(kind: "history", everyS: number): Feed<History>;
 /** The feed after an answer; `chance` is random, from 0 to 1 (C9). */
-export declare function takeAnswer(feed: Feed<LiveReport>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<LiveReport>;
-export declare function takeAnswer(feed: Feed<History>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<History>;
+export declare function takeAnswer(
+  feed: Feed<LiveReport>,
+  answer: Answer | NoAnswer,
+  now: Instant,
+  chance: number,
+): Feed<LiveReport>;
+export declare function takeAnswer(
+  feed: Feed<History>,
+  answer: Answer | NoAnswer,
+  now: Instant,
+  chance: number,
+): Feed<History>;
 /** By how much this reader's clock seems to be ahead of the server's. */
 export declare function clockAheadMs(answer: Answer | NoAnswer, now: Instant): number | null;
 /** Whether the device's clock is known to be wrong, as far as no cache explains it. */
@@ -463,8 +499,8 @@ export interface Update {
   readonly history: History | null;
   readonly historyProblem: string | null;
   /**
-   * By how much the device's clock seems to be ahead of the server's: from the `Date` of an answer. Where a page may not
-   * read that, from the reports themselves, and only if the clock is wrong by more than caches explain.
+   * By how much the device's clock seems to be ahead of the server's: from the `Date` of an answer. Where a page may
+   * not read that, from the reports themselves, and only if the clock is wrong by more than caches explain.
    */
   readonly clockAheadMs: number | null;
   /** Milliseconds since `report` first arrived, by a clock that is never set; null without a report. */
@@ -543,8 +579,8 @@ export interface ReaderOptions {
   /** While it is hidden, nothing is asked. The page's own by default; the README has one for React Native. */
   readonly document?: Visibility;
   /**
-   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10) unless nobody was
-   * reached; out of the back/forward cache, it is brought up to date. The page's own by default.
+   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10) unless nobody
+   * was reached; out of the back/forward cache, it is brought up to date. The page's own by default.
    */
   readonly window?: Connectivity;
 }
@@ -575,8 +611,8 @@ export interface Reader {
    */
   whenUsable<S extends string>(needs: Needs<S>, options?: { readonly signal?: SignalLike }): Promise<void>;
   /**
-   * Asks for the live report once, for example when the user taps Send. Within 15 seconds the last answer counts, unless
-   * nobody was reached. After `deadlineS` it gives what is known. Its failures do not lengthen the polling.
+   * Asks for the live report once, for example when the user taps Send. Within 15 seconds the last answer counts,
+   * unless nobody was reached. After `deadlineS` it gives what is known. Its failures do not lengthen the polling.
    */
   read(): Promise<Update>;
   /** Asks for everything now, for example when the user pulls to refresh, as far as the floors allow (C10). */

@@ -18,24 +18,27 @@ const CURRENT_TIMER_MOST_MS = 5_000; // a device that slept, or whose clock was 
  * passing of time changes what a row is worth. In between it sleeps. Each of the `parsers` reads one kind of document;
  * a kind that has none is not asked for.
  */
-export function makeReader(parsers, {
-  baseUrl,
-  protocol,
-  live = 30,
-  history = 120,
-  timeoutS = 10,
-  deadlineS = 5,
-  userAgent = AGENT,
-  fetch,
-  signal,
-  now = () => Date.now(),
-  monotonic = () => (globalThis.performance ?? Date).now(),
-  random = Math.random,
-  setTimeout = globalThis.setTimeout,
-  clearTimeout = globalThis.clearTimeout,
-  document = globalThis.document,
-  window = globalThis,
-}) {
+export function makeReader(
+  parsers,
+  {
+    baseUrl,
+    protocol,
+    live = 30,
+    history = 120,
+    timeoutS = 10,
+    deadlineS = 5,
+    userAgent = AGENT,
+    fetch,
+    signal,
+    now = () => Date.now(),
+    monotonic = () => (globalThis.performance ?? Date).now(),
+    random = Math.random,
+    setTimeout = globalThis.setTimeout,
+    clearTimeout = globalThis.clearTimeout,
+    document = globalThis.document,
+    window = globalThis,
+  },
+) {
   if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
   if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
   const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
@@ -126,10 +129,18 @@ export function makeReader(parsers, {
     const dueBefore = dueAt[kind];
     const askedAt = monotonic();
     const own = (aborting = new AbortController());
-    const answer = await request(urls[kind], feeds[kind], { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
+    const answer = await request(
+      urls[kind],
+      feeds[kind],
+      { fetch, userAgent, timeoutMs, setTimeout, clearTimeout },
+      own,
+    );
     const answeredAt = monotonic();
     const answeredNow = now();
-    dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
+    dueAt[kind] = floorAt[kind] = Math.max(
+      askedAt + FLOORS_S[kind] * 1000,
+      answeredAt + askedToWaitS(answer, answeredNow) * 1000,
+    );
     if (aborting === own) {
       if (answer.reachedNobody) floorAt[kind] = answeredAt;
       const before = feeds[kind];

@@ -11,7 +11,11 @@ export const OLD_MS = 300_000;
 export function parseReport(text) {
   const { problem, fields } = readDocument(text, "checks");
   if (problem) return unreadable(problem);
-  return Object.freeze({ readable: true, generatedAt: parseInstant(fields.generatedAt), ...readRows(fields.checks, readCheck) });
+  return Object.freeze({
+    readable: true,
+    generatedAt: parseInstant(fields.generatedAt),
+    ...readRows(fields.checks, readCheck),
+  });
 }
 
 function readCheck(raw) {

@@ -3,13 +3,20 @@
 import { BODIES_MOST, failure } from "./feed.js";
 
 /**
- * An answer, or a failure, which may say that it `reachedNobody`. To a script in a page a 429 without CORS headers is like
- * a network that is down. Never rejects.
+ * An answer, or a failure, which may say that it `reachedNobody`. To a script in a page a 429 without CORS headers is
+ * like a network that is down. Never rejects.
  */
-export async function request(url, feed, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
+export async function request(
+  url,
+  feed,
+  { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout },
+  aborting,
+) {
   let timer;
   // Not every fetch listens to its signal.
-  const late = new Promise((resolve) => (timer = setTimeout(() => resolve({ ...failure("timeout"), reachedNobody: true }), timeoutMs)));
+  const late = new Promise(
+    (resolve) => (timer = setTimeout(() => resolve({ ...failure("timeout"), reachedNobody: true }), timeoutMs)),
+  );
   try {
     return await Promise.race([exchange(url, feed, fetch, userAgent, aborting.signal), late]);
   } catch {
@@ -38,7 +45,14 @@ async function exchange(url, { kind, etag }, fetch, userAgent, signal) {
   const header = (name) => response.headers.get(name);
   const text = response.status === 200 ? await bodyOf(response, BODIES_MOST[kind]) : "";
   if (text === null) return failure("too-long");
-  return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
+  return {
+    httpCode: response.status,
+    text,
+    etag: header("etag"),
+    retryAfter: header("retry-after"),
+    date: header("date"),
+    age: header("age"),
+  };
 }
 
 /**

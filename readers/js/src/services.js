@@ -1,5 +1,11 @@
 /** The contract's services, which every report has; messaging is one check for all chains. */
-export const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
+export const SERVICES = /* @__PURE__ */ Object.freeze([
+  "messaging",
+  "ppoi",
+  "broadcasters",
+  "indexer",
+  "hosted-indexer",
+]);
 export const SHARED_SERVICE = "messaging";
 
 /** The default allowlist of a roll-up; a client may bring its own (C11). */

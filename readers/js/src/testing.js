@@ -92,8 +92,15 @@ export function fakeReader(state = "fine") {
   function whenUsable(needs, { signal } = {}) {
     return new Promise((resolve, reject) => {
       if (canUse(getSnapshot().report, needs)) return resolve();
-      const end = subscribe(({ report }) => canUse(report, needs) && (end(), resolve()));
-      signal?.addEventListener("abort", () => (end(), reject(signal.reason ?? new Error("aborted"))));
+      const end = subscribe(({ report }) => {
+        if (!canUse(report, needs)) return;
+        end();
+        resolve();
+      });
+      signal?.addEventListener("abort", () => {
+        end();
+        reject(signal.reason ?? new Error("aborted"));
+      });
     });
   }
 

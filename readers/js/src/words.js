@@ -17,8 +17,8 @@ function textIn(texts, key) {
 }
 
 /**
- * The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's to say
- * (parseAbout); without that, it is as at the launch.
+ * The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's to
+ * say (parseAbout); without that, it is as at the launch.
  */
 export function notesFor(service, runByOthers = null) {
   return NOTES.filter(({ id, services }) => {

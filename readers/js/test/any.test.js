@@ -29,7 +29,11 @@ function chanceOf(seed) {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  return { next, below: (count) => Math.floor(next() * count), of: (values) => values[Math.floor(next() * values.length)] };
+  return {
+    next,
+    below: (count) => Math.floor(next() * count),
+    of: (values) => values[Math.floor(next() * values.length)],
+  };
 }
 
 function aRow(chance, service, chainId) {
@@ -37,7 +41,16 @@ function aRow(chance, service, chainId) {
   return {
     service,
     chainId,
-    status: chance.of(["current", "current", "current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"]),
+    status: chance.of([
+      "current",
+      "current",
+      "current",
+      "catching-up",
+      "degraded",
+      "unavailable",
+      "unknown",
+      "unmonitored",
+    ]),
     reason: "synced",
     observedAt: instant(observedAt),
     lastSuccessAt: instant(observedAt),
@@ -49,7 +62,8 @@ function aRow(chance, service, chainId) {
 function aReport(chance) {
   const checks = [];
   for (const service of SERVICES) {
-    for (const chainId of service === "messaging" ? [null] : [1, 42161, 137, 56, 11155111]) checks.push(aRow(chance, service, chainId));
+    for (const chainId of service === "messaging" ? [null] : [1, 42161, 137, 56, 11155111])
+      checks.push(aRow(chance, service, chainId));
   }
   return { schemaVersion: 1, generatedAt: instant(NOW), checks };
 }
@@ -66,7 +80,27 @@ function aHistory(chance) {
   return { schemaVersion: 1, generatedAt: instant(NOW), bucketSeconds: 300, retentionDays: 14, ...borders, rows };
 }
 
-const STRANGE = [null, true, false, 0, -1, 1.5, 2 ** 53, 1e300, "", "current", "c".repeat(7), "\ud800", "😀", [], {}, [[]], { current: 1 }, "2026-11-15T11:59:59.000Z", "9999-12-31T23:59:59.999Z"];
+const STRANGE = [
+  null,
+  true,
+  false,
+  0,
+  -1,
+  1.5,
+  2 ** 53,
+  1e300,
+  "",
+  "current",
+  "c".repeat(7),
+  "\ud800",
+  "😀",
+  [],
+  {},
+  [[]],
+  { current: 1 },
+  "2026-11-15T11:59:59.000Z",
+  "9999-12-31T23:59:59.999Z",
+];
 
 /** The same document with one value, anywhere in it, replaced, removed or added. */
 function mutated(chance, document) {
@@ -93,7 +127,7 @@ function broken(chance, text) {
   const at = chance.below(text.length);
   const kind = chance.below(4);
   if (kind === 0) return text.slice(0, at);
-  if (kind === 1) return text.slice(0, at) + chance.of([..."{}[]\",:0cx\u0000"]) + text.slice(at + 1);
+  if (kind === 1) return text.slice(0, at) + chance.of([...'{}[]",:0cx\u0000']) + text.slice(at + 1);
   if (kind === 2) return text.slice(at) + text.slice(0, at);
   return text.slice(0, at) + text.slice(at + 1 + chance.below(20));
 }
@@ -106,7 +140,7 @@ function isTrulyCurrent(raw) {
   return named && observedAt <= NOW + 30_000 && expiresAt > NOW && observedAt > NOW - 300_000 && expiresAt > observedAt;
 }
 
-function useEverything(text) {
+function callEverything(text) {
   const report = parseReport(text);
   const summary = rollUp(report, { now: NOW });
   const history = parseHistory(text);
@@ -125,10 +159,12 @@ test("C4, C6, C7: any mutated report never throws, and nothing in it is healthie
   let healthy = 0;
   for (let round = 0; round < 600; round++) {
     const whole = aReport(chance);
-    if (round % 4 === 0) for (const row of whole.checks) Object.assign(row, { status: "current", observedAt: instant(NOW), expiresAt: instant(NOW + 150_000) });
+    if (round % 4 === 0)
+      for (const row of whole.checks)
+        Object.assign(row, { status: "current", observedAt: instant(NOW), expiresAt: instant(NOW + 150_000) });
     const document = mutated(chance, whole);
     const text = chance.below(5) ? JSON.stringify(document) : broken(chance, JSON.stringify(document));
-    const { report, summary } = useEverything(text);
+    const { report, summary } = callEverything(text);
     if (!report.readable) {
       assert.equal(summary.healthy, false);
       continue;
@@ -161,7 +197,11 @@ test("C7: a bad row added anywhere changes no other row", () => {
     ]) {
       const document = make(chance);
       const before = rowsByCheck(parse(JSON.stringify(document)));
-      document[list].splice(chance.below(document[list].length + 1), 0, chance.of([...STRANGE, { service: 7 }, { service: "ppoi" }]));
+      document[list].splice(
+        chance.below(document[list].length + 1),
+        0,
+        chance.of([...STRANGE, { service: 7 }, { service: "ppoi" }]),
+      );
       const after = parse(JSON.stringify(document));
       assert.equal(after.unreadableRows, 1);
       for (const [key, row] of before) assert.deepEqual(rowsByCheck(after).get(key), row);
@@ -188,7 +228,7 @@ test("C6: any text, bytes or value at all never throws", () => {
   const chance = chanceOf(9);
   for (let round = 0; round < 400; round++) {
     const document = mutated(chance, chance.of([aReport(chance), aHistory(chance), ...REAL]));
-    useEverything(broken(chance, JSON.stringify(document)));
+    callEverything(broken(chance, JSON.stringify(document)));
     const bytes = Uint8Array.from({ length: chance.below(60) }, () => chance.below(256));
     assert.equal(parseReport(bytes).readable, false);
     assert.equal(parseHistory(bytes).readable, false);
@@ -220,7 +260,12 @@ test("C9: 16 MiB of nothing but parts are refused before they are parsed", () =>
 test("reading takes time in proportion to the size", () => {
   const documents = (rows) => {
     const checks = Array.from({ length: rows }, (_, index) => aRow(chanceOf(index), "indexer", index + 1));
-    const long = checks.map(({ service, chainId }) => ({ service, chainId, buckets: "ccccccckdu?-".repeat(337).slice(0, 4033), uptime: {} }));
+    const long = checks.map(({ service, chainId }) => ({
+      service,
+      chainId,
+      buckets: "ccccccckdu?-".repeat(337).slice(0, 4033),
+      uptime: {},
+    }));
     const borders = { from: instant(NOW - 4032 * 300_000), to: instant(NOW) };
     return [
       JSON.stringify({ schemaVersion: 1, checks }),

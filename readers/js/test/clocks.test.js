@@ -47,22 +47,31 @@ test("C3: how long ago the report first arrived is told, by the clock that is ne
   assert.deepEqual(ages, [0, 15_000, 30_000, 0]); // at once, when the clock was set, unchanged, anew
 });
 
-test("the clock's offset is taken from the live report only, and in a page nothing from the browser's own copies", async () => {
-  const served = (url, options, times, clock) => {
+test("the clock's offset is taken from the live report only, and in a page not from the browser's copies", async () => {
+  const served = (url, _options, _times, clock) => {
     const date = new Date(clock.now() - (url.endsWith("/history") ? 3_600_000 : 0)).toUTCString();
     return response(200, url.endsWith("/history") ? aHistoryText(clock.now()) : aReportText(clock.now()), { date });
   };
   const { clock, network, updates, polling } = start(served);
   await clock.pass(1);
   polling.stop();
-  assert.deepEqual(updates.map((update) => update.clockAheadMs), [0, 0]);
-  assert.deepEqual(network.asked.map(({ cache }) => cache), [undefined, undefined]);
+  assert.deepEqual(
+    updates.map((update) => update.clockAheadMs),
+    [0, 0],
+  );
+  assert.deepEqual(
+    network.asked.map(({ cache }) => cache),
+    [undefined, undefined],
+  );
   globalThis.document = aPage();
   try {
     const page = start(served);
     await page.clock.pass(1);
     page.polling.stop();
-    assert.deepEqual(page.network.asked.map(({ cache }) => cache), ["no-cache", "no-cache"]);
+    assert.deepEqual(
+      page.network.asked.map(({ cache }) => cache),
+      ["no-cache", "no-cache"],
+    );
   } finally {
     delete globalThis.document;
   }
@@ -90,9 +99,12 @@ for (const [name, offset, expected] of [
 }
 
 test("C3: a clock that jumps is noticed at once by who asks, and told within 5 s", async () => {
-  const { clock, updates, polling } = start((url, options, times, clock) => (times > 1 ? response(304) : fresh(url, options, times, clock)), {
-    history: false,
-  });
+  const { clock, updates, polling } = start(
+    (url, options, times, clock) => (times > 1 ? response(304) : fresh(url, options, times, clock)),
+    {
+      history: false,
+    },
+  );
   await clock.pass(2);
   assert.equal(ppoi(polling.getSnapshot()), "current");
   clock.setWallClock(3_600_000);
@@ -103,9 +115,12 @@ test("C3: a clock that jumps is noticed at once by who asks, and told within 5 s
 });
 
 test("C2, C3: a clock that is an hour ahead is known to be wrong without any Date", async () => {
-  const { clock, updates, polling } = start((_url, _options, _times, clock) => response(200, aReportText(clock.now() - 3_600_000)), {
-    history: false,
-  });
+  const { clock, updates, polling } = start(
+    (_url, _options, _times, clock) => response(200, aReportText(clock.now() - 3_600_000)),
+    {
+      history: false,
+    },
+  );
   await clock.pass(31);
   polling.stop();
   assert.deepEqual(updates.map(wrongClock), [null, "ahead"]);

@@ -27,10 +27,15 @@ const ADDRESSES = {
 async function run(code, globals, meanwhile) {
   const folder = mkdtempSync(join(tmpdir(), "reader-"));
   const file = join(folder, "example.mjs");
-  writeFileSync(file, code.replace(/"(lookout-reader[^"]*)"/, (_, name) => JSON.stringify(ADDRESSES[name])));
+  writeFileSync(
+    file,
+    code.replace(/"(lookout-reader[^"]*)"/, (_, name) => JSON.stringify(ADDRESSES[name])),
+  );
   const logged = [];
   const replaced = { ...globals, console: { ...console, log: (...words) => logged.push(words.join(" ")) } };
-  const before = Object.fromEntries(Object.keys(replaced).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]));
+  const before = Object.fromEntries(
+    Object.keys(replaced).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]),
+  );
   try {
     for (const [name, value] of Object.entries(replaced)) {
       Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
@@ -135,7 +140,7 @@ test("the README has every code of a failure", () => {
 test("every export has its type, and every type its export", () => {
   for (const [file, exported, pattern] of [
     ["src/page.d.ts", page, /export declare (?:function|const) (\w+)/g],
-    ["src/index.d.ts", wallet, /^  (\w+),$(?=[^}]*} from [^\n]*\nexport type)/gm],
+    ["src/index.d.ts", wallet, /^ {2}(\w+),$(?=[^}]*} from [^\n]*\nexport type)/gm],
   ]) {
     const types = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
     const declared = [...types.matchAll(pattern)].map(([, name]) => name);

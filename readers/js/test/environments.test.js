@@ -1,5 +1,5 @@
-// The reader in the forms and the environments that it is for, once they are built. Real environments are in Lookout's own
-// tests: here, what they lack.
+// The reader in the forms and the environments that it is for, once they are built. Real environments are in Lookout's
+// own tests: here, what they lack.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -28,7 +28,10 @@ built("as a script it is one global", () => {
   context.self = context;
   const before = Object.keys(context);
   vm.runInContext(read("commonjs/index.js"), context);
-  assert.deepEqual(Object.keys(context).filter((name) => !before.includes(name)), ["lookoutReader"]);
+  assert.deepEqual(
+    Object.keys(context).filter((name) => !before.includes(name)),
+    ["lookoutReader"],
+  );
   assert.deepEqual(Object.keys(context.lookoutReader).sort(), Object.keys(wallet).sort());
 });
 
@@ -77,7 +80,13 @@ function aReactNative(clock, answer, more = {}) {
       // As whatwg-fetch does it.
       asked.push({ url: options.cache === "no-cache" ? `${url}?_=1` : url, headers: { ...options.headers } });
       const { status, headers, text } = await answer(asked.length, options);
-      return { status, headers, url, text: async () => text, arrayBuffer: notImplemented("FileReader.readAsArrayBuffer") };
+      return {
+        status,
+        headers,
+        url,
+        text: async () => text,
+        arrayBuffer: notImplemented("FileReader.readAsArrayBuffer"),
+      };
     },
   });
   context.fetch.polyfill = true;
@@ -88,29 +97,47 @@ function aReactNative(clock, answer, more = {}) {
   return { asked, reader: context.module.exports };
 }
 
-built("C3, C4, C9, C10: in React Native it loads, polls, backs off, lets rows expire and leaves nothing behind", async () => {
-  const clock = aClock();
-  const headers = (etag) => new Headers(etag ? { etag } : {});
-  const answer = async (times) =>
-    times === 1 ? { status: 200, headers: headers('"one"'), text: aReportText(clock.now()) } : { status: times === 2 ? 304 : 503, headers: headers(), text: "" };
-  const { asked, reader: native } = aReactNative(clock, answer);
-  const reader = native.createReader({ baseUrl: "https://liveness.example", protocol: "protocol", history: false, random: () => 0 });
-  const heard = [];
-  reader.subscribe((update) => heard.push(update));
-  const can = () => native.canUse(reader.getSnapshot().report, { ...reader.getSnapshot(), chain: 1, services: ["ppoi", "messaging"] });
-  await clock.pass(31);
-  assert.ok(can());
-  assert.deepEqual(asked, [
-    { url: "https://liveness.example/api/v1/protocol/liveness", headers: { Accept: "application/json" } },
-    { url: "https://liveness.example/api/v1/protocol/liveness", headers: { Accept: "application/json", "If-None-Match": '"one"' } },
-  ]);
-  await clock.pass(600);
-  assert.ok(!can());
-  assert.deepEqual([reader.latest().reportCode, asked.length], ["not-available", 8]);
-  assert.equal(heard.filter(({ reportCode }) => reportCode === null).length, 2);
-  reader.stop();
-  assert.equal(clock.timers(), 0);
-});
+built(
+  "C3, C4, C9, C10: in React Native it loads, polls, backs off, lets rows expire and leaves nothing behind",
+  async () => {
+    const clock = aClock();
+    const headers = (etag) => new Headers(etag ? { etag } : {});
+    const answer = async (times) =>
+      times === 1
+        ? { status: 200, headers: headers('"one"'), text: aReportText(clock.now()) }
+        : { status: times === 2 ? 304 : 503, headers: headers(), text: "" };
+    const { asked, reader: native } = aReactNative(clock, answer);
+    const reader = native.createReader({
+      baseUrl: "https://liveness.example",
+      protocol: "protocol",
+      history: false,
+      random: () => 0,
+    });
+    const heard = [];
+    reader.subscribe((update) => heard.push(update));
+    const can = () =>
+      native.canUse(reader.getSnapshot().report, {
+        ...reader.getSnapshot(),
+        chain: 1,
+        services: ["ppoi", "messaging"],
+      });
+    await clock.pass(31);
+    assert.ok(can());
+    assert.deepEqual(asked, [
+      { url: "https://liveness.example/api/v1/protocol/liveness", headers: { Accept: "application/json" } },
+      {
+        url: "https://liveness.example/api/v1/protocol/liveness",
+        headers: { Accept: "application/json", "If-None-Match": '"one"' },
+      },
+    ]);
+    await clock.pass(600);
+    assert.ok(!can());
+    assert.deepEqual([reader.latest().reportCode, asked.length], ["not-available", 8]);
+    assert.equal(heard.filter(({ reportCode }) => reportCode === null).length, 2);
+    reader.stop();
+    assert.equal(clock.timers(), 0);
+  },
+);
 
 built("C4: in Expo, whose answers are streams and whose Blob takes no bytes, it reads", async () => {
   const clock = aClock();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fresh, ppoi, start } from "../testing/polled.js";
+import { fresh, start } from "../testing/polled.js";
 import { aPage, aWindow, never, response } from "../testing/world.js";
 
 test("C10: a page does not try to name its User-Agent, and asks nothing while it is hidden", async () => {
@@ -47,11 +47,17 @@ test("C9: online again, what failed is asked for at once, but no faster than the
   await clock.pass(0);
   assert.equal(network.asked.length, 1);
   await clock.pass(1);
-  assert.deepEqual(network.asked.map(({ at }) => at), [0, 15]);
+  assert.deepEqual(
+    network.asked.map(({ at }) => at),
+    [0, 15],
+  );
   await clock.pass(20);
   window.online();
   await clock.pass(0);
-  assert.deepEqual(network.asked.map(({ at }) => at), [0, 15, 35]);
+  assert.deepEqual(
+    network.asked.map(({ at }) => at),
+    [0, 15, 35],
+  );
   await clock.pass(25);
   window.online();
   await clock.pass(34);

@@ -27,15 +27,25 @@ test("C10: either endpoint can be left out", async () => {
   const { clock, network, polling } = start(fresh, { history: false });
   await clock.pass(300);
   polling.stop();
-  assert.deepEqual([...new Set(network.asked.map(({ url }) => url))], ["https://liveness.example/api/v1/protocol/liveness"]);
+  assert.deepEqual(
+    [...new Set(network.asked.map(({ url }) => url))],
+    ["https://liveness.example/api/v1/protocol/liveness"],
+  );
 });
 
 test("C10: If-None-Match and, from a server, a descriptive User-Agent are sent", async () => {
-  const { clock, network, polling } = start(fresh, { history: false, userAgent: "wallet.example backend (ops@wallet.example)" });
+  const { clock, network, polling } = start(fresh, {
+    history: false,
+    userAgent: "wallet.example backend (ops@wallet.example)",
+  });
   await clock.pass(30);
   polling.stop();
-  assert.deepEqual(network.asked.map(({ headers }) => headers["If-None-Match"]), [undefined, '"0"']);
-  for (const { headers } of network.asked) assert.equal(headers["User-Agent"], "wallet.example backend (ops@wallet.example)");
+  assert.deepEqual(
+    network.asked.map(({ headers }) => headers["If-None-Match"]),
+    [undefined, '"0"'],
+  );
+  for (const { headers } of network.asked)
+    assert.equal(headers["User-Agent"], "wallet.example backend (ops@wallet.example)");
 });
 
 test("C10: unless told, the User-Agent has the version of the package", async () => {
@@ -80,7 +90,10 @@ for (const [name, failure] of [
   ["a captive portal", () => response(200, "<html>Sign in</html>", { "content-type": "text/html" })],
   ["unreadable JSON", () => response(200, '{"schemaVersion":1,')],
   ["an unknown schemaVersion", () => response(200, '{"schemaVersion":2,"checks":[]}')],
-  ["a body that breaks off", () => ({ status: 200, headers: new Headers(), text: () => Promise.reject(new TypeError("terminated")) })],
+  [
+    "a body that breaks off",
+    () => ({ status: 200, headers: new Headers(), text: () => Promise.reject(new TypeError("terminated")) }),
+  ],
   ["no answer at all", never],
 ]) {
   test(`C9, C15: after ${name} the last report stays, what is wrong is told, rows expire, the wait grows`, async () => {
@@ -100,14 +113,18 @@ for (const [name, failure] of [
     const waits = network.asked.slice(2).map(({ at }, index) => at - network.asked[index + 1].at);
     const hangsS = name === "no answer at all" ? 10 : 0;
     const askedS = name === "a 429" ? 60 : 0;
-    assert.deepEqual(waits.slice(0, 6), [15, 30, 60, 120, 200, 200].map((leastS) => hangsS + Math.max(leastS, askedS)));
+    assert.deepEqual(
+      waits.slice(0, 6),
+      [15, 30, 60, 120, 200, 200].map((leastS) => hangsS + Math.max(leastS, askedS)),
+    );
     polling.stop();
   });
 }
 
 test("C3, C9: a row that expires while a request hangs is told within a second", async () => {
   const { clock, network, updates, polling } = start(
-    (url, options, times, clock) => (times === 1 ? response(200, aReportText(clock.now() - 110_000)) : never(url, options)),
+    (url, options, times, clock) =>
+      times === 1 ? response(200, aReportText(clock.now() - 110_000)) : never(url, options),
     { history: false, timeoutS: 60 },
   );
   await clock.pass(39);
@@ -137,7 +154,8 @@ const TOO_LONG = 2 * MIB + 1;
 function endless(signal) {
   const taken = { mib: 0, cancelled: false };
   const body = new ReadableStream({
-    start: (controller) => signal.addEventListener("abort", () => ((taken.cancelled = true), controller.error(new TypeError()))),
+    start: (controller) =>
+      signal.addEventListener("abort", () => ((taken.cancelled = true), controller.error(new TypeError()))),
     pull: (controller) => controller.enqueue(new Uint8Array((taken.mib++, MIB))),
   });
   return { taken, response: new Response(body) };
@@ -193,7 +211,11 @@ test("C9: what a redirect led to from https to http is no answer", async () => {
 
 test("a fetch of one's own may give text only", async () => {
   const { clock, updates, polling } = start(
-    (_url, _options, _times, clock) => ({ status: 200, headers: new Headers(), text: async () => aReportText(clock.now()) }),
+    (_url, _options, _times, clock) => ({
+      status: 200,
+      headers: new Headers(),
+      text: async () => aReportText(clock.now()),
+    }),
     { history: false },
   );
   await clock.pass(1);
@@ -219,7 +241,9 @@ for (const [timeoutS, givenUpAfterS] of [
 }
 
 test("C9: one endpoint's failure is not the other's", async () => {
-  const { clock, updates, polling } = start((url, ...rest) => (url.endsWith("/history") ? response(503) : fresh(url, ...rest)));
+  const { clock, updates, polling } = start((url, ...rest) =>
+    url.endsWith("/history") ? response(503) : fresh(url, ...rest),
+  );
   await clock.pass(300);
   polling.stop();
   const last = updates.at(-1);
@@ -228,12 +252,18 @@ test("C9: one endpoint's failure is not the other's", async () => {
 });
 
 test("C9: it recovers", async () => {
-  const { clock, updates, polling } = start((url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock)), {
-    history: false,
-  });
+  const { clock, updates, polling } = start(
+    (url, options, times, clock) => (times < 3 ? response(503) : fresh(url, options, times, clock)),
+    {
+      history: false,
+    },
+  );
   await clock.pass(200);
   polling.stop();
-  assert.deepEqual(updates.slice(0, 3).map((update) => update.reportProblem), ["not available yet", "not available yet", null]);
+  assert.deepEqual(
+    updates.slice(0, 3).map((update) => update.reportProblem),
+    ["not available yet", "not available yet", null],
+  );
 });
 
 test("C9: after stop nothing is asked, told or left behind, and the request under way is given up", async () => {

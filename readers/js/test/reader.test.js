@@ -38,12 +38,21 @@ test("C10: many listeners share one poller, which starts with the first and rest
   const endings = heard.map((updates) => reader.subscribe((update) => updates.push(update)));
   await clock.pass(31);
   assert.equal(network.asked.length, 2);
-  assert.deepEqual(heard.map(({ length }) => length), [2, 2, 2]);
-  assert.ok(heard.every((updates) => updates[1] === heard[0][1]), "all are given the same value");
+  assert.deepEqual(
+    heard.map(({ length }) => length),
+    [2, 2, 2],
+  );
+  assert.ok(
+    heard.every((updates) => updates[1] === heard[0][1]),
+    "all are given the same value",
+  );
   endings[0]();
   endings[0](); // once more changes nothing
   await clock.pass(30);
-  assert.deepEqual(heard.map(({ length }) => length), [2, 3, 3]);
+  assert.deepEqual(
+    heard.map(({ length }) => length),
+    [2, 3, 3],
+  );
   endings[1]();
   endings[2]();
   assert.deepEqual([clock.timers(), window.listeners()], [0, 0]);
@@ -113,7 +122,9 @@ test("a listener may end itself or another while it is called", async () => {
 });
 
 test("the snapshot is one and the same value until something changes", async () => {
-  const { clock, reader } = aReader((url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options)));
+  const { clock, reader } = aReader((url, options, times, clock) =>
+    times === 1 ? fresh(url, options, times, clock) : never(url, options),
+  );
   const first = reader.getSnapshot();
   assert.equal(reader.getSnapshot(), first);
   assert.equal(first.report, null);
@@ -142,10 +153,13 @@ test("C3: the snapshot is right though nobody listens and no timer runs", async 
 });
 
 test("C3: who asked for a snapshot in between does not keep a change from those who listen", async () => {
-  const { clock, reader } = aReader((url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options)), {
-    timeoutS: 60,
-    live: 100,
-  });
+  const { clock, reader } = aReader(
+    (url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options)),
+    {
+      timeoutS: 60,
+      live: 100,
+    },
+  );
   const heard = [];
   reader.subscribe((update) => heard.push(ppoi(update)));
   await clock.pass(1);
@@ -161,7 +175,14 @@ test("it wakes every 5 s while something is current, and then only when there is
   const clock = aClock();
   const { polling, told } = start(
     (url, options, times, own) => (times === 1 ? fresh(url, options, times, own) : response(304)),
-    { history: false, live: 600, setTimeout: (call, ms) => clock.setTimeout(() => (wakes++, call()), ms), clearTimeout: clock.clearTimeout, now: clock.now, monotonic: clock.monotonic },
+    {
+      history: false,
+      live: 600,
+      setTimeout: (call, ms) => clock.setTimeout(() => (wakes++, call()), ms),
+      clearTimeout: clock.clearTimeout,
+      now: clock.now,
+      monotonic: clock.monotonic,
+    },
   );
   await clock.pass(599);
   assert.deepEqual([wakes, told], [30, ["current", "stale"]]);
@@ -170,7 +191,10 @@ test("it wakes every 5 s while something is current, and then only when there is
 
 /** A device that slept for an hour: no timer ran, its monotonic clock stood still, and the network hangs. */
 async function asleep(options) {
-  const woken = aReader((url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options)), options);
+  const woken = aReader(
+    (url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : never(url, options)),
+    options,
+  );
   const heard = [];
   woken.reader.subscribe((update) => heard.push(ppoi(update)));
   await woken.clock.pass(1);
@@ -215,12 +239,14 @@ for (const [name, answer, onLine, times] of [
     }));
 }
 
-test("C2: by a clock that is known to be 10 minutes slow nothing can be used, though the report looks fresh", async () => {
+test("C2: by a clock known to be 10 minutes slow nothing can be used, though the report looks fresh", async () => {
   const { clock, reader } = aReader((_url, _options, _times, clock) =>
     response(200, aReportText(clock.now()), { date: new Date(clock.now() + 600_000).toUTCString() }),
   );
   const heard = [];
-  reader.subscribe((update) => heard.push([ppoi(update), canUse(update.report, { ...update, chain: 1, services: ["ppoi"] })]));
+  reader.subscribe((update) =>
+    heard.push([ppoi(update), canUse(update.report, { ...update, chain: 1, services: ["ppoi"] })]),
+  );
   await clock.pass(1);
   reader.stop();
   assert.deepEqual(heard, [["unknown", false]]);
@@ -231,7 +257,10 @@ test("C9: read asks once, and starts nothing", async () => {
   const update = await reader.read();
   assert.equal(ppoi(update), "current");
   assert.equal(update, reader.getSnapshot());
-  assert.deepEqual(network.asked.map(({ url }) => url), ["https://liveness.example/api/v1/protocol/liveness"]);
+  assert.deepEqual(
+    network.asked.map(({ url }) => url),
+    ["https://liveness.example/api/v1/protocol/liveness"],
+  );
   await clock.pass(1000);
   assert.deepEqual([network.asked.length, clock.timers()], [1, 0]);
 });
@@ -244,15 +273,23 @@ test("C10: a user who taps again and again is answered at once, and asks no fast
     assert.equal(ppoi(await reader.read()), "current");
     await clock.pass(1);
   }
-  assert.deepEqual(network.asked.map(({ at }) => at), [0, 15, 30, 45]);
+  assert.deepEqual(
+    network.asked.map(({ at }) => at),
+    [0, 15, 30, 45],
+  );
 });
 
 test("C9: read tells what is wrong, and gives what was good before", async () => {
-  const { clock, reader } = aReader((url, options, times, clock) => (times === 1 ? fresh(url, options, times, clock) : response(429, "", { "retry-after": "60" })));
+  const { clock, reader } = aReader((url, options, times, clock) =>
+    times === 1 ? fresh(url, options, times, clock) : response(429, "", { "retry-after": "60" }),
+  );
   await reader.read();
   await clock.pass(20);
   const second = await reader.read();
-  assert.deepEqual([second.reportCode, second.reportProblem, ppoi(second)], ["too-many-requests", "too many requests", "current"]);
+  assert.deepEqual(
+    [second.reportCode, second.reportProblem, ppoi(second)],
+    ["too-many-requests", "too many requests", "current"],
+  );
   await clock.pass(59);
   assert.equal(await reader.read(), second); // as asked
 });
@@ -281,7 +318,10 @@ test("C15: taps while the network is down do not lengthen the polling", async ()
     await clock.pass(seconds);
     await reader.read();
   }
-  assert.deepEqual(network.asked.map(({ at }) => at), [0, 30, 60, 62, 64, 66, 75, 75]);
+  assert.deepEqual(
+    network.asked.map(({ at }) => at),
+    [0, 30, 60, 62, 64, 66, 75, 75],
+  );
   isDown = false;
   await clock.pass(30); // as after the second failure of its own
   reader.stop();
@@ -396,10 +436,13 @@ test("C9: a fetch that does not listen to its signal is given up all the same", 
   reader.stop();
 });
 
-test("C3, C9: into the back/forward cache and out again: nothing waits, nothing counts as failed, and all is told at once", async () => {
+test("C3, C9: out of the back/forward cache nothing waits or counts as failed, and all is told at once", async () => {
   const [window, page] = [aWindow(), aPage()];
   const answers = [fresh, never, fresh];
-  const { clock, network, reader } = aReader((url, options, times, clock) => answers[times - 1](url, options, times, clock), { window, document: page });
+  const { clock, network, reader } = aReader(
+    (url, options, times, clock) => answers[times - 1](url, options, times, clock),
+    { window, document: page },
+  );
   const heard = [];
   reader.subscribe((update) => heard.push(update));
   await clock.pass(32); // the second request is under way
@@ -441,7 +484,10 @@ test("C10: whatwg-fetch is given no cache mode, of which it would make another a
     network.fetch.polyfill = true;
     await clock.pass(20);
     await reader.read();
-    assert.deepEqual(network.asked.map(({ cache }) => cache), ["no-cache", undefined]);
+    assert.deepEqual(
+      network.asked.map(({ cache }) => cache),
+      ["no-cache", undefined],
+    );
     for (const { headers } of network.asked) assert.deepEqual(headers, { Accept: "application/json" });
   } finally {
     delete globalThis.document;
@@ -501,5 +547,8 @@ test("a reader to which nobody listens any more can be collected, with its docum
     await settle();
     collect();
   }
-  assert.deepEqual(held.map((one) => one.deref()), [undefined, undefined]);
+  assert.deepEqual(
+    held.map((one) => one.deref()),
+    [undefined, undefined],
+  );
 });

@@ -41,7 +41,11 @@ test("a state that is set is told, and whoever waits goes on", async () => {
   await usable;
   end();
   reader.show("stale");
-  assert.deepEqual(told, [[false, null], [false, "no-answer"], [true, null]]);
+  assert.deepEqual(told, [
+    [false, null],
+    [false, "no-answer"],
+    [true, null],
+  ]);
   assert.throws(() => reader.show("fien"), /fien is none of fine, /);
 });
 

@@ -108,7 +108,10 @@ each("histories", "C5, C6, C7, C8, C13", (one) => {
   for (const row of history.rows.filter((found) => found.readable)) {
     const buckets = bucketsOf(history, row);
     assert.deepEqual([buckets[0].beginsAt, buckets.at(-1).beginsAt], [history.from, history.to]);
-    assert.deepEqual(buckets.filter((bucket) => bucket.filling), [buckets.at(-1)]);
+    assert.deepEqual(
+      buckets.filter((bucket) => bucket.filling),
+      [buckets.at(-1)],
+    );
   }
 });
 
@@ -155,10 +158,17 @@ each("gate", "C1, C2, C3, C4, C8", (one, { now, fields }) => {
   const report = aReport(rowsOf(one, fields));
   const { chain, services, receivedAgoMs, clockAheadMs } = one;
   const needs = { chain, services, now: Date.parse(now), receivedAgoMs, clockAheadMs };
-  if (one.mistake) return assert.throws(() => canUse(report, needs), (error) => error instanceof TypeError && error.message.startsWith(one.mistake));
+  if (one.mistake)
+    return assert.throws(
+      () => canUse(report, needs),
+      (error) => error instanceof TypeError && error.message.startsWith(one.mistake),
+    );
   const found = obstaclesOf(report, needs);
   for (const { service, chainId, row } of found) assert.deepEqual(row, findRow(report, service, chainId));
-  assert.deepEqual(found.map(({ service, chainId, effective, presence }) => [service, chainId, effective, presence]), one.expect);
+  assert.deepEqual(
+    found.map(({ service, chainId, effective, presence }) => [service, chainId, effective, presence]),
+    one.expect,
+  );
   assert.equal(canUse(report, needs), one.expect.length === 0);
 });
 
@@ -174,27 +184,40 @@ each("obstacles", "C2, C3, C4", ({ report: given, expect, ...one }, { now }) => 
 test("C4, C6: without a report, a clock or a chain nothing can be used", () => {
   const now = Date.parse("2026-11-15T12:00:00.000Z");
   const row = { status: "current", observedAt: "2026-11-15T11:59:30.000Z", expiresAt: "2026-11-15T12:02:00.000Z" };
-  const report = aReport([{ service: "ppoi", chainId: 1, ...row }, { service: "messaging", chainId: null, ...row }]);
+  const report = aReport([
+    { service: "ppoi", chainId: 1, ...row },
+    { service: "messaging", chainId: null, ...row },
+  ]);
   assert.ok(canUse(report, { chain: 1, services: ["ppoi", "messaging"], now }));
-  for (const nothing of [null, undefined, parseReport("<html>")]) assert.ok(!canUse(nothing, { chain: 1, services: ["ppoi"], now }));
+  for (const nothing of [null, undefined, parseReport("<html>")])
+    assert.ok(!canUse(nothing, { chain: 1, services: ["ppoi"], now }));
   const needs = { chain: 1, services: ["messaging"] };
   for (const clock of [null, NaN, String(now)]) assert.ok(!canUse(report, { ...needs, now: clock }));
   for (const chain of [undefined, null, NaN]) assert.ok(!canUse(report, { chain, services: ["ppoi"], now }));
 });
 
 test("C4: a list of services with a hole in it lets nothing be used", () => {
-  assert.ok(!canUse(null, { chain: 1, services: [,], now: 0 }));
+  assert.ok(!canUse(null, { chain: 1, services: new Array(1), now: 0 }));
 });
 
 test("a chain that is no number is named as it was given", () => {
-  for (const [chain, given] of [[137n, "137 (bigint)"], ["0x89", "0x89 (string)"]]) {
-    assert.throws(() => canUse(null, { chain, services: ["ppoi"], now: 0 }), new TypeError(`chain: ${given} is not a number`));
+  for (const [chain, given] of [
+    [137n, "137 (bigint)"],
+    ["0x89", "0x89 (string)"],
+  ]) {
+    assert.throws(
+      () => canUse(null, { chain, services: ["ppoi"], now: 0 }),
+      new TypeError(`chain: ${given} is not a number`),
+    );
   }
 });
 
 test("what needs nothing is a mistake", () => {
   for (const services of [[], "ppoi", undefined, null]) {
-    assert.throws(() => canUse(null, { chain: 1, services, now: 0 }), new TypeError("services: no list of names given"));
+    assert.throws(
+      () => canUse(null, { chain: 1, services, now: 0 }),
+      new TypeError("services: no list of names given"),
+    );
   }
 });
 
@@ -221,7 +244,15 @@ each("about", "C5, C11", ({ document, reported, problem, expect }) => {
       chains: found.chains.map(({ id, name, testNetwork }) => [id, name, testNetwork]),
       services: found.services.map(({ name, title, runByOthers, effect }) => [name, title, runByOthers, effect]),
       texts: [found.title, found.operator, found.contact],
-      notes: found.notes.map(({ id, text, services, chains, from, until, addedAt }) => [id, text, services, chains, from, until, addedAt]),
+      notes: found.notes.map(({ id, text, services, chains, from, until, addedAt }) => [
+        id,
+        text,
+        services,
+        chains,
+        from,
+        until,
+        addedAt,
+      ]),
       testNetworks: [...found.testNetworks].sort((a, b) => a - b),
       counted: countedChains(found, reported),
     },
@@ -234,7 +265,9 @@ each("headlines", "C11", (one, { now, fields }) => {
   const { chains, testNetworks, inDoubt, showUnmonitored, receivedAgoMs, clockAheadMs } = one;
   const clocks = { now: Date.parse(now), receivedAgoMs, clockAheadMs };
   const { healthy, ...found } = headlineOf(report, { ...clocks, chains, testNetworks, inDoubt, showUnmonitored });
-  const [checks, missing] = [found.checks, found.missing].map((all) => all.map(({ service, chainId }) => [service, chainId]));
+  const [checks, missing] = [found.checks, found.missing].map((all) =>
+    all.map(({ service, chainId }) => [service, chainId]),
+  );
   assert.deepEqual({ ...found, checks, missing }, one.expect);
   assert.deepEqual(Object.keys(found.others), Object.keys(one.expect.others), "from worst to best");
   assert.equal(healthy, one.expect.status === "current");
@@ -264,19 +297,38 @@ test("C12: people are told the same words by every reader", () => {
   const { statuses, reasons, notes } = vectors("words");
   for (const [status, text] of Object.entries(statuses)) assert.equal(statusText(status), text);
   for (const [reason, text] of Object.entries(reasons)) assert.equal(reasonText(reason), text);
-  assert.deepEqual(NOTES.map((note) => ({ ...note, services: note.services && [...note.services] })), notes);
+  assert.deepEqual(
+    NOTES.map((note) => ({ ...note, services: note.services && [...note.services] })),
+    notes,
+  );
 });
 
 test("C12: what is to be told stands beside the rows that it is about", () => {
   const general = ["one-view", "not-a-signal", "history"];
-  assert.deepEqual(notesFor("ppoi").map((note) => note.id), [...general, "proofs", "others"]);
-  assert.deepEqual(notesFor("broadcasters").map((note) => note.id), [...general, "partial"]);
-  assert.deepEqual(notesFor("messaging").map((note) => note.id), [...general, "peers"]);
-  assert.deepEqual(notesFor("hosted-indexer").map((note) => note.id), [...general, "wallet-sync", "others"]);
-  assert.deepEqual(notesFor("relays").map((note) => note.id), general);
+  assert.deepEqual(
+    notesFor("ppoi").map((note) => note.id),
+    [...general, "proofs", "others"],
+  );
+  assert.deepEqual(
+    notesFor("broadcasters").map((note) => note.id),
+    [...general, "partial"],
+  );
+  assert.deepEqual(
+    notesFor("messaging").map((note) => note.id),
+    [...general, "peers"],
+  );
+  assert.deepEqual(
+    notesFor("hosted-indexer").map((note) => note.id),
+    [...general, "wallet-sync", "others"],
+  );
+  assert.deepEqual(
+    notesFor("relays").map((note) => note.id),
+    general,
+  );
 });
 
 test("C5: an unknown reason or word has no sentence of its own", () => {
-  for (const reason of ["moon-phase", "constructor", "__proto__", "", null, undefined, 7]) assert.equal(reasonText(reason), null);
+  for (const reason of ["moon-phase", "constructor", "__proto__", "", null, undefined, 7])
+    assert.equal(reasonText(reason), null);
   assert.equal(statusText("constructor"), statusText("unknown"));
 });

@@ -89,7 +89,14 @@ export function aHistoryText(at) {
   const to = Math.floor(at / 300_000) * 300_000;
   const rows = [{ service: "ppoi", chainId: 1, buckets: "ccc", uptime: { "24h": null, "7d": null, "14d": null } }];
   const borders = { from: instant(to - 600_000), to: instant(to) };
-  return JSON.stringify({ schemaVersion: 1, generatedAt: instant(at), bucketSeconds: 300, retentionDays: 14, ...borders, rows });
+  return JSON.stringify({
+    schemaVersion: 1,
+    generatedAt: instant(at),
+    bucketSeconds: 300,
+    retentionDays: 14,
+    ...borders,
+    rows,
+  });
 }
 
 /** A page whose tab can be hidden. */

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from lookout_reader.document import DEEPEST, Check, Fields, Unreadable, read_json, whole
+from lookout_reader.document import DEEPEST, Check, Fields, Unreadable, is_list, is_object, read_json, whole
 from lookout_reader.instants import parse_instant
 from lookout_reader.rollup import TEST_NETWORK
 
@@ -89,7 +89,7 @@ NO_ABOUT: Final = About({}, (), "", "", "", ())
 def parse_about(text: str | bytes) -> About | Unreadable:
     """The description in ``text``, or why it cannot be read. Unknown fields are ignored (C5)."""
     found = read_json(text, DEEPEST)
-    if not isinstance(found, dict):
+    if not is_object(found):
         return found if isinstance(found, Unreadable) else Unreadable("it is not a JSON object")
     return About(
         {chain.chain_id: chain for chain in filter(None, map(_read_chain, _objects(found, "chains")))},
@@ -135,8 +135,8 @@ def _text(raw: Fields, key: str) -> str:
 
 def _list(raw: Fields, key: str) -> list[object]:
     value = raw.get(key)
-    return value[:MOST_ENTRIES] if isinstance(value, list) else []
+    return value[:MOST_ENTRIES] if is_list(value) else []
 
 
 def _objects(raw: Fields, key: str) -> list[Fields]:
-    return [entry for entry in _list(raw, key) if isinstance(entry, dict)]
+    return [entry for entry in _list(raw, key) if is_object(entry)]

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn, Protocol, TypeVar
+from typing import Final, NoReturn, Protocol, TypeGuard, TypeVar
 
 SCHEMA_VERSION: Final = 1
 WRONG_VERSION: Final = "its schemaVersion is not 1"
@@ -58,15 +58,23 @@ def read_document(text: str | bytes, rows: str) -> tuple[Fields, list[object]] |
     found = read_json(text, DEEPEST)
     if isinstance(found, Unreadable):
         return found
-    if not isinstance(found, dict):
+    if not is_object(found):
         return Unreadable("it is not a JSON object")
     version = found.get("schemaVersion")
     if isinstance(version, bool) or version != SCHEMA_VERSION:
         return Unreadable(WRONG_VERSION)
     listed = found.get(rows)
-    if not isinstance(listed, list):
+    if not is_list(listed):
         return Unreadable(f"its {rows} are not a list")
     return (found, listed) if len(listed) <= ROWS_MOST else Unreadable(f"its {rows} are too many")
+
+
+def is_object(value: object) -> TypeGuard[Fields]:
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
 
 
 def read_json(text: str | bytes, deepest: int) -> object | Unreadable:
@@ -116,7 +124,7 @@ def whole(value: object, least: int) -> int | None:
 
 
 def read_row(raw: object, reader: Reader[R]) -> R | UnreadableRow:
-    if not isinstance(raw, dict):
+    if not is_object(raw):
         return UnreadableRow(None, None, None, "the row is not an object")
     named = raw.get("service")
     service = named if isinstance(named, str) and named else None
@@ -135,7 +143,7 @@ def _is_too_deep(found: object, deepest: int) -> bool:
         level = [
             inner
             for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
+            for inner in (outer.values() if is_object(outer) else outer if is_list(outer) else ())
             if isinstance(inner, dict | list)
         ]
         if not level:

@@ -81,7 +81,7 @@ def obstacles_of(
     named = () if services is None or isinstance(services, str) else tuple(services)
     if not named:
         raise ValueError("services: no list of names given")
-    if not isinstance(chain, int | None):
+    if not isinstance(chain, int | None):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may have no types
         raise TypeError(f"chain: {chain} ({type(chain).__name__}) is not a number")
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
     arrival = report.arrival if isinstance(report, LiveReport) else None

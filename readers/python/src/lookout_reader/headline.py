@@ -58,8 +58,9 @@ def headline_of(
         checks = [check for check in checks if check.effective != "unmonitored"]
     left_out = {chain_id for _, chain_id in rows_by_check(report)} - {None, *counted}
     where = "" if not left_out else " outside test networks" if left_out <= set(test_networks) else " on these chains"
-    counts = Counter(check.effective for check in checks)
-    worst, *milder = [status for status in EFFECTIVE_STATUSES if counts[status]] or ["unmonitored"]
+    counts: Counter[EffectiveStatus] = Counter(check.effective for check in checks)
+    found: list[EffectiveStatus] = [status for status in EFFECTIVE_STATUSES if counts[status]] or ["unmonitored"]
+    worst, *milder = found
     status = require_chain(worst_of(("unknown" if worst == "current" and in_doubt else worst, *doubts)), checks)
     return Headline(
         text=_text(worst, counts, where, status),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from lookout_reader.document import Check, Fields, Unreadable, UnreadableRow, read_document, read_rows, whole
+from lookout_reader.document import Check, Fields, Unreadable, UnreadableRow, is_object, read_document, read_rows, whole
 from lookout_reader.instants import parse_instant
 from lookout_reader.statuses import CHARACTERS, NO_DATA, PublishedStatus
 
@@ -114,13 +114,13 @@ def characters_of(row: HistoryRow | UnreadableRow) -> str:
 
 def _read_row(raw: Fields, check: Check, length: int) -> HistoryRow | str:
     uptime, buckets = raw.get("uptime"), raw.get("buckets")
-    if not isinstance(uptime, dict):
+    if not is_object(uptime):
         return "its uptime is missing"
     if not isinstance(buckets, str):
         return "its buckets are not text"
     if len(buckets) != length:
         return "its buckets have the wrong length"
-    shares = {window: _share(uptime.get(window)) for window in WINDOWS}
+    shares: dict[Window, float | None] = {window: _share(uptime.get(window)) for window in WINDOWS}
     return HistoryRow(*check, _UNKNOWN_CHARACTER.sub(NO_DATA, buckets), shares)
 
 

@@ -111,7 +111,7 @@ class Reader:
         asked = in_a_thread(self._take, turn)
         if asked.done() and isinstance(asked.exception(), RuntimeError):  # no thread is left, and nothing was asked
             self._poller.take(turn, NoAnswer())
-            asked = Future()
+            asked = Future[None]()
             asked.set_result(None)
         self._asked = asked
         return asked

@@ -9,6 +9,7 @@ from lookout_reader.document import (
     Fields,
     Unreadable,
     UnreadableRow,
+    is_object,
     read_document,
     read_json,
     read_row,
@@ -101,7 +102,7 @@ def _read_row(raw: Fields, check: Check) -> Row:
 
 
 def _read_metrics(raw: object) -> Metrics:
-    if not isinstance(raw, dict):
+    if not is_object(raw):
         return Metrics()
     return Metrics(**{field.name: whole(raw.get(field.name), 0) for field in fields(Metrics)})
 

@@ -89,7 +89,7 @@ def roll_up(
         for service, found in by_service.items()
     )
     times = Counter(check.effective for check in checks)
-    counts = {status: times[status] for status in EFFECTIVE_STATUSES}
+    counts: dict[EffectiveStatus, int] = {status: times[status] for status in EFFECTIVE_STATUSES}
     worst = worst_of((*doubts, *(summary.status for summary in summaries)))
     return RollUp(worst if named is not None else require_chain(worst, checks), allowed, summaries, counts)
 
@@ -133,4 +133,5 @@ def require_chain(worst: EffectiveStatus, checks: Iterable[CheckSummary]) -> Eff
 
 def worst_of(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:
     found = set(statuses)
-    return next((status for status in EFFECTIVE_STATUSES if status in found), "unknown")
+    worst_first: list[EffectiveStatus] = [status for status in EFFECTIVE_STATUSES if status in found]
+    return worst_first[0] if worst_first else "unknown"

@@ -181,7 +181,9 @@ EFFECTIVE_STATUSES: Final[tuple[EffectiveStatus, ...]] = tuple(status.word for s
 KNOWN_STATUSES: Final[tuple[PublishedStatus, ...]] = tuple(
     status.word for status in _WORST_FIRST if status.kind in ("well", "trouble") and status.word != "stale"
 )
-TROUBLE_STATUSES: Final = tuple(word for word in KNOWN_STATUSES if BY_WORD[word].kind == "trouble")
+TROUBLE_STATUSES: Final[tuple[PublishedStatus, ...]] = tuple(
+    word for word in KNOWN_STATUSES if BY_WORD[word].kind == "trouble"
+)
 
 #: A bucket's, by status.
 CHARACTERS: Final[dict[PublishedStatus, str]] = {

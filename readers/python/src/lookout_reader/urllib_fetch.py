@@ -205,7 +205,7 @@ def _ask(request: urllib.request.Request, timeout_s: float, connections: _Connec
 
 
 def _read(response: HTTPResponse) -> bytes:
-    parts = []
+    parts: list[bytes] = []
     length = 0
     while part := response.read1(_CHUNK):
         parts.append(part)

@@ -1,6 +1,6 @@
 /** The last days: a cell for each network and day, coloured by the worst of it; a day opens in steps of five minutes. */
 
-import { CHARACTERS, EFFECTIVE_STATUSES, KNOWN_STATUSES, SERVICES, bucketsOf, checkKey, incidentsOf } from "lookout-reader/page";
+import { CHARACTERS, EFFECTIVE_STATUSES, KNOWN_STATUSES, SERVICES, bucketsOf, incidentsOf } from "lookout-reader/page";
 import { readAddress, writeAddress } from "./address.js";
 import { h, s, setChildren, setText, shape } from "./dom.js";
 import { DIRECTION } from "./language.js";
@@ -177,7 +177,7 @@ function makeLine(chainId) {
   function openDay(at) {
     day = days.includes(at) ? at : null;
     writeAddress({ day: day === null ? null : utcDayName(day), ...(day === null || chainId === null ? {} : { chain: String(chainId) }) });
-    days.forEach((each, n) => cells.children[n]?.setAttribute("aria-expanded", String(each === day)));
+    for (const [n, each] of days.entries()) cells.children[n]?.setAttribute("aria-expanded", String(each === day));
     drawDay();
   }
 
