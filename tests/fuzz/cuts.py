@@ -35,9 +35,9 @@ class CutTransport:
         self._connection = connection
         connection.connection_made(self)
 
-    def write(self, wire: bytes) -> None:
+    def writelines(self, wire: Sequence[bytes]) -> None:
         assert self.end == "", "nothing is written after the end"
-        self.said += wire
+        self.said += b"".join(wire)
         if self._chance is not None and self._connection is not None and self._chance.random() < 0.3:
             self._connection.pause_writing()
             asyncio.get_running_loop().call_soon(self._connection.resume_writing)

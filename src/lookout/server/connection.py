@@ -8,12 +8,13 @@ from collections import Counter
 from contextlib import suppress
 from email.utils import formatdate
 from struct import Struct
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
 from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
 from lookout.server.counts import Closed
-from lookout.server.request import Caller, Callers, Peer, RefusedError, Request, Wire, parse_head
+from lookout.server.limiter import CallerOnPath
+from lookout.server.request import Caller, Callers, RefusedError, Request, Wire, parse_head
 
 STALLED_S: Final = 30.0
 _END: Final = b"\r\n\r\n"
@@ -33,6 +34,19 @@ _FULL: Final = 262_144  # bytes of unsent answers, which connections share
 _RESET: Final = Struct("=ii").pack(1, 0)
 # Small kernel buffers: idle or slow connections take little memory, and it soon shows whether a slow reader reads.
 _BUFFERS: Final = {socket.SO_RCVBUF: 16_384, socket.SO_SNDBUF: 262_144}
+
+# What a connection does, and what may follow.
+State = Literal[
+    "opening",  # it has no transport yet: ready
+    "ready",  # it answers requests as they arrive: yielding, full, busy, ended
+    "yielding",  # other connections have their turn: ready, ended
+    "full",  # the client does not read as fast as it asks: ready, ended
+    "busy",  # the application makes the last answer: uploading, ended
+    "uploading",  # the application waits for a body: busy, ended
+    "ended",  # the last answer is written, and what arrives is discarded
+]
+_READING: Final[frozenset[State]] = frozenset(("ready", "uploading", "ended"))
+_WITHOUT_CLIENT: Final[frozenset[State]] = frozenset(("opening", "busy"))  # nothing is expected of it
 
 log = get_logger()
 
@@ -68,6 +82,7 @@ class HttpServer:
         self.application = application
         self.heads: dict[bytes, Request] = {}  # parsed in the last second (A14)
         self.now = time.monotonic()
+        self.is_stopping = False
         self._listener = listener
         self._limits = limits
         self._callers = callers
@@ -85,6 +100,7 @@ class HttpServer:
 
     async def __aexit__(self, *_: object) -> None:
         """Answers under way may take some more seconds."""
+        self.is_stopping = True
         self._loop.remove_reader(self._listener)
         self._listener.close()
         self._all_closed.clear()
@@ -106,8 +122,8 @@ class HttpServer:
 
     def forget(self, connection: "Connection") -> None:
         if self._open.pop(connection, None) is not None:
-            network = connection.peer.caller.network
-            self._of_network[network] -= not connection.peer.caller.is_trusted
+            network = connection.caller.network
+            self._of_network[network] -= not connection.caller.is_trusted
             if not self._of_network[network]:
                 del self._of_network[network]
         if not self._open:
@@ -152,7 +168,7 @@ class HttpServer:
 
     def _tick(self) -> None:
         self.now = time.monotonic()
-        if self._listener.fileno() >= 0:  # also after it ran out of files
+        if not self.is_stopping:  # also after it ran out of files
             self._loop.add_reader(self._listener, self._accept)
         self.heads.clear()
         for connection in tuple(self._open):
@@ -163,96 +179,91 @@ class HttpServer:
 
 
 class Connection(asyncio.Protocol):
+    """Requests are answered in the state "ready" alone, in their order."""
+
     def __init__(self, server: HttpServer, caller: Caller) -> None:
-        self.peer = Peer(caller)
+        self.caller = caller
+        self.located: dict[str, CallerOnPath] = {}  # the caller's entries in the limiter, by path
         self._server = server
         self._transport: Any = None  # asyncio's, once connected
+        self._state: State = "opening"
+        self._has_eof = False  # the other end sends no more
         self._unread = b""
         self._searched = 0  # leading bytes in which no head ends
         self._heard_at = self._moved_at = server.now  # start of a head; progress of an answer, or none due
         self._written = self._taken = 0  # bytes of answers
-        self._is_full = False  # the other end does not read as fast as it asks
-        self._is_busy = False  # the application has not answered yet
-        self._is_ended = False  # the other end sends no more
-        self._is_last = False  # nothing more is answered
         self._discarded = 0
-        self._linger_s = _LINGER_S
         self._ended_at = 0.0
-        self._body: tuple[int, asyncio.Future[None]] | None = None
+        self._body_length = 0
 
     # ---- Called by the event loop
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         transport.set_write_buffer_limits(_FULL)
-        if self._is_last:  # the server stopped meanwhile
-            self._transport.close()
+        self._state = "ready"
+        if self._server.is_stopping:
+            transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_last:
-            self._discarded += len(data)
-            self._heard_at = self._server.now
-            if self._discarded > _MOST_DISCARDED:
-                self._transport.close()
-            return
-        if not self._unread:
+        if self._state == "ready" and not self._unread:
             request = self._server.heads.get(data)
-            if request is not None and not (self._is_busy or self._is_full):  # the usual case: one head, known
+            if request is not None:  # the usual case: one head, known
                 self._respond(request)
                 return
+        if self._state == "ended":
+            self._discard(len(data))
+            return
         self._unread += data
-        if self._is_busy:
-            self._offer_body()
-        else:
+        if self._state == "ready":
             self._proceed()
+        elif self._state == "uploading":
+            self._offer_body()
 
     def eof_received(self) -> bool:
         """Whether the transport stays open: earlier requests are answered first."""
-        self._is_ended = True
-        self._offer_body()
-        self._proceed()
-        return not self._is_last
+        self._has_eof = True
+        if self._state == "ready":
+            self._proceed()
+        elif self._state == "uploading":
+            self._offer_body()
+        return self._state != "ended"
 
     def pause_writing(self) -> None:
-        self._is_full = True
-        self._transport.pause_reading()
+        if self._state == "ready":
+            self._enter("full")
 
     def resume_writing(self) -> None:
-        self._is_full = False
-        if self._is_last:
-            self._transport.resume_reading()
-        self._proceed()
+        self._resume("full")
 
     def connection_lost(self, _error: Exception | None) -> None:
-        self._is_ended = self._is_last = True
-        self._offer_body()
+        self._has_eof = True
+        self._enter("ended")
         self._server.forget(self)
 
     # ---- Called by the application
 
     def reply(self, wire: Wire) -> None:
-        self._is_busy = False
-        self._heard_at = self._server.now
-        if not self._is_last:
+        if self._state == "busy":
             self._write(wire)
             self._end()
 
     async def read_body(self, length: int, *, is_expected: bool) -> bytes:
         """The body, or what came of it. ``is_expected``: the client waits for 100 before it sends it."""
-        if is_expected and len(self._unread) < length:
-            self._write((b"HTTP/1.1 100 Continue\r\n\r\n",))
-        self._body = (length, asyncio.get_running_loop().create_future())
-        self._transport.resume_reading()
-        self._offer_body()
-        await self._body[1]
-        self._body = None
+        if self._state == "busy":
+            if is_expected and len(self._unread) < length:
+                self._write((b"HTTP/1.1 100 Continue\r\n\r\n",))
+            self._body_length, self._uploaded = length, asyncio.Event()
+            self._enter("uploading")
+            self._offer_body()
+            await self._uploaded.wait()
         return self._unread[:length]
 
     # ---- Called by the server
 
     def is_stalled(self, now: float, stalled_s: float) -> bool:
         """Close the connection if it made no progress for too long; whether that cut off a request or an answer."""
-        if self._transport is None or (self._is_busy and self._body is None):
+        if self._state in _WITHOUT_CLIENT:
             self._moved_at = now
             return False
         left = self._transport.get_write_buffer_size()
@@ -261,28 +272,24 @@ class Connection(asyncio.Protocol):
             self._moved_at = now
         # While answers are unread, new requests are no progress.
         since = self._moved_at if left else max(self._moved_at, self._heard_at)
-        if self._is_last and not left:
-            if now - since < self._linger_s and now - self._ended_at < _LINGER_ALL_S:
+        if self._state == "ended" and not left:
+            linger_s = _LINGER_AT_STOP_S if self._server.is_stopping else _LINGER_S
+            if now - since < linger_s and now - self._ended_at < _LINGER_ALL_S:
                 return False
         elif now - since < stalled_s:
             return False
         self.abort()
-        return bool(left or (self._unread and not self._is_last))
+        return bool(left or (self._unread and self._state != "ended"))
 
     def importance(self) -> int:
         """0 while it waits for a request, 1 while its answer is not read, 2 while that is made."""
-        if self._transport is None or (self._is_busy and self._body is None):
+        if self._state in _WITHOUT_CLIENT:
             return 2
         return int(self._transport.get_write_buffer_size() > 0)
 
     def finish(self) -> None:
         """Send the answers under way, and close. An answer that the application still makes closes it at its end."""
-        if self._is_last or (self._is_busy and self._body is None):
-            return
-        if self._transport is None or self._transport.is_closing():
-            self._is_last = True
-        else:
-            self._linger_s = _LINGER_AT_STOP_S
+        if self._state not in _WITHOUT_CLIENT and self._state != "ended" and not self._transport.is_closing():
             self._end()
 
     def abort(self) -> None:
@@ -295,13 +302,23 @@ class Connection(asyncio.Protocol):
 
     # ---- From bytes to answers
 
+    def _enter(self, state: State) -> None:
+        if self._state == "uploading":
+            self._uploaded.set()
+        self._state = state
+        if state not in _READING:
+            self._transport.pause_reading()
+        elif not self._has_eof:
+            self._transport.resume_reading()
+
+    def _resume(self, after: State) -> None:
+        if self._state == after:
+            self._enter("ready")
+            self._proceed()
+
     def _proceed(self) -> None:
-        """Answer the requests that have arrived, while the client reads the answers."""
-        if self._is_last:
-            return
+        """Answer the requests that have arrived."""
         for _ in range(_AT_ONCE):
-            if self._is_full or self._is_busy:
-                return
             head = None
             try:
                 head = self._take_head()
@@ -312,16 +329,14 @@ class Connection(asyncio.Protocol):
                 self._end()
                 return
             if request is None:
-                if self._is_ended:
+                if self._has_eof:
                     self._end()
-                else:
-                    self._transport.resume_reading()
                 return
             self._respond(request)
-            if not request.keeps_open:
+            if self._state != "ready":
                 return
-        self._transport.pause_reading()
-        asyncio.get_running_loop().call_soon(self._proceed)
+        self._enter("yielding")
+        asyncio.get_running_loop().call_soon(self._resume, "yielding")
 
     def _take_head(self) -> bytes | None:
         unread = self._unread
@@ -347,8 +362,7 @@ class Connection(asyncio.Protocol):
     def _respond(self, request: Request) -> None:
         wire = self._server.application.answer(request, self)
         if wire is None:
-            self._is_busy = True
-            self._transport.pause_reading()
+            self._enter("busy")
             return
         self._write(wire)
         if not request.keeps_open:
@@ -357,24 +371,25 @@ class Connection(asyncio.Protocol):
     def _write(self, wire: Wire) -> None:
         for part in wire:
             self._written += len(part)
-            self._transport.write(part)
+        self._transport.writelines(wire)
 
     def _end(self) -> None:
         """Close after the written answers, and discard input for a while: closed with unread bytes, the kernel sends a
         reset, and the client could lose the answer."""
-        self._is_last = True
         self._unread = b""
         self._heard_at = self._ended_at = time.monotonic()
-        if self._is_ended:
+        self._enter("ended")
+        if self._has_eof:
             self._transport.close()
-            return
-        self._transport.write_eof()
-        if not self._is_full:
-            self._transport.resume_reading()
+        else:
+            self._transport.write_eof()
+
+    def _discard(self, size: int) -> None:
+        self._discarded += size
+        self._heard_at = self._server.now
+        if self._discarded > _MOST_DISCARDED:
+            self._transport.close()
 
     def _offer_body(self) -> None:
-        if self._body is not None:
-            length, waiting = self._body
-            if (len(self._unread) >= length or self._is_ended) and not waiting.done():
-                self._transport.pause_reading()
-                waiting.set_result(None)
+        if len(self._unread) >= self._body_length or self._has_eof:
+            self._enter("busy")

@@ -8,9 +8,23 @@ ROUTES: Final = (*ENDPOINTS, "other")
 Closed = Literal["stalled", "crowded"]  # why a connection was closed
 
 
+class Tally:
+    """A number that is looked up once, and then counts at the cost of an addition."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
+
+
 class Counts:
     def __init__(self) -> None:
-        self.requests = {(route, code): 0 for route in ROUTES for code in CODES}
+        self.tallies = {(route, code): Tally() for route in ROUTES for code in CODES}
         self.closed: dict[Closed, int] = dict.fromkeys(get_args(Closed), 0)
         self.connections = 0
         self.store_errors = 0
+
+    @property
+    def requests(self) -> dict[tuple[str, int], int]:
+        """By route and code."""
+        return {key: tally.number for key, tally in self.tallies.items()}

@@ -13,9 +13,9 @@ from lookout.base.clock import Clock
 from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
 from lookout.public.feeds import JSON
 from lookout.server.connection import KEPT_HEADS, Connection
-from lookout.server.counts import ENDPOINTS, Closed, Counts
+from lookout.server.counts import ENDPOINTS, Closed, Counts, Tally
 from lookout.server.limiter import CallerOnPath, Limiter
-from lookout.server.request import Callers, Peer, Request, Wire
+from lookout.server.request import Callers, Request, Wire
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
@@ -206,11 +206,12 @@ def matches(if_none_match: str, etag: str) -> bool:
     return etag in _TAG.findall(if_none_match) if etag in if_none_match else if_none_match.strip(" \t") == "*"
 
 
-class _Ready(NamedTuple):
-    """The reply to a request, valid for these resources."""
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """The answer to a request, valid for these resources."""
 
     resources: Mapping[str, Resource]
-    counted: tuple[str, int]  # its route and code
+    tally: Tally
     wire: Wire
 
 
@@ -237,7 +238,6 @@ class Responder:
         self._callers = callers
         self._limiter = limiter
         self._counts = counts
-        self._requests = counts.requests
         self._elapsed_ms = clock.elapsed_ms
         self._route = dict(zip(paths, ENDPOINTS, strict=True))
         self._date = b""
@@ -246,7 +246,7 @@ class Responder:
     def answer(self, request: Request, connection: Connection) -> Wire:
         banned_ms = 0
         if self._limiter is not None:
-            caller = connection.peer.located.get(request.path) or self._locate(self._limiter, request, connection.peer)
+            caller = connection.located.get(request.path) or self._locate(self._limiter, request, connection)
             if caller is not None:
                 banned_ms = self._limiter.count_request(caller, self._elapsed_ms())
         ready = self._ready.get(request)
@@ -254,7 +254,7 @@ class Responder:
             ready = self._encode(request, too_many_requests(-(-banned_ms // 1000)), {})
         elif ready is None or ready.resources is not self._served.resources:
             ready = self._prepare(request)
-        self._requests[ready.counted] += 1
+        ready.tally.number += 1
         return ready.wire
 
     def refuse(self, http_code: int, *, with_body: bool) -> Wire:
@@ -280,20 +280,19 @@ class Responder:
 
     def _encode(self, request: Request, reply: Reply, resources: Mapping[str, Resource]) -> _Ready:
         wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
-        return _Ready(resources, (self._route.get(request.path, "other"), reply.http_code), wire)
+        return _Ready(resources, self._counts.tallies[self._route.get(request.path, "other"), reply.http_code], wire)
 
-    def _locate(self, limiter: Limiter, request: Request, peer: Peer) -> CallerOnPath | None:
+    def _locate(self, limiter: Limiter, request: Request, connection: Connection) -> CallerOnPath | None:
         """The caller, on the path by which the request is counted; None if there is no such path."""
-        path = request.path if request.path in self._route else self._group(request.path)
+        path, peer = request.path if request.path in self._route else self._group(request.path), connection.caller
         if path is None:
             return None
-        forwarded = request.join("x-forwarded-for") if peer.caller.is_trusted else None
-        if forwarded is not None:
-            return limiter.locate_caller(path, self._callers.follow(peer.caller, forwarded).network)
-        located = limiter.locate_caller(path, peer.caller.network)
-        if not peer.caller.is_trusted:  # a proxy's next request may be another caller's
-            peer.located[request.path] = located
-        return located
+        if not peer.is_trusted:  # a proxy's next request may be another caller's
+            located = connection.located[request.path] = limiter.locate_caller(path, peer.network)
+            return located
+        forwarded = request.join("x-forwarded-for")
+        caller = peer if forwarded is None else self._callers.follow(peer, forwarded)
+        return limiter.locate_caller(path, caller.network)
 
     def _group(self, path: str) -> str | None:
         """The name under which a path is counted; None for an unknown path."""

@@ -9,8 +9,6 @@ from urllib.parse import unquote_to_bytes
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from lookout.server.limiter import CallerOnPath
-
 # A method may be any token (A2), of which llhttp knows some: others are parsed as PUT, and later versions as 1.1.
 # llhttp also takes two spaces.
 _LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/([0-9])\.([0-9])\r\n")
@@ -183,16 +181,6 @@ class Caller(NamedTuple):
 
     network: bytes
     is_trusted: bool
-
-
-class Peer:
-    """The other end of a connection, and its entries in the limiter by path."""
-
-    __slots__ = ("caller", "located")
-
-    def __init__(self, caller: Caller) -> None:
-        self.caller = caller
-        self.located: dict[str, CallerOnPath] = {}
 
 
 _UNKNOWN: Final = Caller(b"?", is_trusted=False)  # for all peers without an address

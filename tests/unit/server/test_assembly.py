@@ -58,7 +58,7 @@ def test_a_ban_lasts_as_long_as_it_is_set_to_and_not_for_those_behind_a_proxy() 
     assert [ask("1.1.1.1")[9:12] for _ in range(2)] == [b"503", b"429"]
     assert b"\r\nretry-after: 300\r\n" in ask("1.1.1.1")
     assert [ask(PROXY, f"X-Forwarded-For: 2.2.2.{number}")[9:12] for number in range(3)] == [b"503"] * 3
-    assert a_connection(server, PROXY).peer.caller.is_trusted
+    assert a_connection(server, PROXY).caller.is_trusted
 
 
 @pytest.mark.clause("A12")
