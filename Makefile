@@ -116,7 +116,7 @@ clean: ## remove what the targets above made
 	@touch $@
 
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
-.venv/packages: PROGRAMS := chromium=chromium chromium-headless-shell=chromium-headless-shell curl=curl faketime=faketime haproxy=haproxy nginx=nginx-light node=nodejs pgbouncer=pgbouncer promtool=prometheus systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk
+.venv/packages: PROGRAMS := chromium=chromium chromium-headless-shell=chromium-headless-shell curl=curl faketime=faketime haproxy=haproxy logrotate=logrotate nginx=nginx-light node=nodejs pgbouncer=pgbouncer promtool=prometheus systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk
 # The campaign alone builds and runs the container.
 .venv/container-packages: PROGRAMS := buildah=buildah podman=podman runc=runc mmdebstrap=mmdebstrap
 .venv/packages .venv/container-packages: Makefile | .venv/python

@@ -15,10 +15,9 @@ from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, StoreBroadcasters
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.conformance import SHAPES, listed
 from lookout.protocols.source import observe
 from tests.contract.protocols.announcers import a_message, a_page
-from tests.contract.protocols.costly import costly_answers
+from tests.contract.protocols.costly import SHAPES, costly_answers, listed
 from tests.contract.protocols.recorded import PARSERS
 from tests.contract.protocols.upstreams import saying, talking
 

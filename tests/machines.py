@@ -1,6 +1,5 @@
 """What a monitor of a test runs on."""
 
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -10,7 +9,6 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.monitor.assembly import Machine
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.recorder import Record, Recorder
 from lookout.store.protocol import Writer
 
 
@@ -20,14 +18,3 @@ def a_machine(writer: Writer, clock: Clock, registry: CollectorRegistry | None =
     if "store" not in replaced:
         replaced["store"] = DaemonThread("store").__enter__()
     return Machine(**{"writer": writer, "clock": clock, "instruments": instruments, "chance": Random(1), **replaced})
-
-
-class Kept(Record):
-    """A record whose recorder is the same under all settings."""
-
-    def __init__(self, recorder: Any = None) -> None:
-        super().__init__(Path())
-        self.recorder = recorder
-
-    def open(self, *_: object, **__: object) -> Recorder | None:
-        return self.recorder

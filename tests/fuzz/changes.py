@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from lookout.protocols.conformance import replaced, without
-from tests.contract.protocols.hostile import paths_in
+from tests.contract.protocols.hostile import paths_in, replaced, without
 
 # Written as they stand into JSON: values that no JSON library would write.
 ODD_JSON: Final = (

@@ -1,6 +1,8 @@
 """The deployment kit: the units and the container file, held against systemd, the commands and the pages about them."""
 
+import grp
 import os
+import pwd
 import re
 import shlex
 import shutil
@@ -14,12 +16,16 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
+from lookout.core.model import Gaps
 from lookout.documents.reports import documents_of
+from lookout.monitor.recorder import Recorder
 from lookout.state.codec import encode_state
+from lookout.state.log import Compared, Event, Started, Stopped, format_event
 from lookout.store.sqlite import open_writer, read_snapshot
-from tests.builders import NOON
+from tests.builders import INDEXER, NOON
 from tests.commands import LOOKOUT
 from tests.integration.planted import a_fresh_ledger
+from tests.wait import until
 
 ROOT: Final = Path(__file__).parent.parent.parent
 UNITS: Final = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
@@ -180,6 +186,29 @@ def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_p
     assert read_snapshot(made[0]).documents["live"].generated_at == NOON
     assert sorted(path for path in backups.iterdir() if path not in mine) == [*old[-(int(keep) - 1) :], *made]
     assert all(path.exists() for path in mine)
+
+
+@pytest.mark.skipif(shutil.which("logrotate") is None, reason="needs logrotate; on Debian: logrotate")
+def test_logrotate_moves_the_observation_log_and_the_monitor_begins_another_with_what_is_known(tmp_path: Path) -> None:
+    rotation, state, log = tmp_path / "rotation", tmp_path / "state", tmp_path / "seen.jsonl"
+    example = (ROOT / "deploy/logrotate/lookout").read_text()
+    user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(os.getegid()).gr_name
+    rotation.write_text(
+        example.replace("su lookout lookout", f"su {user} {group}").replace("/var/lib/lookout/*", f"{tmp_path}/*")
+    )
+    rotation.chmod(0o644)  # or logrotate ignores it
+    with closing(Recorder(tmp_path)) as recorder:
+        recorder.record_to(log.name)
+        recorder.record(Started(NOON))
+        recorder.record(Compared(NOON, INDEXER, Gaps(1)))
+        for day in (1, 2):
+            until(lambda: log.exists() and log.read_bytes().count(b"\n") >= 2, "it is recorded")
+            ran = said("logrotate", "--force", "--state", state, rotation)
+            assert (ran.returncode, ran.stderr, log.exists()) == (0, "", False)
+            recorder.record(Stopped(NOON + day))
+    events: list[Event] = [Started(NOON + 2), Compared(NOON + 2, INDEXER, Gaps(1)), Stopped(NOON + 2)]
+    assert log.read_bytes() == b"".join(map(format_event, events))
+    assert {path.name for path in tmp_path.glob("seen*")} == {"seen.jsonl", "seen.jsonl.1", "seen.jsonl.2.gz"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the page does")

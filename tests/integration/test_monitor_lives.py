@@ -25,7 +25,7 @@ from lookout.config.tables import LogTable
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Check
 from lookout.documents.reports import live_document
-from lookout.monitor.recorder import LogFile, Recorder
+from lookout.monitor.recorder import Recorder
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.codec import decode_state, encode_state
 from lookout.store.sqlite import SqliteReader, open_writer
@@ -217,7 +217,8 @@ def test_a_store_that_hangs_does_not_keep_the_process_from_ending(tmp_path: Path
 @pytest.mark.clause("M5")
 async def test_a_recording_replays_to_what_was_stored(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
-        recorder = Recorder(LogFile(tmp_path / "log.jsonl", 10_000_000))
+        recorder = Recorder(tmp_path)
+        recorder.record_to("log.jsonl")
         async with watched(world, a_config(world.base), recorder=recorder):
             await world.until_healthy()
             await world.order("squid/1", "lag", by=100)

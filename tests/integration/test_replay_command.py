@@ -156,7 +156,6 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], 
     ("arguments", "words"),
     [
         (["log.jsonl", "-c", "x.toml"], "nothing to do: give --live FILE, --history FILE or --compare FILE"),
-        (["log.jsonl", "-c", "x.toml", "--live", "l", "--json"], "lookout: --json is for --compare"),
         (["log.jsonl", "-c", "x.toml", "--live", "l"], "x.toml: cannot be read: No such file or directory"),
         (["log.jsonl", "-c", str(VECTORS / "edges.toml"), "--live", "l"], "log.jsonl: No such file or directory"),
         (["log.jsonl", "-c", "x.toml", "--live", "l", "--until", "noon"], "'noon' is not an instant like"),

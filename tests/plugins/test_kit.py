@@ -35,48 +35,20 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         pytest.param(with_request("return Request('GET', settings.url)"), "leaves out the headers", id="no headers"),
         pytest.param(with_request("return settings.url"), "for its request the plug-in raised", id="no request"),
         pytest.param(with_parse("return Blocks(3)"), "it found Blocks(position=3) and not", id="wrong"),
+        pytest.param(with_parse("raise KeyError"), "the plug-in raised KeyError", id="any error"),
+        pytest.param(with_parse("raise SystemExit"), "the plug-in raised SystemExit", id="it ends the program"),
         pytest.param(
-            with_parse("import json", "return Blocks(json.loads(body)['block'])"),
-            "given nothing: the plug-in raised JSONDecodeError",
-            id="any error",
-        ),
-        pytest.param(
-            with_parse("if body == b'null': raise SystemExit", "return Blocks(17)"),
-            "given None alone: the plug-in raised SystemExit",
-            id="it ends the program",
-        ),
-        pytest.param(
-            with_parse(
-                "import time",
-                "end = time.process_time() + 0.6 * (body == b'true')",
-                "while time.process_time() < end: pass",
-                "return Blocks(17)",
-            ),
-            "given True alone: the plug-in computed for more than 0.5 s",
-            id="it computes for long",
-        ),
-        pytest.param(
-            with_parse("return Blocks(17 if len(body) == 12 else -1)"),
+            with_parse("return Blocks(-1)"),
             "the plug-in gave a Blocks with something else in it than it declares",
             id="out of range",
         ),
         pytest.param(
             with_parse(
                 "from lookout.protocols.api import ProbeFailed",
-                "if body == b'{\"block\":17}': return Blocks(17)",
                 "raise ProbeFailed('not_understood', settings.url[:80])",
             ),
             "the plug-in gave a reason that is not a known cause with a short detail in its own words",
             id="an address",
-        ),
-        pytest.param(
-            with_parse(
-                "from lookout.protocols.api import ProbeFailed",
-                "if body == b'{\"block\":17}': return Blocks(17)",
-                "raise ProbeFailed('not_understood', ascii(body)[:80])",
-            ),
-            "given a text that is not to be repeated: the plug-in gave a reason",
-            id="an answer",
         ),
         pytest.param(
             with_parse(

@@ -19,7 +19,6 @@ from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.board import Board
-from lookout.monitor.recorder import Record as RealRecord
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
@@ -28,7 +27,6 @@ from lookout.state.codec import decode_state
 from lookout.state.log import Event
 from lookout.store.protocol import Writer
 from tests.builders import NOON
-from tests.machines import Kept as KeptRecord
 from tests.machines import a_machine
 
 FAILED = Failed("timeout")
@@ -127,6 +125,8 @@ class Record(list[Event]):
 
     def record(self, event: Event) -> None:
         self.append(event)
+
+    def record_to(self, name: str) -> None: ...
 
 
 class Asked:
@@ -233,7 +233,7 @@ def lived(
     endpoints: Sequence[Endpoint],
     *happenings: tuple[float, Happening],
     clock: FastClock | None = None,
-    record: Record | RealRecord | None = None,
+    record: Record | None = None,
     session: Session = NO_SESSION,
     luck: float = 0.5,
     late_s: float = 0,
@@ -258,14 +258,14 @@ def lived(
         store=store or InLine(),
         open_thread=lambda _: nullcontext(InLine()),
         open_sender=lambda _: lambda message: None if sent is None else sent.append(message.title),
+        recorder=cast("Any", record),
     )
     if board is not None:
         machine.instruments.board = board
 
     async def live() -> None:
         settings = given_settings(plan, sources, endpoints, alerts=alerts)
-        kept = record if isinstance(record, RealRecord) else KeptRecord(record)
-        succession = Succession(settings, stored or {}, machine, kept)
+        succession = Succession(settings, stored or {}, machine)
         task = asyncio.create_task(succession.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())

@@ -23,7 +23,6 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from tests.builders import NOON
-from tests.machines import Kept
 from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, KeptInMemory, Record
 
 _Parsed = TypeVar("_Parsed")
@@ -171,8 +170,9 @@ def live(
             chance=Even(),
             open_session=lambda _: nullcontext(session),
             open_thread=in_line,
+            recorder=cast("Any", record),
         )
-        succession = Succession(settings_of(folder, config), store.load(), machine, Kept(record))
+        succession = Succession(settings_of(folder, config), store.load(), machine)
         life = Life(succession, place, clock, store, registry, instruments, folder)
         task = asyncio.create_task(succession.run())
         await asyncio.sleep(1)  # the first publication

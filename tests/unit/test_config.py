@@ -233,9 +233,13 @@ def test_the_tables_that_a_server_does_not_read_are_those_of_the_monitor() -> No
 def test_a_key_of_an_earlier_version_is_ignored_with_a_warning(
     read: Callable[..., ServerSettings], tmp_path: Path
 ) -> None:
-    (tmp_path / "lookout.toml").write_text("[server]\nworkers = 4\n")
-    (warning,) = read(tmp_path / "lookout.toml", {}).warnings()
-    assert str(warning).startswith("server.workers: is not used any more: ")
+    (tmp_path / "lookout.toml").write_text("[server]\nworkers = 4\n[monitor]\nrecord_max_mb = 'huge'\n")
+    warned = [str(warning) for warning in read(tmp_path / "lookout.toml", {}).warnings()]
+    of_monitor = (
+        "monitor.record_max_mb: is not used any more: logrotate keeps the log small; docs/operations.md says how"
+    )
+    assert warned[0].startswith("server.workers: is not used any more: ")
+    assert warned[1:] == ([of_monitor] if read is read_config else [])
 
 
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.builders import LAUNCH, MESSAGING, a_plan
-from tests.machines import Kept
 from tests.unit.running_monitor import (
     NO_SESSION,
     Asked,
@@ -144,7 +143,7 @@ def test_a_note_is_published_at_once_and_leaves_when_it_is_over_without_waiting_
 
 async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
     writer = Switched()
-    succession = Succession(given_settings(a_plan(chains=(1, 56))), {}, given(writer, SystemClock()), Kept())
+    succession = Succession(given_settings(a_plan(chains=(1, 56))), {}, given(writer, SystemClock()))
     async with running(succession.run()):
         before = succession.monitor.notices
         added = await before.add(replace(NOTE, services=("indexer",)))

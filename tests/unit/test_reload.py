@@ -14,7 +14,6 @@ from lookout.monitor.assembly import Succession
 from lookout.state.errors import StateError
 from lookout.state.log import Started, Stopped
 from tests.builders import LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, PPOI, a_plan
-from tests.machines import Kept
 from tests.unit.running_monitor import (
     FAILED,
     Asked,
@@ -76,7 +75,7 @@ def test_a_source_that_is_replaced_while_it_is_asked_is_never_heard() -> None:
 
 async def test_a_monitor_that_cannot_be_built_changes_nothing_and_says_why() -> None:
     writer = KeptInMemory()
-    succession = Succession(given_settings(a_plan()), {}, given(writer, SystemClock()), Kept())
+    succession = Succession(given_settings(a_plan()), {}, given(writer, SystemClock()))
     async with running(succession.run()):
         await until_async(lambda: bool(writer.documents), "it runs")
         before = succession.monitor

@@ -22,7 +22,7 @@ from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
 from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.recorder import Record
+from lookout.monitor.recorder import Recorder
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
@@ -61,17 +61,21 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
     clock = SystemClock()
     registry = process_registry()
     instruments = Instruments(registry, clock)
-    record = Record(folder)
+    recorder = Recorder(folder)
     lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
     changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
 
     with DaemonThread("store") as store:
         try:
-            record.use(record.open(settings.monitor))
             machine = Machine(
-                writer=writer, store=store, instruments=instruments, clock=clock, config=str(reloader.path)
+                writer=writer,
+                store=store,
+                instruments=instruments,
+                clock=clock,
+                recorder=recorder,
+                config=str(reloader.path),
             )
-            succession = Succession(settings, writer.load(), machine, record)
+            succession = Succession(settings, writer.load(), machine)
             desk = NoticeDesk(succession, clock, reloader)
             routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
             # Only with the store: until then the other monitor may use the same address.
@@ -80,7 +84,7 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
                     await succession.run()
         finally:
             try:
-                record.close()  # before the store: the next monitor may record to the same file
+                recorder.close()  # before the store: the next monitor may record to the same file
             finally:
                 # After a write that hangs, this hangs too: the system closes the store when the process ends.
                 if not await ends_within(store.call(writer.close), _CLOSE_S):

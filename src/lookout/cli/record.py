@@ -2,10 +2,9 @@
 
 import signal
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
-import msgspec
 
 from lookout.app.backup import Contents, back_up, name_backup, remove_old_backups
 from lookout.app.backup import restore as restore_from
@@ -14,22 +13,10 @@ from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, open_private, settings_of, show_status
 from lookout.config.file import read_config
-from lookout.core.model import Check
 from lookout.documents.reports import history_document, live_document
-from lookout.replay.comparison import (
-    ChangedStretch,
-    Figure,
-    HistoryComparison,
-    compare,
-    compare_messages,
-)
+from lookout.replay.comparison import compare
 from lookout.replay.replay import LogError, Replay, read_log, run_log
 from lookout.store.protocol import StoreError
-from lookout_reader.history import Window
-from lookout_reader.statuses import CHARACTERS, NO_DATA
-
-_SHOWN: Final = 20  # stretches of a row, or alerts
-_WORDS: Final = {**{character: status for status, character in CHARACTERS.items()}, NO_DATA: "no data"}
 
 
 @click.command()
@@ -113,15 +100,8 @@ class _Instant(click.ParamType[int]):
     type=click.Path(path_type=Path),
     help="Show which buckets, uptimes and alerts this configuration would have changed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Show the whole comparison as JSON.")
-def replay(  # Click gives each option as a parameter
-    log: Path,
-    config: Path,
-    until: int | None,
-    live: Path | None,
-    history: Path | None,
-    other: Path | None,
-    as_json: bool,
+def replay(
+    log: Path, config: Path, until: int | None, live: Path | None, history: Path | None, other: Path | None
 ) -> None:
     """Run a recorded observation LOG through the rules and write the resulting documents.
 
@@ -130,8 +110,6 @@ def replay(  # Click gives each option as a parameter
     """
     if live is None and history is None and other is None:
         fail("nothing to do: give --live FILE, --history FILE or --compare FILE")
-    if as_json and other is None:
-        fail("--json is for --compare")
     configs = [config] if other is None else [config, other]
     inputs = {path.resolve() for path in (log, *configs)}
     for output in (live, history):
@@ -147,12 +125,8 @@ def replay(  # Click gives each option as a parameter
                 file.write(document.body)
     if other is not None:
         was, would_be = replays
-        messages = compare_messages(was.messages, would_be.messages)
-        comparison = compare(was.ledger.view(), would_be.ledger.view(), messages)
-        if as_json:
-            click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
-        else:
-            _show(comparison)
+        for line in compare(was.ledger.view(), would_be.ledger.view(), was.messages, would_be.messages):
+            click.echo(line)
 
 
 def _replays_of(configs: list[Path], *, with_alerts: bool) -> list[Replay]:
@@ -181,55 +155,3 @@ def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | 
             warnings.append(f"{replay.skipped} lines skipped: {what}")
     for warning in warnings:
         click.echo(f"lookout: warning: {log}: {warning}", err=True)
-
-
-def _show(comparison: HistoryComparison) -> None:
-    """Per row what would change, then the alerts that only one configuration would have sent, and the totals."""
-    total, messages = comparison.total, comparison.messages
-    changed = [row for row in comparison.rows if row.changed or _differs(row.uptime)]
-    for row in changed:
-        click.echo(f"{Check(row.service, row.chain_id).name}: {row.changed:,} buckets; {_format_uptime(row.uptime)}")
-        _echo_first([f"  {_describe_stretch(stretch)}" for stretch in row.stretches])
-    if messages:
-        was, would_be = (sum(message.was for message in messages), sum(message.would_be for message in messages))
-        click.echo(f"{would_be} alerts would have been sent instead of {was}; + is new, - is gone:")
-    _echo_first(
-        [
-            f"{'+' if message.would_be else '-'} {message.at} {message.target}: {message.title}"
-            for message in messages
-            if message.was != message.would_be
-        ]
-    )
-    changes = [f"{number:,} from {_WORDS[pair[0]]} to {_WORDS[pair[1]]}" for pair, number in total.changes.items()]
-    click.echo(f"from {comparison.since} to {comparison.until}, in {total.changed_rows} of {total.rows} rows:")
-    click.echo(f"{total.changed:,} of {total.buckets:,} buckets would change: {', '.join(changes) or 'none'}")
-    click.echo(f"all rows: {_format_uptime(total.uptime)}")
-    if comparison.left_out:
-        click.echo(f"left out, since only one configuration has them: {', '.join(comparison.left_out)}")
-
-
-def _echo_first(lines: list[str]) -> None:
-    for line in lines[:_SHOWN]:
-        click.echo(line)
-    if len(lines) > _SHOWN:
-        click.echo(f"  and {len(lines) - _SHOWN} more; --json lists them all")
-
-
-def _differs(uptime: dict[Window, Figure]) -> bool:
-    return any(figure.was != figure.would_be for figure in uptime.values())
-
-
-def _format_uptime(uptime: dict[Window, Figure]) -> str:
-    if not _differs(uptime):
-        return "the same uptime"
-    shares = {window: (_format_share(figure.was), _format_share(figure.would_be)) for window, figure in uptime.items()}
-    return ", ".join(f"{window} {was} → {would_be}" for window, (was, would_be) in shares.items())
-
-
-def _format_share(share: float | None) -> str:
-    return "-" if share is None else f"{share:.2%}"
-
-
-def _describe_stretch(stretch: ChangedStretch) -> str:
-    buckets = f"{stretch.buckets} bucket{'s' if stretch.buckets > 1 else ''}"
-    return f"{stretch.since}, {buckets}: {_WORDS[stretch.was]} → {_WORDS[stretch.would_be]}"

@@ -158,6 +158,7 @@ class Settings(ServerSettings, frozen=True):
 
     def warnings(self) -> Iterator[Problem]:
         yield from super().warnings()
+        yield from (doubt.below("monitor") for doubt in self.monitor.warnings())
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
         for name, tables in self.sources.items():

@@ -114,7 +114,10 @@ class StoreTable(Table, frozen=True):
 
 class MonitorTable(Table, frozen=True):
     record: str = ""
-    record_max_mb: Positive = 256
+    record_max_mb: Annotated[Any, Former("logrotate keeps the log small; docs/operations.md says how")] = None
+
+    def warnings(self) -> Iterator[Problem]:
+        return find_former_keys(self)
 
 
 class RpcEndpoint(AccessTable, frozen=True):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Final
 
@@ -23,7 +23,7 @@ from lookout.monitor.monitor import Monitor, OpenSession
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import GATHER_MS, Publisher
-from lookout.monitor.recorder import Record, Recorder
+from lookout.monitor.recorder import Recorder
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import open_session
@@ -106,11 +106,10 @@ class Succession:
     """Runs a monitor and, after each reload, the next one, which resumes the state of the last. Probes under way are
     dropped, and do not count."""
 
-    def __init__(self, settings: Settings, stored: Mapping[str, bytes], machine: Machine, record: Record) -> None:
-        """StateError if the stored state cannot be read. The record already has the recorder of these settings."""
+    def __init__(self, settings: Settings, stored: Mapping[str, bytes], machine: Machine) -> None:
+        """StateError if the stored state cannot be read."""
         self._machine = machine
-        self._record = record
-        self.monitor = self._build(settings, stored, record.recorder)
+        self.monitor = self._build(settings, stored)
         self._next: asyncio.Future[Callable[[], Monitor]]  # while it runs
         self._has_begun = asyncio.Event()
 
@@ -136,12 +135,13 @@ class Succession:
     async def replace(self, settings: Settings) -> None:
         """Replace the monitor by one with these settings. If the state does not fit them, nothing changes:
         StateError."""
-        self._build(settings, self.monitor.publisher.state_documents(), None)
-        recorder = self._record.open(settings.monitor)
+        build_monitor(settings, self.monitor.publisher.state_documents(), self._machine)
         self._has_begun.clear()
-        self._next.set_result(lambda: self._build(settings, self.monitor.publisher.state_documents(), recorder))
+        self._next.set_result(lambda: self._build(settings, self.monitor.publisher.state_documents()))
         await self._has_begun.wait()
-        self._record.use(recorder)
 
-    def _build(self, settings: Settings, stored: Mapping[str, bytes], recorder: Recorder | None) -> Monitor:
-        return build_monitor(settings, stored, replace(self._machine, recorder=recorder))
+    def _build(self, settings: Settings, stored: Mapping[str, bytes]) -> Monitor:
+        """A monitor that is to run; the one before has recorded its end."""
+        if self._machine.recorder is not None:
+            self._machine.recorder.record_to(settings.monitor.record)
+        return build_monitor(settings, stored, self._machine)

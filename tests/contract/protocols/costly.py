@@ -2,14 +2,26 @@
 
 import json
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from lookout.protocols.answers import MOST_VALUES
 from lookout.protocols.broadcasters.source import LIMIT_BYTES
 from lookout.protocols.client.request import MIB
-from lookout.protocols.conformance import SHAPES, listed, places, replaced
+from tests.contract.protocols.hostile import replaced
 from tests.contract.protocols.recorded import PARSERS, recorded
 
+# The worst cases of certain decoders, or of ways to use them.
+SHAPES: Final[dict[str, bytes]] = {
+    "largest floats": b"1e308",
+    "floats of 800 digits": b"1." + b"7" * 800,
+    "numbers of one digit": b"1",
+    "integers as long as Python reads them": b"1" * 4_300,
+    "empty lists": b"[]",
+    "tables of tables": b'{"message":{"payload":"","contentTopic":"","timestamp":0}}',
+    "messages": b'{"payload":"' + b"A" * 1_200 + b'","contentTopic":"/a","timestamp":1}',
+    "deep lists": b"[" * 400 + b"]" * 400,
+    "escapes": b'"' + b"\\n" * 1_000 + b'"',
+}
 _PLACE: Final = "where it goes"
 
 
@@ -38,3 +50,15 @@ def most_of(shape: str) -> int:
 def tabled(shape: str, size: int) -> bytes:
     one = SHAPES[shape]
     return b"{" + b",".join(b'"%06x":%b' % (n, one) for n in range((size - 2) // (len(one) + 10))) + b"}"
+
+
+def listed(shape: str, size: int) -> bytes:
+    one = SHAPES[shape]
+    return b"[" + b",".join([one] * ((size - 1) // (len(one) + 1))) + b"]"
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for key, found in inner:
+        yield (*path, key)
+        yield from places(found, (*path, key))

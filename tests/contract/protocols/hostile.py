@@ -16,7 +16,6 @@ from lookout.core.model import LARGEST_METRIC, Failed, Nothing
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.conformance import AWKWARD, encode, replaced, without
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
 
@@ -25,6 +24,19 @@ _LONGEST_TEXT: Final = 200
 _ID: Final = re.compile("[0-9A-Za-z_.:-]{1,256}")
 _HASH: Final = re.compile("0x[0-9a-f]{64}")
 _LAST_YEAR_MS: Final = 253_370_764_800_000
+ABSURD: Final = {
+    "200,000 lists in one another": b"[" * 200_000,
+    "200,000 tables in one another": b'{"a":' * 200_000,
+    "100,000 digits": b"9" * 100_000,
+    "a text that does not end": b'"' + b"x" * 100_000,
+    "bytes that are no UTF-8": b"\xff\xfe",
+    "a minus sign": b"-",
+}
+AWKWARD: Final[tuple[Any, ...]] = (
+    *(None, True, False, 0, -1, 1.5, 2**53, 2**64, 10**30),
+    *("", "0x", "0x10", "12", "-1", "\x00"),
+    *([], {}, [[]], [{}], {"": 0}),
+)
 _AWKWARD: Final[st.SearchStrategy[Any]] = st.sampled_from(AWKWARD)
 _ANY_JSON: Final = st.recursive(
     _AWKWARD | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -132,3 +144,24 @@ def _can_be_counted(messages: Sequence[StoredMessage]) -> bool:
 def paths_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(found for key, each in inner for found in paths_in(each, (*path, key)))]
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def without(value: Any, path: tuple[Any, ...]) -> Any:
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    if len(path) == 1:
+        del copy[path[0]]
+    else:
+        copy[path[0]] = without(value[path[0]], path[1:])
+    return copy
+
+
+def encode(value: Any) -> bytes:
+    return json.dumps(value).encode()

@@ -7,7 +7,8 @@ import pytest
 
 from lookout.protocols.answers import MOST_VALUES
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.conformance import listed, replaced
+from tests.contract.protocols.costly import listed
+from tests.contract.protocols.hostile import replaced
 from tests.contract.protocols.recorded import PARSERS, recorded
 
 # A table in each recorded answer that may have more in it than is asked for.

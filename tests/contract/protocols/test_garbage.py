@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from lookout.core.links import Entry
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.conformance import ABSURD, encode, replaced
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol
 from tests.builders import NOON
 from tests.contract.protocols.announcers import VECTORS, a_page, payload, read_announcement
 from tests.contract.protocols.hostile import (
+    ABSURD,
     check_ends_cleanly,
+    encode,
     hostile_answers,
     may_be_shown,
     paths_in,
+    replaced,
     texts_kept,
 )
 from tests.contract.protocols.recorded import KIND_TABLES, PARSERS, recorded

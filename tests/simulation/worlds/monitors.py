@@ -3,12 +3,10 @@
 import asyncio
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, cast
 
 from lookout.base.concurrency import Caller
 from lookout.monitor.assembly import Machine, Succession
-from lookout.monitor.recorder import Record
 from lookout.protocols.client.session import Session
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.clock import VirtualClock
@@ -127,7 +125,7 @@ class Host:
             scene.waiting = messages_in(stored)
             scene.emit(Resumed(life, stored))
             thread = VirtualThread(scene, life)
-            succession = Succession(life.settings, stored, self._machine(writer, thread, life), Record(Path()))
+            succession = Succession(life.settings, stored, self._machine(writer, thread, life))
             reloading = asyncio.create_task(self._accept_reloads(life, succession))
             await succession.run()
         finally:
