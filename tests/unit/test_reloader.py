@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
+from lookout.app.server_process import prepare_server
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings, Upstreams, upstreams_of
 from lookout.config.tables import (
@@ -23,6 +24,7 @@ from lookout.config.tables import (
     PageTable,
     PolicyTable,
     RpcEndpoint,
+    ServerSettings,
     ServerTable,
     StoreTable,
 )
@@ -173,8 +175,8 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "applied",
                 changed=("log.level",),
                 needs_restart=(
-                    *("server.ban_s", "admin.monitor", "admin.server", "store.url"),
-                    *("protocol", "log.level of the server", "page.title"),
+                    *("admin.monitor", "store.url"),
+                    *("protocol", "server.ban_s", "admin.server", "log.level of the server", "page.title"),
                 ),
             ),
             id="what needs a restart where there is a server",
@@ -195,12 +197,12 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
     ],
 )
 def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
-    assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
+    assert compare_settings("f", SETTINGS, new, ServerSettings() if with_server else None) == expected
 
 
 def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reload() -> None:
     changed = replace(SETTINGS, page=PageTable(run_by_others=("indexer",)))
-    assert compare_settings("f", changed, changed, SETTINGS).needs_restart == ("page.run_by_others",)
+    assert compare_settings("f", changed, changed, ServerSettings()).needs_restart == ("page.run_by_others",)
 
 
 def a_file(folder: Path, recheck_s: int, more: str = "") -> Path:
@@ -225,6 +227,16 @@ class Applying:
         if self._why_not:
             raise StateError(self._why_not)
         self.applied.append(new)
+
+
+async def test_a_server_that_was_started_again_has_what_the_file_said_then(tmp_path: Path) -> None:
+    path = a_file(tmp_path, 60, '[page]\ntitle = "Status"\n[server]\nban_s = 2\n')
+    reloader = Reloader(path, Settings(), SystemClock())
+    settings, _ = prepare_server(path)
+    reloader.note_server_start(settings)
+    assert (await reloader.reload()).needs_restart == ()
+    a_file(tmp_path, 60)
+    assert (await reloader.reload()).needs_restart == ("server.ban_s", "page.title")
 
 
 async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.app.server_process import small_environment
+from lookout.app.server_process import prepare_server
 
 SQLITE = ""
 WRITERS = 'url = "postgresql://monitor:${WRITER}@db/lookout"'
@@ -49,5 +49,6 @@ def test_a_servers_environment_has_what_it_needs_and_no_more(
     page = '[page]\ncontact = "${CONTACT}"\n[messaging]\nurl = "http://a/${RPC_KEY}"\n[admin]\nmonitor = "${ADMIN}"\n'
     config.write_text(f"[store]\n{store}\n{page}")
     given = {"ADMIN": "a", "CONTACT": "c", "READER": "r", "WRITER": "w", "PGPASSWORD": "p"} | {name: "x", "SECRET": "y"}
-    assert (name in small_environment(config, given)) is is_kept
-    assert "SECRET" not in small_environment(config, given)
+    _, environment = prepare_server(config, given)
+    assert (name in environment) is is_kept
+    assert "SECRET" not in environment

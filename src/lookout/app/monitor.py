@@ -15,7 +15,7 @@ from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
-from lookout.app.server_process import small_environment
+from lookout.app.server_process import prepare_server
 from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_reply, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
@@ -161,9 +161,9 @@ async def _keep_serving(reloader: Reloader) -> None:
 @asynccontextmanager
 async def _a_server(reloader: Reloader) -> AsyncIterator[asyncio.subprocess.Process]:
     """``lookout serve``, which reads the file itself. In a session of its own it gets no signal of the terminal."""
-    reloader.note_server_start()
     with DaemonThread("read the configuration") as thread:  # a disk that hangs must not stop the monitor
-        environment = await thread.call(partial(small_environment, reloader.path))
+        settings, environment = await thread.call(partial(prepare_server, reloader.path))
+    reloader.note_server_start(settings)
     server = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "lookout", "serve", "--beside-monitor", "-c", str(reloader.path)),
         stdin=asyncio.subprocess.PIPE,  # open while this process lives

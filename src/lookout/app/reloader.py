@@ -20,6 +20,7 @@ from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
+from lookout.config.tables import ServerSettings
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
@@ -32,7 +33,7 @@ _WATCHED: Final = ("chains", "sources", "services")
 # The protocol is the server's too, and alerts may name it.
 _APPLIED: Final = Settings.applied_by_reload()
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
-_SERVERS_OWN: Final = frozenset(("edge", "page", "protocol"))
+_SERVERS_OWN: Final = _UNUSED_BY_MONITOR | {"protocol"}
 _Key = TypeVar("_Key")
 
 Replace = Callable[[Settings], Awaitable[None]]
@@ -63,15 +64,16 @@ class Reloader:
         self.folder = path.parent  # paths in the settings are relative to it
         self._clock = clock
         self._last_outcome: ReloadOutcome = "applied"  # the first settings had no problem
-        self._served: Settings | None = None  # the settings of the running server, if there is one
+        self._served: ServerSettings | None = None  # the settings of the running server, if there is one
         self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._replace: Replace | None = None  # while a monitor runs
         self._instruments: Instruments | None = None  # while a monitor runs
 
-    def note_server_start(self) -> None:
-        """Call before a server is started: it keeps its settings for life."""
-        self._served = self.settings
+    def note_server_start(self, settings: ServerSettings | None) -> None:
+        """Call before a server is started, with what it reads from the file then and keeps for life; None if that has a
+        problem."""
+        self._served = settings or self._served
 
     def request(self) -> None:
         self._requested.set()
@@ -168,7 +170,7 @@ def _is_one_file(one: Path, other: Path) -> bool:
         return one == other
 
 
-def compare_settings(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
+def compare_settings(config: str, old: Settings, new: Settings, served: ServerSettings | None) -> Reloaded:
     """What a reload changes, and what needs a restart. ``served`` are the settings of a server beside the monitor."""
     unused = _UNUSED_BY_MONITOR if served is None else _SERVERS_OWN
     keys = [key for key in _changed_keys(old, new) if not unused & {key, key.partition(".")[0]}]
@@ -203,10 +205,10 @@ def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{field.encode_name}"
 
 
-def _find_servers_keys(served: Settings, new: Settings) -> Iterator[str]:
+def _find_servers_keys(served: ServerSettings, new: Settings) -> Iterator[str]:
     for key in _changed_keys(served, new):
         table = key.partition(".")[0]
-        if table in ("protocol", "page"):
+        if _SERVERS_OWN & {key, table}:
             yield key
         elif table == "log":
             yield f"{key} of the server"

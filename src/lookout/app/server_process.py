@@ -6,7 +6,10 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from lookout.config.tables import ServerSettings
 
 _PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
 # Paths of programs, libraries and files, the language, the time zone, and settings of Python and libraries.
@@ -24,13 +27,16 @@ def hide_memory() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def small_environment(config: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables that any program needs, and those that this configuration names for a server: a monitor's secrets
-    are not among them."""
+def prepare_server(
+    config: Path, environment: Mapping[str, str] = os.environ
+) -> tuple["ServerSettings | None", dict[str, str]]:
+    """The settings that a server reads from this configuration now, None if they have a problem, and its environment:
+    the variables that any program needs, and those that the configuration names for a server. A monitor's secrets are
+    not among them."""
     from lookout.config.file import ConfigError, find_server_settings
     from lookout.store.kinds import kind_of
 
-    needed, without = [_ORDINARY], set()
+    needed, without, settings = [_ORDINARY], set(), None
     try:
         settings, named = find_server_settings(config, environment)
     except ConfigError:  # the server says what is wrong
@@ -38,7 +44,7 @@ def small_environment(config: Path, environment: Mapping[str, str] = os.environ)
     else:
         needed.append(re.compile(kind_of(settings.store_url).variables))
         without = {_WRITERS_PASSWORD} - named if settings.store.read_url else set()
-    return {
+    return settings, {
         name: text
         for name, text in environment.items()
         if name in named or (name not in without and any(pattern.fullmatch(name) for pattern in needed))
