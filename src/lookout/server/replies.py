@@ -9,7 +9,6 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from lookout.base.clock import Clock
 from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
 from lookout.public.feeds import JSON
 from lookout.server.connection import KEPT_HEADS, Connection
@@ -231,14 +230,12 @@ class Responder:
         callers: Callers,
         limiter: Limiter | None,
         counts: Counts,
-        clock: Clock,
     ) -> None:
         """``paths`` are those of the two endpoints."""
         self._served = served
         self._callers = callers
         self._limiter = limiter
         self._counts = counts
-        self._elapsed_ms = clock.elapsed_ms
         self._route = dict(zip(paths, ENDPOINTS, strict=True))
         self._date = b""
         self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
@@ -246,9 +243,13 @@ class Responder:
     def answer(self, request: Request, connection: Connection) -> Wire:
         banned_ms = 0
         if self._limiter is not None:
-            caller = connection.located.get(request.path) or self._locate(self._limiter, request, connection)
+            caller: CallerOnPath | None
+            try:
+                caller = connection.located[request.path]
+            except KeyError:
+                caller = self._locate(self._limiter, request, connection)
             if caller is not None:
-                banned_ms = self._limiter.count_request(caller, self._elapsed_ms())
+                banned_ms = self._limiter.count_request(caller)
         ready = self._ready.get(request)
         if banned_ms:
             ready = self._encode(request, too_many_requests(-(-banned_ms // 1000)), {})
@@ -267,6 +268,8 @@ class Responder:
         self._date = date
         self._ready.clear()
         self._counts.connections = connections
+        if self._limiter is not None:
+            self._limiter.begin_second()
 
     def _prepare(self, request: Request) -> _Ready:
         reply, resources = NO_HOST, self._served.resources
