@@ -93,16 +93,16 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
-# For bytes that are no request which can be answered.
+# For bytes that are not a request which can be answered.
 _REFUSALS: Final = {
-    400: "not a valid request of HTTP/1.1",
-    414: "a request's target is longer than 32 KiB",
-    431: "a request's head is longer than 32 KiB",
-    501: "no coding of a body is supported but chunked",
-    505: "HTTP/1.1 is supported",
+    400: "not a valid HTTP/1.1 request",
+    414: "the request's target is longer than 32 KiB",
+    431: "the request's head is longer than 32 KiB",
+    501: "chunked is the only supported transfer coding",
+    505: "only HTTP/1.x is supported",
 }
 REFUSALS: Final = {http_code: api_error(http_code, message) for http_code, message in _REFUSALS.items()}
-NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
+NO_HOST: Final = api_error(400, "exactly one valid Host header is required")
 
 # The gateway's errors: neither the API's, nor readable for scripts of other origins (E1).
 NOT_FOUND: Final = make_reply(
@@ -127,7 +127,7 @@ def endpoint(document: Document, caching: str, packed: Document | None = None) -
 def convenience_resource(
     content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING
 ) -> Resource:
-    """A route of the operator's own: a convenience, no part of the API."""
+    """A route of the operator's own: a convenience, not part of the API."""
     packed = compress(body)
     bodies = (body, packed) if len(packed) < len(body) else (body,)
     return _found(content_type, [(form, etag(form)) for form in bodies], (("cache-control", caching), *CORS, *headers))

@@ -100,22 +100,23 @@ def passes_slowly(instants: list[int], limit: int, ban_ms: int) -> list[bool]:
     st.lists(st.integers(0, 25_000) | st.just(0), max_size=60),
     st.integers(1, 5),
     st.sampled_from([1, 1_000, 60_000, 90_000]),
-    st.none() | st.integers(0, 4_999),
 )
-def test_any_requests_pass_as_an_independent_count_has_it(
-    waits: list[int], limit: int, ban_ms: int, second_began_ms: int | None
-) -> None:
-    """On one connection; its server's seconds begin so long before each request, or never."""
+def test_any_requests_pass_as_an_independent_count_has_it(waits: list[int], limit: int, ban_ms: int) -> None:
     limiter = SetLimiter(limit, ban_ms)
-    caller = limiter.locate_caller("/path", b"caller")
     instants = [BEGIN + sum(waits[: n + 1]) for n in range(len(waits))]
-    passed = []
-    for now in instants:
-        if second_began_ms is not None:
-            limiter.clock.elapsed = max(limiter.clock.elapsed, now - second_began_ms)
-            limiter.begin_second()
-        passed.append(limiter.count(caller, now) == 0)
+    passed = [ask(limiter, b"caller", "/path", now) == 0 for now in instants]
     assert passed == passes_slowly(instants, limit, ban_ms)
+
+
+@pytest.mark.clause("E2")
+@pytest.mark.parametrize("late_ms", [0, 1_000, 4_999])
+def test_a_minute_ends_at_its_moment_although_the_servers_second_began_earlier(late_ms: int) -> None:
+    limiter = SetLimiter(2, BAN_MS)
+    connection = limiter.locate_caller("/", b"caller")
+    assert limiter.count(connection, BEGIN) == 0
+    limiter.clock.elapsed = BEGIN + 60_000 - late_ms
+    limiter.begin_second()
+    assert [limiter.count(connection, BEGIN + 60_000) for _ in range(3)] == [0, 0, BAN_MS]
 
 
 class SlowTable:
