@@ -212,7 +212,10 @@ class Connection(asyncio.Protocol):
                 self._respond(request)
                 return
         if self._state == "ended":
-            self._discard(len(data))
+            self._discarded += len(data)
+            self._heard_at = self._server.now
+            if self._discarded > _MOST_DISCARDED:
+                self._transport.close()
             return
         self._unread += data
         if self._state == "ready":
@@ -378,12 +381,6 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         else:
             self._transport.write_eof()
-
-    def _discard(self, size: int) -> None:
-        self._discarded += size
-        self._heard_at = self._server.now
-        if self._discarded > _MOST_DISCARDED:
-            self._transport.close()
 
     def _offer_body(self) -> None:
         if len(self._unread) >= self._body_length or self._has_eof:

@@ -3,6 +3,7 @@
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
@@ -12,28 +13,24 @@ _SECONDS_MS: Final = 5_000  # more than passes between two calls of ``begin_seco
 _NEVER: Final = 2**63
 
 
+@dataclass(slots=True, eq=False)
 class Minute:
     """The requests of one caller on one path that passed in a minute; during its ban, one more than the limit."""
 
-    __slots__ = ("digest", "passed", "until_ms")
-
-    def __init__(self, digest: bytes, until_ms: int) -> None:
-        self.digest = digest
-        self.passed = 1
-        self.until_ms = until_ms  # 0 if it was dropped
-
-
-class CallerOnPath:
-    """A caller on a path, and its minute, which may have ended."""
-
-    __slots__ = ("digest", "minute")
-
-    def __init__(self, digest: bytes) -> None:
-        self.digest = digest
-        self.minute = _NONE
+    digest: bytes
+    until_ms: int  # 0 if it was dropped
+    passed: int = 1
 
 
 _NONE: Final = Minute(b"", 0)
+
+
+@dataclass(slots=True, eq=False)
+class CallerOnPath:
+    """A caller on a path, and its minute, which may have ended."""
+
+    digest: bytes
+    minute: Minute = _NONE
 
 
 class Limiter:
