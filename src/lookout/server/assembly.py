@@ -81,8 +81,10 @@ def build_server(settings: ServerSettings, folder: Path, machine: Machine = THIS
         build_site(*site),
         partial(build_stored_site, *site),
     )
-    limiter = Limiter(table.rate_limit_per_minute, round(table.ban_s * 1000)) if table.rate_limit_per_minute else None
-    responder = Responder(poller, poller.site.paths, callers, limiter, counts, machine.clock)
+    limiter = None
+    if table.rate_limit_per_minute:
+        limiter = Limiter(table.rate_limit_per_minute, round(table.ban_s * 1000), machine.clock.elapsed_ms)
+    responder = Responder(poller, poller.site.paths, callers, limiter, counts)
     connections = machine.count_acceptable_connections()
     # Half of them at most for one address, so that it cannot keep others out.
     of_address = min(table.connections_per_address, (connections + 1) // 2)

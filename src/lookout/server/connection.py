@@ -30,7 +30,6 @@ _LINGER_ALL_S: Final = 30.0
 _LINGER_AT_STOP_S: Final = 1.0
 _MOST_DISCARDED: Final = 16_777_216
 _STOP_S: Final = 5.0
-_FULL: Final = 262_144  # bytes of unsent answers, which connections share
 _RESET: Final = Struct("=ii").pack(1, 0)
 # Small kernel buffers: idle or slow connections take little memory, and it soon shows whether a slow reader reads.
 _BUFFERS: Final = {socket.SO_RCVBUF: 16_384, socket.SO_SNDBUF: 262_144}
@@ -191,7 +190,7 @@ class Connection(asyncio.Protocol):
         self._unread = b""
         self._searched = 0  # leading bytes in which no head ends
         self._heard_at = self._moved_at = server.now  # start of a head; progress of an answer, or none due
-        self._written = self._taken = 0  # bytes of answers
+        self._left = 0  # bytes of answers that the other end had not read
         self._discarded = 0
         self._ended_at = 0.0
         self._body_length = 0
@@ -200,7 +199,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        transport.set_write_buffer_limits(_FULL)
+        transport.set_write_buffer_limits(0)  # what the kernel's buffer does not take is waited for
         self._state = "ready"
         if self._server.is_stopping:
             transport.close()
@@ -209,10 +208,14 @@ class Connection(asyncio.Protocol):
         if self._state == "ready" and not self._unread:
             request = self._server.heads.get(data)
             if request is not None:  # the usual case: one head, known
+                self._heard_at = self._server.now
                 self._respond(request)
                 return
         if self._state == "ended":
-            self._discard(len(data))
+            self._discarded += len(data)
+            self._heard_at = self._server.now
+            if self._discarded > _MOST_DISCARDED:
+                self._transport.close()
             return
         self._unread += data
         if self._state == "ready":
@@ -245,14 +248,14 @@ class Connection(asyncio.Protocol):
 
     def reply(self, wire: Wire) -> None:
         if self._state == "busy":
-            self._write(wire)
+            self._transport.writelines(wire)
             self._end()
 
     async def read_body(self, length: int, *, is_expected: bool) -> bytes:
         """The body, or what came of it. ``is_expected``: the client waits for 100 before it sends it."""
         if self._state == "busy":
             if is_expected and len(self._unread) < length:
-                self._write((b"HTTP/1.1 100 Continue\r\n\r\n",))
+                self._transport.writelines((b"HTTP/1.1 100 Continue\r\n\r\n",))
             self._body_length, self._uploaded = length, asyncio.Event()
             self._enter("uploading")
             self._offer_body()
@@ -267,8 +270,8 @@ class Connection(asyncio.Protocol):
             self._moved_at = now
             return False
         left = self._transport.get_write_buffer_size()
-        if self._written - left != self._taken:
-            self._taken = self._written - left
+        if left != self._left:  # it only shrinks: nothing is answered meanwhile
+            self._left = left
             self._moved_at = now
         # While answers are unread, new requests are no progress.
         since = self._moved_at if left else max(self._moved_at, self._heard_at)
@@ -325,7 +328,7 @@ class Connection(asyncio.Protocol):
                 request = None if head is None else self._server.parse(head)
             except RefusedError as refused:
                 is_head = (head or self._unread).lstrip(b"\r\n").startswith(b"HEAD ")
-                self._write(self._server.application.refuse(refused.http_code, with_body=not is_head))
+                self._transport.writelines(self._server.application.refuse(refused.http_code, with_body=not is_head))
                 self._end()
                 return
             if request is None:
@@ -364,14 +367,9 @@ class Connection(asyncio.Protocol):
         if wire is None:
             self._enter("busy")
             return
-        self._write(wire)
+        self._transport.writelines(wire)
         if not request.keeps_open:
             self._end()
-
-    def _write(self, wire: Wire) -> None:
-        for part in wire:
-            self._written += len(part)
-        self._transport.writelines(wire)
 
     def _end(self) -> None:
         """Close after the written answers, and discard input for a while: closed with unread bytes, the kernel sends a
@@ -383,12 +381,6 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         else:
             self._transport.write_eof()
-
-    def _discard(self, size: int) -> None:
-        self._discarded += size
-        self._heard_at = self._server.now
-        if self._discarded > _MOST_DISCARDED:
-            self._transport.close()
 
     def _offer_body(self) -> None:
         if len(self._unread) >= self._body_length or self._has_eof:

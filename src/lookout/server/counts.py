@@ -1,5 +1,6 @@
 """What a server counts, as plain numbers: they are made into metrics when those are read."""
 
+from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 CODES: Final = (200, 204, 304, 400, 404, 405, 429, 503)
@@ -8,13 +9,11 @@ ROUTES: Final = (*ENDPOINTS, "other")
 Closed = Literal["stalled", "crowded"]  # why a connection was closed
 
 
+@dataclass(slots=True)
 class Tally:
-    """A number that is looked up once, and then counts at the cost of an addition."""
+    """A number of requests. It is looked up once, and then only added to."""
 
-    __slots__ = ("number",)
-
-    def __init__(self) -> None:
-        self.number = 0
+    number: int = 0
 
 
 class Counts:

@@ -2,46 +2,48 @@
 
 import secrets
 from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
 MINUTE_MS: Final = 60_000
 _MOST: Final = 65_536  # callers on a path; 24 MB at most
+_SECONDS_MS: Final = 5_000  # more than passes between two calls of ``begin_second``
+_NEVER: Final = 2**63
 
 
+@dataclass(slots=True, eq=False)
 class Minute:
     """The requests of one caller on one path that passed in a minute; during its ban, one more than the limit."""
 
-    __slots__ = ("digest", "passed", "until_ms")
-
-    def __init__(self, digest: bytes, until_ms: int) -> None:
-        self.digest = digest
-        self.passed = 1
-        self.until_ms = until_ms  # 0 if it was dropped
-
-
-class CallerOnPath:
-    """A caller on a path, and its minute, which may have ended."""
-
-    __slots__ = ("digest", "minute")
-
-    def __init__(self, digest: bytes) -> None:
-        self.digest = digest
-        self.minute = _NONE
+    digest: bytes
+    until_ms: int  # 0 if it was dropped
+    passed: int = 1
 
 
 _NONE: Final = Minute(b"", 0)
+
+
+@dataclass(slots=True, eq=False)
+class CallerOnPath:
+    """A caller on a path, and its minute, which may have ended."""
+
+    digest: bytes
+    minute: Minute = _NONE
 
 
 class Limiter:
     """Counts at most ``most`` callers: the oldest minute is dropped for a new one, and a ban only if there is nothing
     else. It keeps no address, only digests with a secret key."""
 
-    def __init__(self, limit: int, ban_ms: int, most: int = _MOST) -> None:
+    def __init__(self, limit: int, ban_ms: int, elapsed_ms: Callable[[], int], most: int = _MOST) -> None:
         self._limit = limit
+        self._elapsed_ms = elapsed_ms
         self._ban_ms = ban_ms
         self._most = most
         self._key = secrets.token_bytes(16)
+        self._open_ms = _NEVER  # a minute that ends later is still open, without a look at the clock
         # The first one ends first. A plain dictionary would search for it past all that were deleted before.
         self._minutes: OrderedDict[bytes, Minute] = OrderedDict()
         self._bans: OrderedDict[bytes, Minute] = OrderedDict()
@@ -52,8 +54,19 @@ class Limiter:
     def locate_caller(self, path: str, caller: bytes) -> CallerOnPath:
         return CallerOnPath(blake2b(caller + path.encode(errors="replace"), digest_size=16, key=self._key).digest())
 
-    def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
+    def begin_second(self) -> None:
+        """Call every second or so: most requests are then counted without a look at the clock."""
+        self._open_ms = self._elapsed_ms() + _SECONDS_MS
+
+    def count_request(self, caller: CallerOnPath) -> int:
         """Count a request: 0 if it passes, or the rest of the caller's ban."""
+        minute = caller.minute
+        if minute.until_ms > self._open_ms and minute.passed < self._limit:
+            minute.passed += 1
+            return 0
+        return self._count(caller, self._elapsed_ms())
+
+    def _count(self, caller: CallerOnPath, now_ms: int) -> int:
         minute = caller.minute
         if now_ms >= minute.until_ms:
             found = self._minutes.get(caller.digest) or self._bans.get(caller.digest)

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from lookout.base.clock import Clock
 from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
 from lookout.public.feeds import JSON
 from lookout.server.connection import KEPT_HEADS, Connection
@@ -94,16 +93,16 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
-# For bytes that are no request which can be answered.
+# For bytes that are not a request which can be answered.
 _REFUSALS: Final = {
-    400: "not a valid request of HTTP/1.1",
-    414: "a request's target is longer than 32 KiB",
-    431: "a request's head is longer than 32 KiB",
-    501: "no coding of a body is supported but chunked",
-    505: "HTTP/1.1 is supported",
+    400: "not a valid HTTP/1.1 request",
+    414: "the request's target is longer than 32 KiB",
+    431: "the request's head is longer than 32 KiB",
+    501: "chunked is the only supported transfer coding",
+    505: "only HTTP/1.x is supported",
 }
 REFUSALS: Final = {http_code: api_error(http_code, message) for http_code, message in _REFUSALS.items()}
-NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
+NO_HOST: Final = api_error(400, "exactly one valid Host header is required")
 
 # The gateway's errors: neither the API's, nor readable for scripts of other origins (E1).
 NOT_FOUND: Final = make_reply(
@@ -128,7 +127,7 @@ def endpoint(document: Document, caching: str, packed: Document | None = None) -
 def convenience_resource(
     content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING
 ) -> Resource:
-    """A route of the operator's own: a convenience, no part of the API."""
+    """A route of the operator's own: a convenience, not part of the API."""
     packed = compress(body)
     bodies = (body, packed) if len(packed) < len(body) else (body,)
     return _found(content_type, [(form, etag(form)) for form in bodies], (("cache-control", caching), *CORS, *headers))
@@ -231,14 +230,12 @@ class Responder:
         callers: Callers,
         limiter: Limiter | None,
         counts: Counts,
-        clock: Clock,
     ) -> None:
         """``paths`` are those of the two endpoints."""
         self._served = served
         self._callers = callers
         self._limiter = limiter
         self._counts = counts
-        self._elapsed_ms = clock.elapsed_ms
         self._route = dict(zip(paths, ENDPOINTS, strict=True))
         self._date = b""
         self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
@@ -246,9 +243,13 @@ class Responder:
     def answer(self, request: Request, connection: Connection) -> Wire:
         banned_ms = 0
         if self._limiter is not None:
-            caller = connection.located.get(request.path) or self._locate(self._limiter, request, connection)
+            caller: CallerOnPath | None
+            try:
+                caller = connection.located[request.path]
+            except KeyError:
+                caller = self._locate(self._limiter, request, connection)
             if caller is not None:
-                banned_ms = self._limiter.count_request(caller, self._elapsed_ms())
+                banned_ms = self._limiter.count_request(caller)
         ready = self._ready.get(request)
         if banned_ms:
             ready = self._encode(request, too_many_requests(-(-banned_ms // 1000)), {})
@@ -267,6 +268,8 @@ class Responder:
         self._date = date
         self._ready.clear()
         self._counts.connections = connections
+        if self._limiter is not None:
+            self._limiter.begin_second()
 
     def _prepare(self, request: Request) -> _Ready:
         reply, resources = NO_HOST, self._served.resources

@@ -8,15 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.server.limiter import CallerOnPath, Limiter, Minute
+from tests.unit.server.fakes import SetClock
 
 LIMIT: Final = 120
 BAN_MS: Final = 60_000
 BEGIN: Final = 1_000_000
 
 
-def ask(limiter: Limiter, caller: bytes, path: str, now_ms: int) -> int:
+class SetLimiter(Limiter):
+    """The limiter, with a clock that is set for each request."""
+
+    def __init__(self, limit: int, ban_ms: int, **most: int) -> None:
+        self.clock = SetClock()
+        super().__init__(limit, ban_ms, self.clock.elapsed_ms, **most)
+
+    def count(self, caller: CallerOnPath, now_ms: int) -> int:
+        self.clock.elapsed = now_ms
+        return self.count_request(caller)
+
+
+def ask(limiter: SetLimiter, caller: bytes, path: str, now_ms: int) -> int:
     """As on a new connection."""
-    return limiter.count_request(limiter.locate_caller(path, caller), now_ms)
+    return limiter.count(limiter.locate_caller(path, caller), now_ms)
 
 
 @pytest.mark.clause("E2")
@@ -45,7 +58,7 @@ def ask(limiter: Limiter, caller: bytes, path: str, now_ms: int) -> int:
     ],
 )
 def test_one_more_request(before: list[int], now_ms: int, expected: int) -> None:
-    limiter = Limiter(LIMIT, BAN_MS)
+    limiter = SetLimiter(LIMIT, BAN_MS)
     for at_ms in before:
         ask(limiter, b"caller", "/path", at_ms)
     assert ask(limiter, b"caller", "/path", now_ms) == expected
@@ -53,7 +66,7 @@ def test_one_more_request(before: list[int], now_ms: int, expected: int) -> None
 
 @pytest.mark.clause("E2")
 def test_a_ban_that_is_shorter_than_a_minute_ends_with_the_minute_it_was_in() -> None:
-    limiter = Limiter(1, 1_000)
+    limiter = SetLimiter(1, 1_000)
     assert [ask(limiter, b"caller", "/", BEGIN + wait) for wait in (0, 10, 1_009, 1_010, 1_011)] == [
         0,
         1_000,
@@ -89,10 +102,21 @@ def passes_slowly(instants: list[int], limit: int, ban_ms: int) -> list[bool]:
     st.sampled_from([1, 1_000, 60_000, 90_000]),
 )
 def test_any_requests_pass_as_an_independent_count_has_it(waits: list[int], limit: int, ban_ms: int) -> None:
-    limiter = Limiter(limit, ban_ms)
+    limiter = SetLimiter(limit, ban_ms)
     instants = [BEGIN + sum(waits[: n + 1]) for n in range(len(waits))]
     passed = [ask(limiter, b"caller", "/path", now) == 0 for now in instants]
     assert passed == passes_slowly(instants, limit, ban_ms)
+
+
+@pytest.mark.clause("E2")
+@pytest.mark.parametrize("late_ms", [0, 1_000, 4_999])
+def test_a_minute_ends_at_its_moment_although_the_servers_second_began_earlier(late_ms: int) -> None:
+    limiter = SetLimiter(2, BAN_MS)
+    connection = limiter.locate_caller("/", b"caller")
+    assert limiter.count(connection, BEGIN) == 0
+    limiter.clock.elapsed = BEGIN + 60_000 - late_ms
+    limiter.begin_second()
+    assert [limiter.count(connection, BEGIN + 60_000) for _ in range(3)] == [0, 0, BAN_MS]
 
 
 class SlowTable:
@@ -130,19 +154,19 @@ class SlowTable:
 def test_of_more_callers_than_fit_the_oldest_minute_is_dropped_and_bans_last(
     requests: list[tuple[int, int, int]], limit: int, ban_ms: int
 ) -> None:
-    limiter, slow = Limiter(limit, ban_ms, most=5), SlowTable(limit, ban_ms, most=5)
+    limiter, slow = SetLimiter(limit, ban_ms, most=5), SlowTable(limit, ban_ms, most=5)
     # Each caller has two connections, which remember its minute, and are not told when that is dropped.
     known: dict[tuple[int, int], CallerOnPath] = {}
     now_ms = BEGIN
     for number, connection, wait_ms in requests:
         now_ms += wait_ms
         caller = known.setdefault((number, connection), limiter.locate_caller("/", b"%d" % number))
-        assert (limiter.count_request(caller, now_ms) == 0) == slow.passes(b"%d" % number, now_ms)
+        assert (limiter.count(caller, now_ms) == 0) == slow.passes(b"%d" % number, now_ms)
         assert len(limiter) <= 5
 
 
 def test_what_has_ended_is_kept_no_longer_and_no_address_is() -> None:
-    limiter, address = Limiter(1, BAN_MS), b"192.0.2.77"
+    limiter, address = SetLimiter(1, BAN_MS), b"192.0.2.77"
     for number in range(1_000):
         ask(limiter, address + b"%d" % (number % 900), "/", BEGIN)
     held = [thing for thing in gc.get_objects() if isinstance(thing, Minute)]
@@ -153,4 +177,4 @@ def test_what_has_ended_is_kept_no_longer_and_no_address_is() -> None:
 
 
 def test_nobody_can_know_the_digest_of_another() -> None:
-    assert len({Limiter(1, BAN_MS).locate_caller("/", b"caller").digest for _ in range(3)}) == 3
+    assert len({SetLimiter(1, BAN_MS).locate_caller("/", b"caller").digest for _ in range(3)}) == 3
