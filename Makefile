@@ -56,8 +56,9 @@ format: .venv/installed-dev $(ESBUILD) ## rewrite the code as `make check` wants
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
 
-schemas: .venv/installed $(ESBUILD) ## write from the code: docs/schemas/, the OpenAPI description, the readers' statuses and states, what servers send to browsers, the SBOMs; needs npm
+schemas: .venv/installed $(ESBUILD) ## write from the code: docs/schemas/, the OpenAPI description, the example of a configuration, its keys' tables, the readers' statuses and states, what servers send to browsers, the SBOMs; needs npm
 	$(BIN)/python -m tools.schemas
+	$(BIN)/python -m tools.configuration
 	$(BIN)/python -m tools.statuses
 	$(BIN)/python -m tools.states
 	$(BIN)/python -m tools.sbom

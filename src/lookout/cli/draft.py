@@ -23,7 +23,7 @@ _BEGINNING: Final = """\
 # ${NAME} in a value is the environment variable NAME; so secrets need not be in this file.
 """
 # The tables that are written, in their order, each with the comment above the first of its name.
-_TABLES: Final = {
+TABLES: Final = {
     "store": ("[store]", ""),
     "chains": ("[[chains]]", "Each with three RPC endpoints or more: the second-highest of their heights is the head."),
     "ppoi": ("[ppoi]", "The private-proof-of-innocence node."),
@@ -136,7 +136,7 @@ class Draft(Struct, frozen=True):
 
     def text(self) -> str:
         parts = [_BEGINNING]
-        for name, (header, comment) in _TABLES.items():
+        for name, (header, comment) in TABLES.items():
             tables = self.find(name)
             if tables and comment:
                 parts.append(f"# {comment}\n")
@@ -174,19 +174,19 @@ def _looks_random(text: str) -> bool:
 def _write_keys(keys: Mapping[str, Any]) -> Iterator[str]:
     for key, value in keys.items():
         if key in ("rpc", "checks"):
-            yield from (f"{key} = [", *(f"    {_write_value(entry)}," for entry in value), "]")
+            yield from (f"{key} = [", *(f"    {write_value(entry)}," for entry in value), "]")
         else:
             chain_name = f"  # {KNOWN_CHAINS[value].name}" if key in ("id", "chain") and value in KNOWN_CHAINS else ""
-            yield f"{key} = {_write_value(value)}{chain_name}"
+            yield f"{key} = {write_value(value)}{chain_name}"
 
 
-def _write_value(value: Any) -> str:
+def write_value(value: Any) -> str:
     match value:
         case dict():
-            entries = (f"{_write_key(key)} = {_write_value(entry)}" for key, entry in value.items())
+            entries = (f"{_write_key(key)} = {write_value(entry)}" for key, entry in value.items())
             return f"{{{', '.join(entries)}}}"
         case list():
-            return f"[{', '.join(map(_write_value, value))}]"
+            return f"[{', '.join(map(write_value, value))}]"
         case str():  # TOML's strings are JSON's, but for one character that has to be escaped
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case _:
@@ -194,4 +194,4 @@ def _write_value(value: Any) -> str:
 
 
 def _write_key(key: str) -> str:
-    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _write_value(key)
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else write_value(key)

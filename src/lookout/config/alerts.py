@@ -48,14 +48,27 @@ _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 
 class AlertRule(Table, frozen=True):
     name: str = ""
+    """Tells rules of the same scope apart."""
     services: tuple[Text, ...] = ()
+    """The services that it applies to; `[]` means all.
+    Allowed: names of services"""
     chains: ChainIds = ()
+    """The chains that it applies to; `[]` means all, and the rows without a chain."""
     from_: TroubleStatus = field(default="degraded", name="from")
+    """This status or a worse one is bad."""
     unknown: bool = _IF_UNJUDGED
+    """`true`: `unknown` is as bad as `from`; `false`: it is not reported. Left out: reported after `for_s`, and 5
+    minutes at least, if the check [cannot be judged](operations.md#rules-by-example).
+    Example: false"""
     reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
+    """Only rows with one of these reasons are bad; `[]` means all but `"partial-coverage"`."""
     for_s: DurationOrZero = 300
+    """How long a check has to be seen bad before the first message."""
     remind_s: DurationOrZero = 3600
+    """The first reminder; each further one after twice as long, up to a day; 0 is never."""
     targets: Annotated[tuple[Text, ...], SECRET] = ()  # a name, or by mistake an address
+    """Where its messages go; `[]` means all.
+    Allowed: names of `targets` above"""
 
     def key(self) -> str:
         """Identifies the rule's stored episodes, also after a change: its name, or its conditions."""
@@ -153,10 +166,16 @@ def store_rule(targets: Iterable[str]) -> episodes.EpisodeRule:
 
 class AlertsTable(Table, frozen=True):
     targets: Annotated[dict[str, Text], SECRET, ValueRule(_check_target_names)] = field(default_factory=dict)
+    """Where messages go: names and [Apprise](https://appriseit.com/services/) addresses, such as `{ops =
+    "mailto://…"}`. A rule has to use each. Never printed.
+    Allowed: names of up to 60 letters, digits, `_` and `-`, to addresses, each of one recipient"""
     group_s: Annotated[float, Meta(ge=0, le=3600)] = 30
+    """What happens within so many seconds is one message to each target."""
     give_up_s: Duration = 3600
+    """How long a message is tried again."""
     rules: tuple[AlertRule, ...] = ()
     link: UrlOrNone = ""
+    """Where the status page is; it stands in every message."""
 
     def check(self) -> Iterator[Problem]:
         if urlsplit(self.link).username is not None:
@@ -186,7 +205,7 @@ class AlertsTable(Table, frozen=True):
         for number, rule in enumerate(self.rules):
             before = first.setdefault(rule.key(), number)
             if before != number:
-                is_of = "has the name of" if rule.name else "finds the same bad as"
+                is_of = "has the same name as" if rule.name else "duplicates"
                 yield Problem(
-                    f"rules[{number}]", f"{is_of} alerts.rules[{before}]; leave one out, or name it otherwise"
+                    f"rules[{number}]", f"{is_of} alerts.rules[{before}]; remove one, or give it another name"
                 )

@@ -56,12 +56,19 @@ def find_former_keys(table: Table) -> Iterator[Problem]:
 
 class ServerTable(Table, frozen=True):
     listen: HostPort = "127.0.0.1:8080"
+    """Where the documents and the status page are."""
     workers: Annotated[Any, Former("a server is one process; docs/scale.md says how to run several")] = None
     rate_limit_per_minute: Natural = 120
+    """Requests of one caller to one path per minute (E2); 0 is no limit, for use behind an edge."""
     trusted_proxies: Networks = ()
+    """Proxies whose forwarding headers are believed (E6), with any number of connections."""
     connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 100
+    """Open connections of one address, or one /64 of IPv6 (A16); 0 is no limit. At most half of what the server
+    accepts."""
     history_unreadable_s: Duration = 300
+    """How long the last good history is served while the store cannot be read (A12)."""
     ban_s: Duration = 60
+    """How long a caller over the limit is refused (E2)."""
 
     def warnings(self) -> Iterator[Problem]:
         return find_former_keys(self)
@@ -69,13 +76,18 @@ class ServerTable(Table, frozen=True):
 
 class AdminTable(Table, frozen=True):
     monitor: AdminAddress = "127.0.0.1:9464"
+    """The monitor's port for metrics and health ([Health](operations.md#health)), never public."""
     server: AdminAddress = "127.0.0.1:9465"
+    """The same for the server."""
     hosts: tuple[Text, ...] = ()
+    """More names that a request's `Host` may have, such as the one that your Prometheus uses."""
 
 
 class LogTable(Table, frozen=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """The lowest level that is written."""
     format: Literal["auto", "console", "json"] = "auto"
+    """`"auto"` is `"console"` on a terminal, otherwise `"json"`."""
 
 
 class StoreTable(Table, frozen=True):
@@ -85,6 +97,8 @@ class StoreTable(Table, frozen=True):
         Meta(min_length=1),
         must(lambda url: find_kind(url) is not None, f"has to {ADDRESS_FORM}"),
     ] = "sqlite:lookout.db"
+    """Where the documents, the buckets and the monitor's state are kept.
+    Allowed: `sqlite:` and a path, or a `postgresql://` address"""
     read_url: Annotated[
         str,
         SECRET,
@@ -96,13 +110,15 @@ class StoreTable(Table, frozen=True):
             " where store.url names it",
         ),
     ] = ""
+    """What servers use instead of `url`, with a role that can only read; it may be a replica.
+    Allowed: a `postgresql://` address of the same database, or `""`"""
 
     def check(self) -> Iterator[Problem]:
         kind = find_kind(self.read_url)
         if kind is None or kind.name_database is None:
             return
         if find_kind(self.url) is not kind:
-            yield Problem("read_url", f"is for {kind.title} alone, and store.url names something else")
+            yield Problem("read_url", f"is only for {kind.title}, and store.url names something else")
         elif len({kind.name_database(self.url), kind.name_database(self.read_url)} - {""}) > 1:
             yield Problem("read_url", "names another database than store.url")
 
@@ -114,6 +130,8 @@ class StoreTable(Table, frozen=True):
 
 class MonitorTable(Table, frozen=True):
     record: str = ""
+    """An observation log to append to, for `lookout replay` ([operations.md](operations.md#the-observation-log)).
+    Allowed: a path, or `""` for none"""
     record_max_mb: Annotated[Any, Former("logrotate keeps the log small; docs/operations.md says how")] = None
 
     def warnings(self) -> Iterator[Problem]:
@@ -125,15 +143,25 @@ class RpcEndpoint(AccessTable, frozen=True):
 
     text_key: ClassVar[str] = "url"
     url: Url
+    """The endpoint's address."""
     name: Annotated[NameOrNone, SECRET] = ""  # may by mistake hold the address
+    """What `lookout probe` and the log call it, instead of `rpc 2 of Ethereum`.
+    Allowed: one line; no two of a chain have the same"""
 
 
 class NamedChain(Table, frozen=True, kw_only=True):
     """What a server uses of ``[[chains]]``."""
 
     id: Positive
+    """The chain id, which each endpoint has to confirm."""
     name: Name = ""  # required unless the chain is known
+    """What people see.
+    Example: "Ethereum"
+    Default: as known"""
     test_network: bool = False
+    """No summary counts a test network (C11). 11155111 always is one.
+    Default: as known
+    Example: false"""
 
     @classmethod
     def fill_in(cls, written: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +174,7 @@ class NamedChain(Table, frozen=True, kw_only=True):
         if not self.name:
             yield self._missing("name")
         if self.id == TEST_NETWORK and not self.test_network:
-            yield Problem("test_network", f"chain {TEST_NETWORK} always is a test network")
+            yield Problem("test_network", f"chain {TEST_NETWORK} is always a test network")
 
     def _missing(self, key: str) -> Problem:
         return Problem(key, f"missing; Lookout knows nothing about chain {self.id}")
@@ -154,7 +182,12 @@ class NamedChain(Table, frozen=True, kw_only=True):
 
 class ChainTable(NamedChain, frozen=True, kw_only=True):
     block_time_s: Duration = 0  # required unless the chain is known
+    """The time between blocks until it was measured (S15).
+    Default: as known
+    Example: 12"""
     rpc: Annotated[tuple[RpcEndpoint, ...], Meta(min_length=1)]
+    """JSON-RPC endpoints that are asked for the head; with three, one may be wrong (M8).
+    Allowed: one or more, each an address or a [table](#chainsrpc), each address once"""
 
     def check(self) -> Iterator[Problem]:
         yield from super().check()
@@ -201,21 +234,35 @@ class PolicyTable(Table, frozen=True):
     """The status policy's thresholds, with the launch values (S16)."""
 
     recheck_s: Duration = 30
+    """From the end of a probe to the start of the next (M1)."""
     jitter_s: DurationOrZero = 3
+    """A random time up to this is added (M1)."""
     backoff_cap_s: Duration = 120
+    """The wait doubles while a source fails, up to this (M2)."""
     probe_timeout_s: Duration = 10
+    """A probe that takes this long has failed (M3)."""
     row_lifetime_s: Duration = 150
+    """From `observedAt` to `expiresAt` (R7)."""
     failures_for_unavailable: Positive = 3
+    """So many failed probes in a row make a service unavailable (S2)."""
     allowance_blocks: Natural = 10
+    """The lag that an indexer may have, in blocks (S3)."""
     allowance_s: DurationOrZero = 120
+    """The same in time; the greater counts (S3)."""
     degraded_lag_s: Duration = 1800
+    """A lag of this much is degraded (S5, S9)."""
     degraded_evaluations: Positive = 2
+    """How many times in a row such a lag has to be seen (S5, S9)."""
     ppoi_behind_s: DurationOrZero = 45
+    """How long a ppoi node may be behind its own index (S8)."""
     head_max_age_s: Duration = 60
+    """An older head is not used (M8, S13)."""
     heartbeat_s: Duration = 30
+    """The report is published at least this often (M5)."""
     blind_after_s: Annotated[
         DurationOrZero, must(lambda after_s: not 0 < after_s < 0.001, "has to be 0 or at least 0.001")
     ] = 0
+    """If nothing at all answered for this long, the monitor counts as blind; 0 is never (M13)."""
 
     def limits(self) -> Limits:
         return Limits(
@@ -243,11 +290,18 @@ def _divides_a_day(bucket_s: int) -> Iterator[Problem]:
 
 class HistoryTable(Table, frozen=True):
     bucket_s: Annotated[int, Meta(ge=1, le=86_400), ValueRule(_divides_a_day)] = 300
+    """The length of a bucket (H1).
+    Allowed: whole seconds that divide a day, 86400"""
     retention_days: Annotated[int, Meta(ge=1, le=366)] = 14
+    """How many days the history reaches back (H4)."""
     counts_from_s: Duration = 60
+    """How long a status has to last in a bucket to decide its character (H6); less than `bucket_s`."""
     hold_s: Duration = 60
+    """How long a published status counts at most (H8); not less than `policy.heartbeat_s`."""
     min_known_buckets: Positive = 12
+    """With fewer known buckets, uptime is null (H10)."""
     write_every_s: Duration = 60
+    """How often the history is written (H14)."""
 
     def check(self) -> Iterator[Problem]:
         if self.counts_from_s >= self.bucket_s:
@@ -266,22 +320,33 @@ class HistoryTable(Table, frozen=True):
 
 class PingTable(Table, frozen=True):
     url: UrlOrNone = ""
+    """Gets a GET while publications are stored ([operations.md](operations.md#a-dead-monitor-sends-no-alert)). Never
+    printed."""
     every_s: Duration = 60
+    """How often."""
 
 
 class PageTable(Table, frozen=True):
     """The page's content beside the rows, and which services others than the operator run (C12)."""
 
     title: Line = ""
+    """The title of the status page; if empty, it is `protocol`."""
     operator: Line = ""
+    """Who runs this monitor."""
     contact: Line = ""
+    """An address or a URL."""
     show_unmonitored: bool = True
+    """Whether the page has the rows that are not monitored; both documents always have them."""
     run_by_others: tuple[Text, ...] = ("ppoi", "hosted-indexer")
+    """Services that others run; page and feeds say so (C12).
+    Allowed: names of services"""
 
 
 class EdgeTable(Table, frozen=True):
     listen: HostPort = "0.0.0.0:80"
+    """Where the cache listens, for `make edge`."""
     origin: HostPortOrNone = ""
+    """The server that the cache asks; if empty, the one at `server.listen`."""
 
 
 OwnName = Annotated[
@@ -298,8 +363,11 @@ class NamedService(Table, frozen=True, kw_only=True):
     """What a server uses of ``[[services]]``."""
 
     name: OwnName
+    """Its name for programs; none of the five, and each once."""
     title: NameOrNone = ""
+    """What people see; if empty, it is made of the name."""
     effect: NameOrNone = ""
+    """What its failure means for users: page and alerts say it."""
 
     @property
     def shown_title(self) -> str:
@@ -314,6 +382,7 @@ class ServerSettings(Table, frozen=True):
     """What a server uses of a configuration file."""
 
     protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = UNNAMED
+    """The segment in the documents' paths (A1): /api/v1/protocol/liveness."""
     server: Annotated[ServerTable, RESTART] = ServerTable()
     admin: Annotated[AdminTable, RESTART] = AdminTable()
     log: LogTable = LogTable()

@@ -29,6 +29,7 @@ Pointer = Annotated[str, NOT_EMPTY, ValueRule(_check_pointer)]
 
 class JsonTable(ListTable, frozen=True):
     pointer: Pointer = ""
+    """Where the block number is, such as `"/status/lastBlock"`. It is required."""
 
     def check(self) -> Iterator[Problem]:
         if not self.pointer:
@@ -58,9 +59,11 @@ JSON: Final = Protocol(
 
 class ExpectationTable(KindTable, frozen=True):
     pointer: Pointer = ""
+    """Where something other than null has to be, in the body or the `result`."""
     expect: Annotated[
         str | int | bool, SECRET, NOT_EMPTY, Meta(description="a text, a whole number, true or false")
     ] = ""
+    """What the value at `pointer`, or the whole body or `result`, has to be; `""` for none."""
 
 
 def check_value(document: Any, settings: ExpectationTable) -> Responding:
@@ -85,6 +88,7 @@ def _text_of(value: Any) -> str | None:
 
 class HttpTable(ExpectationTable, frozen=True):
     expect_code: Annotated[int, Meta(ge=200, le=599)] = 200
+    """The HTTP code that is an answer."""
 
 
 def parse_answer(body: bytes, settings: HttpTable) -> Responding:
@@ -103,7 +107,9 @@ HTTP: Final = Protocol(
 
 class JsonRpcTable(ExpectationTable, frozen=True, kw_only=True):
     method: Text
+    """The method that is called."""
     params: Annotated[tuple[Any, ...] | dict[str, Any], SECRET, Meta(description="a list or a table")] = ()
+    """Its parameters, without dates, times, `inf` and `nan`."""
 
 
 JSONRPC: Final = Protocol(

@@ -45,15 +45,35 @@ class CompleteTable(Table, frozen=True, kw_only=True):
     """``[indexer.complete]``: which logs are compared, and where the indexer lists the transactions."""
 
     contracts: Annotated[tuple[ContractAddress, ...], Meta(min_length=1)]
+    """Whose logs are compared.
+    Example: ["0x0000000000000000000000000000000000000000"]"""
     events: Annotated[tuple[Topic, ...], Meta(min_length=1)]
+    """The first topics of these logs: every event whose transactions are in the list, and no other.
+    Example: ["0x0000000000000000000000000000000000000000000000000000000000000000"]"""
     first_block: Natural
+    """The first block that is compared.
+    Example: 14737691"""
     query: Annotated[str, SECRET] = ""
+    """The GraphQL query for the list. It declares and uses `$from` and `$to`, the first and the last block; they are
+    numbers if declared as `Int`, text otherwise.
+    Example: "query($from: Int!, $to: Int!) { transactions(where: {blockNumber_gte: $from, blockNumber_lte: $to},
+    limit: 1000) { transactionHash } }"
+    Allowed: text; every kind but `"json"` needs it"""
     pointer: Annotated[str, NOT_EMPTY, ValueRule(_check_pointer)]
+    """Where the hashes are, in the answer's `data` (of `"json"`, in the document).
+    Example: "/transactions/*/transactionHash"
+    Allowed: JSON Pointer with `*`"""
     limit: Annotated[int, Meta(ge=2, le=1_000_000)] = 1000
+    """How many entries the query asks for; a list of so many was cut, so a smaller range is asked."""
     endpoints: Positive = 2
+    """How many of the chain's endpoints have to give the same logs."""
     requests_per_minute: Annotated[int, Meta(ge=1, le=600)] = 5
+    """Requests to the chain's endpoints, shared by the chain's lists."""
     each: bool = False
+    """An entry for each matching log, not one per transaction."""
     url: Annotated[UrlOrNone, NOT_EMPTY] = ""
+    """Where the list is asked, if not at the indexer's own address. Of `"ponder"`, `""` is its `/graphql`. `"json"`
+    needs it, with `{from}` and `{to}`; so does `"subgraph"` with a `deployment`."""
 
     def warnings(self) -> Iterator[Problem]:
         if self.query and not re.search(rf"\b{self.limit}\b", self.query):
@@ -96,11 +116,18 @@ class LinksTable(Table, frozen=True, kw_only=True):
     """``[indexer.links]``: how the indexer lists its entries, if it is not a squid of RAILGUN."""
 
     query: Annotated[str, SECRET] = ""
+    """The GraphQL query for the entries in the order of their ids, from `$id` on, at most 1,000. It declares and uses
+    `$id`, which is `""` for the first."""
     entries: PointerOrNone = ""
+    """Where the entries are, in the answer's `data`: `"/transactions"`."""
     id: PointerOrNone = ""
+    """Where an entry's id is: `"/id"`."""
     block: PointerOrNone = ""
+    """Where an entry's block is."""
     value: PointerOrNone = ""
+    """Where the 32 bytes are that the hash is made of."""
     hash: PointerOrNone = ""
+    """Where the Keccak-256 of the previous entry's `hash` and this entry's `value` is."""
 
     def check_query(self, *, is_known: bool) -> Iterator[Problem]:
         """``is_known`` says that the kind of the indexer needs none of the keys."""

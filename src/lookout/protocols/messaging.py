@@ -19,6 +19,7 @@ _CONNECTED: Final = 3
 
 class MessagingTable(SourceTable, frozen=True):
     url: Url
+    """The REST address of a waku node that runs with `--rest-admin=true`."""
 
     def address(self) -> str:
         return self.url

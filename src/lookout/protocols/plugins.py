@@ -177,7 +177,7 @@ def find_mistake(found: object, place: str) -> str | None:
         return f"has a {type(found).__name__} and no Protocol at {place}"
     if found.answer not in get_args(Answer):
         return "does not say which answer it gives"
-    return None if issubclass(found.settings, KindTable) else "has settings that are no KindTable"
+    return None if issubclass(found.settings, KindTable) else "has settings that are not a KindTable"
 
 
 def _distribution(entry: "EntryPoint") -> str:

@@ -31,10 +31,17 @@ _INDEXER_OR_NONE: Final = must(
 
 class PpoiTable(SourceTable, frozen=True):
     url: Url
+    """The node's base address."""
     required_list: Text
+    """The key of the list that the node has to have on each chain (S13)."""
     chains: Chains
+    """Where it is monitored."""
     networks: ByChain[Text] = field(default_factory=dict)
+    """The node's names of further networks than the five chains, such as `{"31337" = "Hardhat"}`."""
     agrees_with: Annotated[str, _INDEXER_OR_NONE] = ""
+    """[Compare](operations.md#complete-lists) the node with that indexer's list (S21), on chains where it is a squid of
+    RAILGUN.
+    Allowed: `"indexer"`, `"hosted-indexer"`, `""` for none"""
 
     def address(self) -> str:
         return self.url

@@ -22,7 +22,7 @@ _NO_BLOCK: Final = "not one deployment on one chain, with its latest block"
 
 class SubgraphTable(ListTable, frozen=True):
     deployment: str = ""
-    """If given, the address is an index node's, which has many deployments."""
+    """If given, such as `"Qm…"`, `url` is an index node's, which is asked about this deployment."""
 
     def check_list(self, complete: CompleteTable) -> Iterator[Problem]:
         yield from super().check_list(complete)

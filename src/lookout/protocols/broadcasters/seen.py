@@ -22,24 +22,37 @@ BroadcasterAddress = Annotated[
     Meta(min_length=1),
     must(
         lambda address: viewing_key(address) is not None,
-        f"is no 0zk1 address, or mistyped; copy all {ADDRESS_LENGTH} characters",
+        f"is not a 0zk1 address, or is mistyped; copy all {ADDRESS_LENGTH} characters",
     ),
 ]
 
 
 class BroadcastersTable(SourceTable, frozen=True):
     url: Url
+    """The REST address of a waku node; it may be that of `[messaging]`."""
     chains: Chains
+    """Where they are monitored."""
     via: Literal["store", "relay"] = "store"
+    """Ask a store for the announcements, or read what the node relayed, which empties its cache for others."""
     pubsub_topic: Text = "/waku/2/rs/5/1"
+    """The network's topic."""
     content_topic: Annotated[
         str, Meta(min_length=1), must(lambda topic: "{chainId}" in topic, "has to contain {chainId}")
     ] = "/railgun/v2/0-{chainId}-fees/json"
+    """Where fees are announced; `{chainId}` is filled in.
+    Allowed: text with `{chainId}`"""
     limit: Positive = 20
+    """Without `members`: so many are monitored on a chain, the last seen."""
     fresh_s: Duration = 120
+    """An announcement this young counts as an answer."""
     expiry_margin_s: DurationOrZero = 40
+    """An announcement that expires sooner does not count."""
     seen_s: Duration = 86_400
+    """Without `members`: broadcasters seen within this time are monitored, also after a restart. The first probe asks
+    for the last 2,000 messages, or as many as the store gives in 9 seconds."""
     members: ByChain[tuple[BroadcasterAddress, ...]] = field(default_factory=dict)
+    """The broadcasters that are monitored, such as `{"1" = ["0zk1…"]}`.
+    Allowed: chain, as text, to a list of `0zk1` addresses"""
 
     def address(self) -> str:
         return self.url

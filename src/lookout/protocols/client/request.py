@@ -22,8 +22,14 @@ class AccessTable(Table, frozen=True, kw_only=True):
     the configuration, so that a reload notices their change."""
 
     headers: Headers = msgspec.field(default_factory=dict)
+    """Sent with every request, such as `{Authorization = "Bearer ${KEY}"}`. A user and a password in an address are
+    sent as `Authorization: Basic` unless this has one."""
     ca_file: CaFile = ""
+    """A PEM file of authorities to trust instead of the system's, as with `curl --cacert`. It is read with the
+    configuration. `$SSL_CERT_FILE` names such a file for all sources without one."""
     proxy: ProxyUrl = ""
+    """An HTTP proxy to ask through, such as `"http://user:${PASSWORD}@proxy.example:3128"`. It can read what is sent to
+    `http://` sources. `HTTPS_PROXY` is never used."""
 
 
 class SourceTable(AccessTable, frozen=True):
@@ -47,9 +53,13 @@ class KindTable(SourceTable, frozen=True):
     has a row per chain, ``confirmations`` if its position is compared with the chain's head."""
 
     chain: ChainId | None
+    """Where it is monitored."""
     kind: str
+    """Its protocol ([Kinds](#kinds))."""
     url: Url
+    """The address that is asked ([Kinds](#kinds))."""
     confirmations: Natural = 0
+    """Blocks that its position stays behind the head on purpose (R11)."""
 
     def address(self) -> str:
         return self.url
