@@ -12,13 +12,15 @@ import pytest
 from msgspec.structs import FieldInfo, replace
 
 from lookout.base.setting_types import Duration, DurationOrZero, Former, Natural, OneOf, Positive
-from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.file import read_config
 from lookout.config.reader import Form, find_note, form_in, keys_of
 from lookout.config.services import form_of
 from lookout.config.settings import Settings
 from lookout.config.tables import RpcEndpoint
 from lookout.core.model import Check
+from lookout.features.alerts.alerts import Alerts
+from lookout.features.alerts.settings import AlertRule, AlertsTable
+from lookout.features.lists.comparer import list_transactions
 from lookout.protocols.client.request import SourceTable
 from lookout.protocols.lists import ListTable
 from lookout.protocols.registry import configurable_services
@@ -137,14 +139,14 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
     read = read_config(tmp_path / "lookout.toml", {})
     # What a rule says of unknown where it is left out cannot be written.
-    assert read.alerts == AlertsTable({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
+    assert read.table_of(Alerts) == AlertsTable({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
     without = {name: tuple(map(without_complete, tables)) for name, tables in read.sources.items()}
     assert replace(read, alerts=AlertsTable(), services=(), sources=without) == read_config(EXAMPLE, {})
-    for listed in read.transaction_lists().values():
+    for listed in list_transactions(read.sources_by_check()).values():
         assert [getattr(listed.table, name) for name in OF_LISTS] == [
             written_default(KEYS["indexer.complete", name]) for name in OF_LISTS
         ]
-    assert list(read.transaction_lists()) == [Check("indexer", 1), Check("hosted-indexer", 1)]
+    assert list(list_transactions(read.sources_by_check())) == [Check("indexer", 1), Check("hosted-indexer", 1)]
     assert [(own.name, own.service().title, [check.kind for check in own.checks]) for own in read.services] == [
         ("bundler", "Bundlers", ["jsonrpc"]),
         ("relayer", "Relayer", ["http"]),

@@ -10,7 +10,8 @@ from lookout.base.instants import format_instant, format_second
 from lookout.config.settings import Settings
 from lookout.documents.document import Pieces, PlainName, StateError, etag
 from lookout.documents.reports import HistoryReport, LiveReport
-from lookout.state.codec import all_pieces, decode_all, is_ledgers
+from lookout.features.registry import decode_all
+from lookout.state.codec import all_pieces, is_ledgers
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import read_snapshot, write_file

@@ -9,26 +9,21 @@ forgery: any process that may write to the store can make a seal.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
 from hashlib import blake2b
 from operator import xor
-from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
+from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lookout.alerts.outbox import Queued
-from lookout.core.coverage import Coverage
-from lookout.core.episodes import AlertState, Lasted
 from lookout.core.heads import PACE_WINDOW_MS, Reading, of_the_hour
 from lookout.core.history import HistoryProgress, HistoryState, Tally
 from lookout.core.ledger import CheckState, State
-from lookout.core.links import Links
 from lookout.core.model import Check
-from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notices
 from lookout.documents.document import Pieces, StateError
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
@@ -37,10 +32,6 @@ PART_MS: Final = 300_000
 PROGRESS: Final = "progress"
 PieceKind = Literal["check", "tally", "heads", "day"]
 _SOURCE: Final = "source/"  # followed by a service
-_KNOWN: Final = {Coverage: "coverage", Links: "links", NodeGap: "agreement"}  # followed by a check
-_Known = TypeVar("_Known", Coverage, Links, NodeGap)
-_ALERTS: Final = "alerts"
-_MESSAGE: Final = "alerts/"  # followed by a message's number
 _NOTICES: Final = "notices"
 
 
@@ -84,7 +75,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
         if any(map(is_ledgers, pieces)):
             raise StateError(f"the stored piece {PROGRESS} is missing")
         return None
-    with _naming(PROGRESS):
+    with naming(PROGRESS):
         progress = msgspec.json.decode(pieces[PROGRESS], type=_Progress)
     _check_seal(pieces, progress)
     checks: list[CheckState] = []
@@ -92,7 +83,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     heads: dict[int, dict[int, tuple[Reading, ...]]] = defaultdict(dict)
     days: dict[str, dict[int, str]] = defaultdict(dict)
     for name, piece in pieces.items():
-        with _naming(name):
+        with naming(name):
             match name.split("/", 2):
                 case ["check", *_]:
                     checks.append(msgspec.json.decode(piece, type=CheckState))
@@ -127,91 +118,9 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]
     seen = {}
     for name, piece in pieces.items():
         if name.startswith(_SOURCE):
-            with _naming(name):
+            with naming(name):
                 seen[name.removeprefix(_SOURCE)] = msgspec.json.decode(piece, type=SeenBroadcasters)
     return seen
-
-
-def name_known(check: Check, known: Coverage | Links | NodeGap) -> str:
-    return f"{_KNOWN[type(known)]}/{check.service}/{check.chain_id}"
-
-
-def encode_known(known: Coverage | Links | NodeGap) -> bytes:
-    return msgspec.json.encode(known)
-
-
-def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
-    """The stored coverage of indexers' lists (S19). StateError if it cannot be read."""
-    return _decode_known(pieces, Coverage, _decode_coverage)
-
-
-def decode_links(pieces: Mapping[str, bytes]) -> dict[Check, Links]:
-    """The stored checks of running hashes (S20). StateError if they cannot be read."""
-    return _decode_known(pieces, Links, msgspec.json.Decoder(Links).decode)
-
-
-def decode_node_gaps(pieces: Mapping[str, bytes]) -> dict[Check, NodeGap]:
-    """The stored comparisons of ppoi nodes with lists (S21). StateError if they cannot be read."""
-    return _decode_known(pieces, NodeGap, msgspec.json.Decoder(NodeGap).decode)
-
-
-def _decode_known(
-    pieces: Mapping[str, bytes], kind: type[_Known], decode: Callable[[bytes], _Known]
-) -> dict[Check, _Known]:
-    known = {}
-    for name, piece in pieces.items():
-        if name.startswith(f"{_KNOWN[kind]}/"):
-            with _naming(name):
-                _, service, chain_id = name.split("/")
-                known[Check(service, int(chain_id))] = decode(piece)
-    return known
-
-
-def _decode_coverage(piece: bytes) -> Coverage:
-    """Also reads 1.0.0's form, with missing and extra transactions apart, and some that were neither."""
-    fields = msgspec.json.decode(piece, type=dict[str, Any])
-    for side, listed in (("missing", 0), ("extra", 1)):
-        for old in fields.pop(side, {}).values():
-            if old.get("stage", "suspected") != "elsewhere":
-                place = {"first": old["block"], "last": old["block"]} if side == "missing" else {}
-                is_confirmed = old.get("stage") == "confirmed"
-                finding = {**old, **place, "listed": listed, "logged": 1 - listed, "is_confirmed": is_confirmed}
-                fields.setdefault("findings", {})[old["hash"]] = finding
-    return msgspec.convert(fields, Coverage)
-
-
-class StoredAlerts(Struct, frozen=True):
-    """The alerts' state that survives a restart or a takeover."""
-
-    state: AlertState = AlertState()
-    next_number: int = 0
-    messages: dict[int, Queued] = field(default_factory=dict)  # by number, the oldest first
-
-
-class _AlertPiece(Struct, frozen=True, omit_defaults=True):
-    state: AlertState
-    next_id: Lasted
-
-
-def encode_alerts(alerts: StoredAlerts) -> dict[str, bytes]:
-    """All pieces of alerts. Without episodes or messages they do not change with time, so nothing is written."""
-    state = alerts.state if alerts.state.episodes or alerts.state.gathered or alerts.messages else AlertState()
-    piece = _AlertPiece(state, alerts.next_number)
-    if piece == _AlertPiece(AlertState(), 0):
-        return {}
-    messages = {f"{_MESSAGE}{number}": msgspec.json.encode(queued) for number, queued in alerts.messages.items()}
-    return {_ALERTS: msgspec.json.encode(piece), **messages}
-
-
-def decode_alerts(pieces: Mapping[str, bytes]) -> StoredAlerts:
-    kept, messages = _AlertPiece(AlertState(), 0), dict[int, Queued]()
-    for name, piece in pieces.items():
-        with _naming(name):
-            if name == _ALERTS:
-                kept = msgspec.json.decode(piece, type=_AlertPiece)
-            elif name.startswith(_MESSAGE):
-                messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=Queued)
-    return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())))
 
 
 def encode_notices(notices: Notices) -> dict[str, bytes]:
@@ -219,37 +128,12 @@ def encode_notices(notices: Notices) -> dict[str, bytes]:
 
 
 def decode_notices(pieces: Mapping[str, bytes]) -> Notices:
-    with _naming(_NOTICES):
+    with naming(_NOTICES):
         return msgspec.json.decode(pieces[_NOTICES], type=Notices) if _NOTICES in pieces else Notices()
 
 
-class StoredValues(NamedTuple):
-    """All that a monitor resumes; a state of None is of a monitor that never published."""
-
-    state: State | None
-    sightings: dict[str, SeenBroadcasters]
-    alerts: StoredAlerts
-    notices: Notices
-    coverages: dict[Check, Coverage]
-    links: dict[Check, Links]
-    node_gaps: dict[Check, NodeGap]
-
-
-def decode_all(pieces: Mapping[str, bytes]) -> StoredValues:
-    """StateError if a piece cannot be read: then no monitor starts, and no backup is restored."""
-    return StoredValues(
-        decode_state(pieces),
-        decode_sightings(pieces),
-        decode_alerts(pieces),
-        decode_notices(pieces),
-        decode_coverages(pieces),
-        decode_links(pieces),
-        decode_node_gaps(pieces),
-    )
-
-
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def naming(name: str) -> Iterator[None]:
     """Raise errors of the block as StateError about the piece of this name."""
     try:
         yield
