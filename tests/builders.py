@@ -2,10 +2,8 @@
 
 from msgspec.structs import replace
 
-from lookout.alerts.event import AlertPolicy
 from lookout.base.instants import parse_instant
 from lookout.config.tables import HistoryTable, PolicyTable
-from lookout.core.episodes import EpisodeRules
 from lookout.core.heads import Pace, Reference
 from lookout.core.model import Check, Found, Observation, Row, Status
 from lookout.core.plan import Limits, Plan, Span
@@ -36,7 +34,6 @@ STATUSES: dict[str, Status] = {
 }
 
 TWELVE_SECONDS = Pace(12_000, 1)
-NO_ALERTS = AlertPolicy(EpisodeRules((), 0, 0), {}, 0)
 
 
 def an_observation(found: Found, *, at: int = NOON, check: Check = MESSAGING) -> Observation:

@@ -86,7 +86,10 @@ def describe(table: type[Table]) -> dict[str, Described]:
     found = {}
     for owner in reversed(table.__mro__):
         if issubclass(owner, Table):
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+            try:
+                (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+            except OSError:  # it is made of the features' tables, and written nowhere
+                continue
             for statement, below in pairwise(cast("ast.ClassDef", tree).body):
                 match statement, below:
                     case ast.AnnAssign(target=ast.Name(name)), ast.Expr(value=ast.Constant(value=str(text))):

@@ -30,8 +30,8 @@ class Omission(NamedTuple):
 
 # Without these nothing starts, so every test would fail; or they are left out where they are made.
 VITAL: Final = (
-    "alerts clock instruments journal known ledger machine.make_ledger machine.open_thread machine.store "
-    "machine.writer notices pinger plan policy publisher settings stored upstreams watcher "
+    "clock feature host instruments journal ledger machine machine.open_thread machine.store "
+    "machine.writer notices pinger plan publisher settings stored upstreams watcher "
     "*site callers folder machine.clock of_address poller poller.site.paths responder"
 )
 ASSEMBLIES: Final = {
@@ -45,7 +45,6 @@ from lookout.base.admin_port import Readiness, process_registry
 from lookout.base.clock import SystemClock
 from lookout.config.tables import HistoryTable, PingTable, PolicyTable, ServerSettings
 from lookout.core.notices import Notices
-from lookout.state.codec import StoredAlerts
 """
 
 

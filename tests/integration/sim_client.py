@@ -15,7 +15,7 @@ from lookout.core.model import Found
 from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.demo.sim.server import serving
 from lookout.demo.sim.world import World, launch_world
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable
+from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
@@ -79,7 +79,7 @@ class Client:
     async def probe(self, target: str, timeout_s: float = 15) -> Found:
         """What Lookout finds at one of ``TARGETS``."""
         table = tables_at(self.base)[target]
-        (source,) = protocol_of(table).sources("a service", table, NOTHING_SEEN)
+        (source,) = protocol_of(table).sources("a service", table)
         async with open_session(timeout_s) as session:
             (found,) = (await observe(source, session, self.clock.now)).values()
         return found

@@ -14,18 +14,20 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
-from lookout.alerts.messages import write_message
 from lookout.base.clock import SystemClock
 from lookout.cli import main
 from lookout.config.file import read_config
-from lookout.config.settings import Settings
-from lookout.core.episodes import News
+from lookout.config.settings import Settings, around_of
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Observation, Responding
 from lookout.core.services import SERVICES, Service
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.world import launch_world
 from lookout.documents.reports import documents_of
+from lookout.features.alerts.alerts import Alerts
+from lookout.features.alerts.messages import write_message
+from lookout.features.alerts.rules import News
+from lookout.features.alerts.settings import build_policy
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.probe import probe_once
 from lookout.protocols.answers import decode, open_value, table
@@ -193,7 +195,7 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
     registry = CollectorRegistry()
     Instruments(registry, SystemClock())
     assert b'lookout_probes_total{outcome="answered",service="faucet"}' in generate_latest(registry)
-    rule = past.settings.alert_policy().rules.rules[0]
+    rule = build_policy(past.settings.table_of(Alerts), around_of(past.settings)).rules.rules[0]
     assert rule.checks == {CHECK}
     news = News("began", CHECK, "unavailable", "unreachable", "unavailable", past.now, past.now, 0, ("ops",))
     assert "faucet" in str(write_message([news]))

@@ -120,9 +120,9 @@ def test_it_says_which_lists_can_be_checked_and_which_nodes_compared(tmp_path: P
             config += f'required_list = "{REQUIRED_LIST}"\nchains = [1, 56]\nagrees_with = "indexer"\n'
             (world.folder / "lookout.toml").write_text(config)
             await world.order("hosted/1", "status", code=503)
-            found = [(each.check, each.found, each.can_be_checked) for each in (await probe_of(world)).lists]
+            found = [(each.check, each.found, each.can_be_checked) for each in (await probe_of(world)).parts]
             await world.order("squid/1", "rebuild")
-            rebuilt = [(each.check, each.found) for each in (await probe_of(world)).lists]
+            rebuilt = [(each.check, each.found) for each in (await probe_of(world)).parts]
             shown = (await asyncio.to_thread(lookout_here, world.folder, "probe")).stdout
         indexer, hosted, node, alone = found
         assert indexer == (("indexer", 1), "the running hash holds in the first 1000 entries", True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Row
+from lookout.features.alerts.rules import EpisodeRule, EpisodeRules
 
 _GOOD: Final = ("current", "unmonitored")
 _FROM_BEST: Final = ("current", "catching-up", "degraded", "unavailable")

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from Crypto.Hash import keccak
 
-from lookout.core.links import Entry
+from lookout.core.listed import ListEntry
 
 _MINUTE_MS: Final = 60_000
 
@@ -18,7 +18,7 @@ class Suspect(NamedTuple):
     is_confirmed: bool = False
 
 
-def follow(known: Sequence[Suspect], answer: Sequence[Entry], at: int, *, is_whole: bool) -> list[Suspect]:
+def follow(known: Sequence[Suspect], answer: Sequence[ListEntry], at: int, *, is_whole: bool) -> list[Suspect]:
     """What is held against a list after an answer of final entries; ``is_whole``: it begins with the list's first."""
     verdicts = {(one.id, other.id): _holds(one, other) for one, other in pairwise(answer)}
     new = [pair for pair, holds in verdicts.items() if holds is False]
@@ -48,7 +48,7 @@ def _see_again(suspect: Suspect, pair: tuple[str, str], at: int) -> Suspect:
     return Suspect(*pair, suspect.since_at if is_same else at)
 
 
-def _holds(one: Entry, other: Entry) -> bool | None:
+def _holds(one: ListEntry, other: ListEntry) -> bool | None:
     if one.hash is None or other.hash is None or other.value is None:
         return None
     made = keccak.new(digest_bits=256, data=bytes.fromhex(one.hash[2:] + other.value[2:]))

@@ -8,7 +8,6 @@ import pytest
 
 from lookout.core.model import Blocks, Check, Failed, Found, Members, Nothing
 from lookout.protocols.api import AccessTable, KindTable, ProbeFailed, Protocol, Request
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.session import open_session
 from lookout.protocols.plugins import PluginProtocol, load_protocol, make_request, parse_answer
@@ -41,7 +40,7 @@ async def test_the_monitor_fetches_for_a_plug_in_and_gives_it_the_answer(
     protocol = await asyncio.to_thread(load_protocol, "tidal")
     async with answering(lambda _: (200, b'{"block":17}')) as (url, asked), open_session(20) as session:
         settings = KindTable(1, "tidal", f"{url}/status?key={SECRET}", headers={"X-Key": SECRET})
-        (source,) = protocol.sources("indexer", settings, NOTHING_SEEN)
+        (source,) = protocol.sources("indexer", settings)
         assert SECRET not in repr(source)
         assert await observe(source, session, lambda: NOON) == {CHECK: Blocks(17)}
     assert [(request.target, request.headers.get("x-key")) for request in asked] == [(f"/status?key={SECRET}", SECRET)]
@@ -49,7 +48,7 @@ async def test_the_monitor_fetches_for_a_plug_in_and_gives_it_the_answer(
 
 async def test_what_a_plug_in_raises_is_a_failed_probe_and_logged_once_without_the_errors_text() -> None:
     protocol = PluginProtocol("tidal", Blocks, KindTable, raising(ValueError(SECRET)), raising(AssertionError()))
-    (source,) = protocol.sources("indexer", SETTINGS, NOTHING_SEEN)
+    (source,) = protocol.sources("indexer", SETTINGS)
     with capture_logs() as lines:
         async with open_session(20) as session:
             found = [await observe(source, session, lambda: NOON) for _ in range(3)]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, News, advance, restart
 from lookout.core.model import Check, Reason, Row, Status
+from lookout.features.alerts.rules import AlertState, EpisodeRule, EpisodeRules, News, advance, restart
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 from tests.oracles.alerts import NOTHING_DUE, due_with
 

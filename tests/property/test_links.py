@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.core.links import Entry, Links, Read, make_hash, take_answer
+from lookout.core.listed import ListEntry
+from lookout.features.lists.rules.links import Links, Read, make_hash, take_answer
 from tests.builders import NOON
 from tests.oracles.links import Suspect, follow
 
@@ -19,12 +20,12 @@ _ANSWERS: Final = st.lists(
 )
 
 
-def entries_of(forms: dict[str, Form]) -> list[Entry]:
+def entries_of(forms: dict[str, Form]) -> list[ListEntry]:
     made, last = [], f"0x{0:064x}"
     for entry_id, form in sorted(forms.items()):
         value = f"0x{int(entry_id):064x}"
         last = f"0x{int(entry_id) + 1:064x}" if form == "wrong" else make_hash(last, value)
-        made.append(Entry(entry_id, 0, None if form == "no value" else value, None if form == "no hash" else last))
+        made.append(ListEntry(entry_id, 0, None if form == "no value" else value, None if form == "no hash" else last))
     return made
 
 

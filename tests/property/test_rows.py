@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lookout.config.alerts import BAD_REASONS
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Observation
 from lookout.documents.reports import live_document
+from lookout.features.alerts.settings import BAD_REASONS
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, HeadRead, format_event, parse_line
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, PPOI, a_plan

@@ -13,8 +13,17 @@ from typing import Final, NamedTuple
 
 from Crypto.Hash import keccak
 
-from lookout.core.links import Break, Entry, Links, choose_reads, confirmed_breaks, is_hurried, resume, take_answer
-from lookout.core.node_gap import NodeGap, confirmed_gap, doubt, read_gap
+from lookout.core.listed import ListEntry
+from lookout.features.lists.rules.links import (
+    Break,
+    Links,
+    choose_reads,
+    confirmed_breaks,
+    is_hurried,
+    resume,
+    take_answer,
+)
+from lookout.features.lists.rules.node_gap import NodeGap, confirmed_gap, doubt, read_gap
 from tests.simulation.lists import Outcome
 
 _SECOND: Final = 1_000
@@ -106,15 +115,15 @@ class _World:
         reached = self.position(replica)
         return [row for row in self.rows if row.block <= reached and not row.is_lost(self.now)]
 
-    def answer(self, from_id: str, replica: int) -> list[Entry]:
+    def answer(self, from_id: str, replica: int) -> list[ListEntry]:
         rows = self.visible(replica)
         begin = bisect_left(rows, from_id, key=lambda row: row.id)
         return [self.show(row) for row in rows[begin : begin + _PAGE]]
 
-    def show(self, row: _Row) -> Entry:
+    def show(self, row: _Row) -> ListEntry:
         """Some lists lack a field of some of their entries."""
         lacks = self.mode == "short fields" and int(row.value, 16) % 7 == 0
-        return Entry(row.id, row.block, None if lacks else f"0x{row.value}", f"0x{row.hash}")
+        return ListEntry(row.id, row.block, None if lacks else f"0x{row.value}", f"0x{row.hash}")
 
     def replica(self) -> int:
         return self.chance.randrange(2) if self.mode == "replicas" else 0

@@ -14,7 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from lookout.core.coverage import (
+from lookout.core.listed import Listed, Log
+from lookout.core.model import NO_GAPS, Blocks, Check
+from lookout.features.lists.known import Known, Subjects
+from lookout.features.lists.rules.coverage import (
     Ask,
     AskList,
     AskLogs,
@@ -22,15 +25,12 @@ from lookout.core.coverage import (
     Coverage,
     Facts,
     Finding,
-    Listed,
-    Log,
     Look,
     Refused,
     choose_look,
     find_unchecked,
 )
-from lookout.core.model import NO_GAPS, Blocks, Check
-from lookout.monitor.lists import Lists, Subjects
+from lookout.features.lists.stored import StoredLists
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -184,7 +184,7 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
     facts = Facts(_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0, now=0, end=None, heights={})
-    world, reported, lists = _World(seed, facts.each, hours), dict[str, int](), Lists()
+    world, reported, lists = _World(seed, facts.each, hours), dict[str, int](), Known(StoredLists())
     lists.follow(Subjects({_CHECK: ""}), world.now)
     end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN
     compared_to = world.head() - _FINAL_BLOCKS  # from when the world begins

@@ -10,16 +10,15 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller
-from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings, Upstreams
-from lookout.core.episodes import endpoint_check, source_check
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName
+from lookout.features.feature import Feature
+from lookout.features.registry import FEATURES
 from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.board import Board
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Now, Source
@@ -189,12 +188,6 @@ class Given(Settings, frozen=True):
         assert self.given is not None
         return self.given
 
-    def endpoint_checks(self) -> list[Check]:
-        return [endpoint_check(endpoint.name, endpoint.chain_id) for endpoint in self.endpoints]
-
-    def source_checks(self) -> list[Check]:
-        return [source_check(source.name, source.checks) for source in self.given_sources]
-
     def sources_by_check(self) -> dict[Check, Any]:
         return {check: source for source in self.given_sources for check in source.checks}
 
@@ -205,7 +198,7 @@ def given_settings(
     return Given(given=plan, given_sources=tuple(sources), endpoints=tuple(endpoints), **more)
 
 
-def built_as_given(settings: Settings, _seen: Mapping[str, SeenBroadcasters]) -> Upstreams:
+def built_as_given(settings: Settings) -> Upstreams:
     assert isinstance(settings, Given)
     return Upstreams(settings.given_sources, settings.endpoints)
 
@@ -240,15 +233,14 @@ def lived(
     registry: CollectorRegistry | None = None,
     board: Board | None = None,
     stored: Mapping[str, bytes] | None = None,
-    sent: list[str] | None = None,
-    rules: tuple[AlertRule, ...] = (),
     writer: Kept | None = None,
     store: Caller | None = None,
+    features: tuple[type[Feature], ...] = FEATURES,
+    **tables: Any,
 ) -> Kept:
     """Let a monitor live for so long; what happens is called at its second with its succession. It goes on from what is
-    ``stored``; the titles of its alerts are put into ``sent``."""
+    ``stored``; ``tables`` are of its settings."""
     writer = writer or Kept()
-    alerts = AlertsTable() if sent is None else AlertsTable(targets={"ops": "json://127.0.0.1"}, rules=rules)
     machine = given(
         writer,
         clock or FastClock(),
@@ -257,14 +249,14 @@ def lived(
         open_session=lambda _: nullcontext(session),
         store=store or InLine(),
         open_thread=lambda _: nullcontext(InLine()),
-        open_sender=lambda _: lambda message: None if sent is None else sent.append(message.title),
+        features=features,
         recorder=cast("Any", record),
     )
     if board is not None:
         machine.instruments.board = board
 
     async def live() -> None:
-        settings = given_settings(plan, sources, endpoints, alerts=alerts)
+        settings = given_settings(plan, sources, endpoints, **tables)
         succession = Succession(settings, stored or {}, machine)
         task = asyncio.create_task(succession.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):

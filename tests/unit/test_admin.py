@@ -25,13 +25,15 @@ from lookout.base.admin_port import (
 )
 from lookout.base.url import host_and_port
 from lookout.config.settings import Upstreams
-from lookout.core.coverage import Coverage
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
-from lookout.core.links import Links
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
-from lookout.core.node_gap import NodeGap
-from lookout.monitor.board import AgreementNote, EntryKey, LinksNote, SideOutcome
+from lookout.features.alerts.alerts import Alerts
+from lookout.features.lists.entries import AgreementNote, CoverageNote, LinksNote
+from lookout.features.lists.rules.coverage import Coverage
+from lookout.features.lists.rules.links import Links
+from lookout.features.lists.rules.node_gap import NodeGap
+from lookout.features.outcome import EntryKey, end
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import ChainDescription
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
@@ -257,10 +259,13 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.board.note_doubts("indexer 1", ("indexing_errors",))
     instruments.board.certificates_end_at["indexer 1"] = NOON
     instruments.count("lookout_coverage_requests_total", "1", RPC.name, "answered")
-    answered = SideOutcome(NOON, None)
-    instruments.board.note_coverage(INDEXER, Coverage(subject="", began_at=NOON), 0, {"": answered})
-    instruments.board.note_links(LinksNote(INDEXER, 1, Links(subject=""), answered))
-    instruments.board.note_agreement(AgreementNote(PPOI, INDEXER, 1, NodeGap(""), answered))
+    answered, coverage = end(NOON, 1, None), Coverage(subject="", began_at=NOON)
+    for note in (
+        CoverageNote(EntryKey("coverage", "1"), answered, check=INDEXER, coverage=coverage, first_block=0, outcomes={}),
+        LinksNote(EntryKey("links", "1"), answered, check=INDEXER, links=Links(subject="")),
+        AgreementNote(EntryKey("agreement", "1"), answered, node=PPOI, indexer=INDEXER, known=NodeGap("")),
+    ):
+        instruments.board.note(note)
     compared = (
         replace(a_row("current", check=check), metrics=Metrics(position=7, head=9)) for check in (PPOI, INDEXER)
     )
@@ -269,7 +274,9 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.set_uptimes({MESSAGING: Uptime(1.0, None, None)})
     instruments.set_config_loaded(NOON, last_reload_successful=True)
     instruments.stored(1)
-    instruments.set_alert_gauges(0, {"ops": 0})
+    instruments.set_samples(Alerts, (("lookout_alerts_firing", [], 0), ("lookout_alert_queue", ["ops"], 0)))
+    instruments.count("lookout_alert_messages_total", "ops", "sent")
+    instruments.count("lookout_alert_sender_failures_total", "ops")
     instruments.count_ping("answered")
     measured = {
         family.name + ("_total" if family.type == "counter" else ""): (

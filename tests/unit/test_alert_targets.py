@@ -15,11 +15,12 @@ import pytest
 from apprise.plugins import pagerduty
 from click.testing import CliRunner
 
-from lookout.alerts.event import AlertEvent, Deployment, Item
-from lookout.alerts.messages import Message, write_sample
-from lookout.alerts.sender import count_recipients, open_sender
 from lookout.cli import main
 from lookout.config.file import ConfigError, read_sending_config
+from lookout.features.alerts.alerts import Alerts
+from lookout.features.alerts.event import AlertEvent, Deployment, Item
+from lookout.features.alerts.messages import Message, write_sample
+from lookout.features.alerts.sender import count_recipients, open_sender
 from tests.web import Answering, serving
 
 ROOT = Path(__file__).parent.parent.parent
@@ -159,7 +160,7 @@ def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: 
     path = tmp_path / "lookout.toml"
     path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
     read = read_sending_config(path, VARIABLES)
-    assert read.alerts.rules or read.ping.url
+    assert read.table_of(Alerts).rules or read.ping.url
 
 
 def test_the_page_has_every_key_that_a_webhook_gets_and_a_right_example() -> None:

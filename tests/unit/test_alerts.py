@@ -11,21 +11,21 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.alerts.event import AlertEvent, AlertPolicy, Cause
-from lookout.alerts.messages import Message
-from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.concurrency import Caller, DaemonThread
-from lookout.config.alerts import AlertRule
-from lookout.core.episodes import EpisodeRule, EpisodeRules
 from lookout.core.model import Check, Found, Metrics, Peers, Row, Status
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.alerts import Alerts
-from lookout.monitor.metrics import Instruments
-from lookout.state.codec import decode_alerts
+from lookout.features.alerts.event import AlertEvent, AlertPolicy, Cause
+from lookout.features.alerts.messages import Message
+from lookout.features.alerts.rules import EpisodeRule, EpisodeRules
+from lookout.features.alerts.sender import NotAcceptedError, Sender
+from lookout.features.alerts.settings import AlertRule
+from lookout.features.alerts.stored import decode_alerts
 from lookout.state.errors import StateError
 from lookout.store.protocol import StoreError
+from tests.alerting import sending_by, sending_into
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_plan, a_row
 from tests.logs import capture_logs
+from tests.machines import a_host
 from tests.unit.running_monitor import FAILED, Asked, FastClock, InLine, Kept, lived
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
@@ -64,18 +64,12 @@ class Night:
         self.threadless: dict[str, int] = {}  # names of threads that cannot be started, and how often yet
         self.asked = 0
         self.at = NOON
-        instruments = Instruments(self.registry, self.clock)
-        self.alerts = Alerts(
-            policy or a_policy(),
-            decode_alerts(self.store),
-            self.clock,
-            instruments,
-            self.open_thread,
-            self.open_sender,
-            first_rest_ms,
+        self.causes: dict[Check, str] = {}
+        host = a_host(
+            self.registry, self.clock, open_thread=self.open_thread, causes=self.causes, publish_soon=self.ask
         )
-        self.alerts.start()
-        self.alerts.restart()
+        self.alerts = sending_by(self.open_sender, first_rest_ms)(policy or a_policy(), decode_alerts(self.store), host)
+        self.alerts.start(NOON, was_set=False)
 
     def open_sender(self, address: str) -> Sender:
         def send(message: Message, /) -> None:
@@ -105,10 +99,10 @@ class Night:
 
     def publish(self, status: Status, *, is_stored: bool = True) -> None:
         self.at += SECOND
-        self.alerts.advance(self.at, [a_row(status)])
+        self.alerts.publish(self.at, (a_row(status),))
         if is_stored:
             self.alerts.begin_write()
-            self.store = self.alerts.pieces()
+            self.store = dict(self.alerts.documents())
             self.alerts.mark_stored()
 
     def ask(self) -> None:
@@ -145,7 +139,7 @@ async def all_have_decided() -> None:
 
 async def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publication() -> None:
     night = Night()
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable", is_stored=False)
         await all_have_decided()
         assert night.handed == 0
@@ -167,14 +161,14 @@ async def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next
 async def test_a_monitor_that_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None:
     first = Night()
     first.refusing = {TARGETS["chat"]}
-    async with first.alerts.sending(first.ask):
+    async with first.alerts.running():
         first.publish("unavailable")
         await until(lambda: first.sent == [(TARGETS["ops"], BEGAN)])
         await until(lambda: retried(first, "chat") >= 1)
         first.publish("unavailable")
     second = Night(stored=dict(first.store))
     second.at = first.at
-    async with second.alerts.sending(second.ask):
+    async with second.alerts.running():
         await all_have_decided()
         assert second.handed == 0  # before it has written, the store may not be its own
         second.publish("unavailable")
@@ -186,7 +180,7 @@ async def test_a_monitor_that_takes_over_sends_what_is_stored_and_nothing_that_w
 
 async def test_the_last_word_to_a_target_that_refused_for_long_is_the_end() -> None:
     night = Night(a_policy({"ops": "a"}, give_up_ms=5 * SECOND))
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable")
         await until(lambda: len(night.sent) == 1)
         night.refusing = {"a"}
@@ -203,7 +197,7 @@ def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() 
     night = Night(a_policy({"ops": "a"}, give_up_ms=2 * SECOND))
     night.publish("unavailable")
     night.at += HOUR
-    night.alerts.restart()
+    night.alerts.start(night.at, was_set=True)
     night.publish("unavailable")
     night.publish("unavailable")
     assert len(night.messages()) == 1
@@ -216,7 +210,7 @@ async def test_a_target_that_hangs_hangs_alone() -> None:
     night = Night()
     night.held = {TARGETS["chat"]: threading.Event()}
     try:
-        async with night.alerts.sending(night.ask):
+        async with night.alerts.running():
             for n in range(3):
                 night.publish("unavailable" if n % 2 == 0 else "current")
                 await until(lambda n=n: len(night.sent) == n + 1)
@@ -231,7 +225,7 @@ async def test_a_target_that_hangs_hangs_alone() -> None:
 async def test_the_end_waits_for_what_is_being_sent() -> None:
     night = Night(a_policy({"ops": "a"}))
     night.held = {"a": threading.Event()}
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable")
         await until(night.begun.is_set)
         asyncio.get_running_loop().call_later(0.2, night.held["a"].set)
@@ -243,7 +237,7 @@ async def test_the_end_waits_for_what_is_being_sent() -> None:
 async def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
     night = Night(a_policy({"ops": "a"}))
     night.held = {"a": threading.Event()}
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable")
         await until(night.begun.is_set)
     assert night.sent == []
@@ -265,7 +259,7 @@ OLD = {
 
 async def test_what_earlier_versions_stored_is_sent_as_it_was_and_its_episode_goes_on() -> None:
     night = Night(a_policy({"ops": "a"}), dict(OLD))
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable")
         await until(lambda: night.sent == [("a", BEGAN), ("a", "old")])
         night.publish("current")
@@ -279,11 +273,12 @@ async def test_a_message_has_the_cause_and_the_last_good_numbers_also_through_th
     well = Row(MESSAGING, "current", "responding", NOON, NOON, metrics=Metrics(peers=7))
     down = Row(MESSAGING, "unavailable", "unreachable", NOON + MINUTE, NOON)
     first = Night(a_policy({"ops": "a"}))
-    first.alerts.advance(NOON, [well])
-    first.alerts.advance(NOON + MINUTE, [down], {MESSAGING: "tls: expired"})
-    second = Night(a_policy({"ops": "a"}), first.alerts.pieces())
+    first.alerts.publish(NOON, (well,))
+    first.causes[MESSAGING] = "tls: expired"
+    first.alerts.publish(NOON + MINUTE, (down,))
+    second = Night(a_policy({"ops": "a"}), dict(first.alerts.documents()))
     second.at = NOON + MINUTE
-    async with second.alerts.sending(second.ask):
+    async with second.alerts.running():
         second.publish("unavailable")
         await until(lambda: len(second.sent) == 1)
     (event,) = second.events
@@ -305,8 +300,10 @@ def gathered(rows: list[list[Row]], causes: list[dict[Check, str]], *rules: Aler
     built = tuple(each for rule in rules for each in rule.build((MESSAGING, INDEXER), ("ops",)))
     night = Night(AlertPolicy(EpisodeRules(built, 2 * MINUTE, HOUR), {"ops": "a"}, HOUR))
     for minute, published in enumerate(rows):
-        night.alerts.advance(NOON + minute * MINUTE, published, causes[minute] if minute < len(causes) else {})
-    pieces = night.alerts.pieces()
+        night.causes.clear()
+        night.causes.update(causes[minute] if minute < len(causes) else {})
+        night.alerts.publish(NOON + minute * MINUTE, tuple(published))
+    pieces = night.alerts.documents()
     return [msgspec.json.decode(pieces[name], type=Sent) for name in sorted(pieces) if name.startswith("alerts/")]
 
 
@@ -346,7 +343,7 @@ def test_the_network_of_this_machine_is_named_first_if_nothing_answers(other: Ro
 async def test_a_message_whose_sending_dies_of_a_bug_is_tried_again() -> None:
     night = Night(a_policy({"ops": "a"}))
     night.buggy = True
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable")
         await until(lambda: retried(night, "ops") >= 1)
     assert len(night.messages()) == 1
@@ -356,7 +353,7 @@ async def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_
     night = Night()
     night.threadless = {"alert chat": 3}
     with capture_logs() as said:
-        async with night.alerts.sending(night.ask):
+        async with night.alerts.running():
             night.publish("unavailable")
             await until(lambda: (TARGETS["ops"], BEGAN) in night.sent)
             await until(lambda: (TARGETS["chat"], BEGAN) in night.sent)
@@ -425,7 +422,7 @@ def test_what_cannot_be_stored_for_a_minute_is_sent_and_so_is_that_the_store_can
     source = Asked(MESSAGING, *answers, *[FAILED] * 5, Peers(1))
     writer, store = (Kept(), Hanging(until_s)) if hangs else (FullDisk(until_s), None)
     sent, rules = Timed(), (AlertRule(for_s=120, remind_s=0),)
-    lived(1_800, a_plan(MESSAGING), [source], [], sent=sent, rules=rules, writer=writer, store=store)
+    lived(1_800, a_plan(MESSAGING), [source], [], **sending_into(sent, *rules), writer=writer, store=store)
     due_s, well_s = source.asked[21] // SECOND + 120, source.asked[24] // SECOND
     expected = {
         "Lookout: the store is unavailable": SINCE_S + 60,
@@ -446,7 +443,7 @@ def test_a_store_that_cannot_be_written_for_less_than_a_minute_is_not_reported_a
     until_s = SINCE_S + 55
     writer, store = (Kept(), Hanging(until_s)) if hangs else (FullDisk(until_s), None)
     sent, rules = Timed(), (AlertRule(for_s=SINCE_S - 90, remind_s=0),)  # the third failure is after 96 s
-    lived(600, a_plan(MESSAGING), [Asked(MESSAGING)], [], sent=sent, rules=rules, writer=writer, store=store)
+    lived(600, a_plan(MESSAGING), [Asked(MESSAGING)], [], **sending_into(sent, *rules), writer=writer, store=store)
     assert sent == ["Lookout: messaging is unavailable"]
     assert until_s <= sent.seconds[0] <= until_s + 5
 
@@ -454,12 +451,12 @@ def test_a_store_that_cannot_be_written_for_less_than_a_minute_is_not_reported_a
 async def test_other_rules_and_targets_apply_after_a_reload_and_messages_wait_for_targets_that_stay() -> None:
     night = Night(first_rest_ms=HOUR)
     night.refusing = set(TARGETS.values())
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable")
         await until(lambda: retried(night, "ops") == retried(night, "chat") == 1)
     night = Night(a_policy({"ops": "another address", "new": "b"}), stored=night.store)
     assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
-    async with night.alerts.sending(night.ask):
+    async with night.alerts.running():
         night.publish("unavailable")
         await until(lambda: sorted(night.sent) == [("another address", BEGAN), ("b", BEGAN)])
         night.publish("current")

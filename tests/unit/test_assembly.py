@@ -8,21 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from lookout.alerts.outbox import Queued
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
-from lookout.core.coverage import Coverage
-from lookout.core.episodes import AlertState, Episode
 from lookout.core.ledger import Ledger
-from lookout.core.links import Links
 from lookout.core.model import Peers
-from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notice, Notices
 from lookout.documents.document import Document, DocumentName
+from lookout.features.alerts.outbox import Queued
+from lookout.features.alerts.rules import AlertState, Episode
+from lookout.features.alerts.stored import StoredAlerts, encode_alerts
+from lookout.features.lists.known import Known
+from lookout.features.lists.rules.coverage import Coverage
+from lookout.features.lists.rules.links import Links
+from lookout.features.lists.rules.node_gap import NodeGap
+from lookout.features.lists.stored import StoredLists
+from lookout.features.registry import decode_all
 from lookout.monitor.assembly import build_monitor
-from lookout.monitor.lists import Lists
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.state.codec import StoredAlerts, decode_all, encode_alerts, encode_notices, encode_sightings, encode_state
+from lookout.state.codec import encode_notices, encode_sightings, encode_state
 from lookout.store.protocol import StoreError
 from tests.builders import INDEXER, MESSAGING, NOON, PPOI, an_observation
 from tests.machines import a_machine
@@ -60,8 +63,10 @@ def test_all_that_is_stored_is_there_again_when_a_monitor_is_built(tmp_path: Pat
     ledger.start(NOON)
     ledger.judge(an_observation(Peers(7)))
     ledger.publish(NOON)
-    lists = Lists(
-        {INDEXER: Coverage(subject="a", began_at=NOON)}, {INDEXER: Links(subject="a")}, {PPOI: NodeGap(subject="a")}
+    lists = Known(
+        StoredLists(
+            {INDEXER: Coverage(subject="a", began_at=NOON)}, {INDEXER: Links(subject="a")}, {PPOI: NodeGap(subject="a")}
+        )
     )
     alerts = StoredAlerts(
         AlertState(NOON, 5, (Episode("a rule", MESSAGING, NOON, "unavailable", "unreachable"),)),
@@ -69,7 +74,7 @@ def test_all_that_is_stored_is_there_again_when_a_monitor_is_built(tmp_path: Pat
         messages={2: Queued("ops", "title", "body", 5)},
     )
     kept = {
-        **lists.pieces(),
+        **lists.documents(),
         **encode_alerts(alerts),
         **encode_notices(Notices(2, (Notice("1", "note", "Maintenance", NOON, NOON, None),))),
         **encode_sightings({"broadcasters": SeenBroadcasters((), {1: NOON})}),

@@ -32,7 +32,8 @@ from lookout.core.model import (
     Responding,
     Row,
 )
-from lookout.monitor.board import Board, EntryKey
+from lookout.features.outcome import EntryKey
+from lookout.monitor.board import Board
 from lookout_reader.urllib_fetch import explain_failure
 from tests.builders import DAY, HOUR, INDEXER, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.unit.running_monitor import Asked, Read, lived

@@ -9,15 +9,15 @@ import pytest
 
 from lookout.base.instants import format_instant
 from lookout.core.causes import describe_cause
-from lookout.core.coverage import RETRY_MS, gaps_of
 from lookout.core.model import Check, Gaps
 from lookout.demo.sim.chain import hash_of
 from lookout.demo.sim.world import launch_world
 from lookout.documents.reports import live_document
-from lookout.monitor.board import CoverageEntry
+from lookout.features.lists.entries import CoverageEntry, EntryOfCoverage
+from lookout.features.lists.rules.coverage import RETRY_MS, gaps_of
+from lookout.features.lists.stored import decode_lists
 from lookout.protocols.client.failure import JsonRpcFailed, OwnFault, ProbeFailed
 from lookout.replay.replay import Replay
-from lookout.state.codec import decode_coverages
 from lookout.state.log import Compared
 from tests.builders import NOON
 from tests.compared import a_compared_config
@@ -161,7 +161,7 @@ def test_what_was_found_survives_a_restart_and_leaves_with_the_table(tmp_path: P
         await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
 
     live(tmp_path, a_config(), find, store)
-    before = decode_coverages(store.others)[INDEXER]
+    before = decode_lists(store.others).coverages[INDEXER]
     assert gaps_of(before) == Gaps(missing=store.row()["metrics"]["missing"]) != Gaps()
 
     async def continue_and_reload(life: Life) -> None:
@@ -260,8 +260,8 @@ def not_compared(life: Life) -> int:
 
 
 def coverages(life: Life) -> list[CoverageEntry]:
-    entries = (each.coverage for each in life.instruments.board.list_entries())
-    return [each for each in entries if isinstance(each, CoverageEntry)]
+    entries = life.instruments.board.list_entries()
+    return [each.coverage for each in entries if isinstance(each, EntryOfCoverage)]
 
 
 @pytest.mark.clause("S18", "M16")
@@ -274,7 +274,7 @@ def test_the_operator_sees_which_transactions_are_missing_and_why_blocks_were_no
             next(each for each in life.instruments.board.list_entries() if each.kind == kind)
             for kind in ("source", "coverage")
         )
-        assert isinstance(told.coverage, CoverageEntry)
+        assert isinstance(told, EntryOfCoverage)
         assert told.coverage.missing > 20
         assert len(told.coverage.missing_transactions) == 20
         assert told.coverage.missing_more == told.coverage.missing - 20
@@ -301,8 +301,7 @@ def test_the_operator_sees_why_blocks_could_not_be_compared(tmp_path: Path) -> N
         for endpoint in ("rpc/1/a", "rpc/1/b"):
             life.place.errors[endpoint] = ProbeFailed("refused")
         await life.wait(5 * MINUTE)
-        (told,) = (each.coverage for each in life.instruments.board.list_entries() if each.kind == "coverage")
-        assert isinstance(told, CoverageEntry)
+        (told,) = coverages(life)
         assert told.checked_blocks == 0
         assert {each.why for each in told.not_compared} == {"logs_failed"}
         assert {each.words for each in told.not_compared} == {"too few endpoints gave the chain's logs"}

@@ -3,16 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.coverage import (
+from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
+from lookout.features.lists.known import Known, Subjects
+from lookout.features.lists.rules.coverage import (
     Coverage,
     Finding,
     Stretch,
     Waiting,
     describe_gaps,
 )
-from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
-from lookout.monitor.lists import Lists, Subjects
-from lookout.state.codec import decode_coverages, encode_known, name_known
+from lookout.features.lists.stored import StoredLists, decode_lists, encode_known, name_known
 from lookout.state.errors import StateError
 from tests.builders import NOON
 
@@ -60,7 +60,7 @@ OLD = b"""{"subject":"a","began_at":1,"stretches":[[100,199,7,"AQEBAQEBAQEBAQEBA
 
 @pytest.mark.clause("M7", "S19")
 def test_what_1_0_0_stored_is_read_without_loss() -> None:
-    (coverage,) = decode_coverages({name_known(INDEXER, FULL): OLD}).values()
+    (coverage,) = decode_lists({name_known(INDEXER, FULL): OLD}).coverages.values()
     assert coverage.stretches == (Stretch(100, 199, 7, b"\x01" * 16, 5),)
     missing, extra = coverage.findings.values()
     assert (missing.hash, missing.first, missing.last, missing.is_confirmed) == ("0x01", 150, 150, True)
@@ -70,23 +70,23 @@ def test_what_1_0_0_stored_is_read_without_loss() -> None:
 @pytest.mark.clause("M7", "S19")
 def test_what_is_stored_comes_back() -> None:
     pieces = {name_known(INDEXER, FULL): encode_known(FULL), "progress": b"somebody else's"}
-    assert decode_coverages(pieces) == {INDEXER: FULL}
+    assert decode_lists(pieces).coverages == {INDEXER: FULL}
     assert name_known(INDEXER, FULL) == "coverage/indexer/1"
 
 
 @pytest.mark.parametrize("harm", [b"", b"{}", b"[]", b"\xff"], ids=["nothing", "an empty one", "a list", "no text"])
 def test_a_piece_that_is_none_is_not_read(harm: bytes) -> None:
     with pytest.raises(StateError, match="coverage/indexer/1"):
-        decode_coverages({name_known(INDEXER, FULL): harm})
+        decode_lists({name_known(INDEXER, FULL): harm})
 
 
 def test_a_piece_of_no_check_is_not_read() -> None:
     with pytest.raises(StateError, match="coverage/indexer/one"):
-        decode_coverages({"coverage/indexer/one": encode_known(FULL)})
+        decode_lists({"coverage/indexer/one": encode_known(FULL)})
 
 
-def followed() -> Lists:
-    lists = Lists({INDEXER: FULL})
+def followed() -> Known:
+    lists = Known(StoredLists({INDEXER: FULL}))
     lists.follow(Subjects({INDEXER: "a"}), NOON)
     return lists
 
@@ -116,7 +116,7 @@ def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> Non
     lists = followed()
     lists.follow(Subjects({INDEXER: "b", OTHER: "a"}), NOON)
     assert lists.coverage(INDEXER) == Coverage(subject="b", began_at=NOON)
-    assert [*lists.pieces()] == ["coverage/indexer/1", "coverage/hosted-indexer/137"]
+    assert [*lists.documents()] == ["coverage/indexer/1", "coverage/hosted-indexer/137"]
     lists.follow(Subjects({OTHER: "a"}), NOON)
     assert INDEXER not in lists
     assert lists.gaps(INDEXER) == NO_GAPS
@@ -124,11 +124,11 @@ def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> Non
 
 def test_what_did_not_change_is_encoded_once() -> None:
     lists = followed()
-    (before,) = lists.pieces().values()
-    (after,) = lists.pieces().values()
+    (before,) = lists.documents().values()
+    (after,) = lists.documents().values()
     assert after is before
     lists.hear(INDEXER, Blocks(140))
-    assert lists.pieces() != {name_known(INDEXER, FULL): before}
+    assert lists.documents() != {name_known(INDEXER, FULL): before}
 
 
 def test_of_many_transactions_the_first_five_are_named() -> None:

@@ -8,14 +8,16 @@ import pytest
 from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
-from lookout.config.alerts import AlertRule, rules_without_rows
 from lookout.config.settings import Upstreams
 from lookout.core.model import Blocks, Check, FaultyBlocks, Found, Peers
-from lookout.monitor.board import Board, Entry
+from lookout.features.alerts.settings import AlertRule, rules_without_rows
+from lookout.features.outcome import Entry
+from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
+from tests.alerting import sending_into
 from tests.builders import DAY, INDEXER, MESSAGING, NOON, a_plan
 from tests.unit.running_monitor import Asked, Happening, Read, lived, reloading
 from tests.unit.server.fakes import SetClock
@@ -130,8 +132,7 @@ def test_an_endpoint_that_is_lost_or_differs_for_an_hour_is_reported_once_and_so
         PLAN,
         [],
         [first, second, down, syncing, brief],
-        sent=sent,
-        rules=(AlertRule(from_="degraded", unknown=False),),
+        **sending_into(sent, AlertRule(from_="degraded", unknown=False)),
     )
     assert sent == [
         "Lookout: endpoint syncing is degraded",
@@ -177,8 +178,7 @@ def test_what_a_subgraph_says_of_itself_and_a_certificate_that_ends_soon_is_for_
         (600, expire),
         (8_000, renew),
         board=board,
-        sent=sent,
-        rules=rules,
+        **sending_into(sent, *rules),
     )
     rows += [check["status"] for check in json.loads(kept.documents[-1]["live"].body)["checks"]]
     assert [(each.name, each.doubts) for each in entries if each.kind == "source"] == [

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.config.alerts import BAD_REASONS, AlertRule
-from lookout.core.episodes import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, restart
 from lookout.core.model import Reason, Row, Status
+from lookout.features.alerts.rules import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, restart
+from lookout.features.alerts.settings import BAD_REASONS, AlertRule
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
 STEP = 30 * SECOND  # the heartbeat

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.links import (
-    Entry,
+from lookout.core.listed import ListEntry
+from lookout.features.lists.rules.links import (
     Links,
     Read,
     choose_reads,
@@ -35,24 +35,24 @@ FINAL = 10**9
 EMPTY = Links(subject="a")
 
 
-def a_list(length: int) -> list[Entry]:
+def a_list(length: int) -> list[ListEntry]:
     """A whole list: entry n is in block 10 * n."""
     entries, last = [], f"0x{0:064x}"
     for number in range(length):
         value = f"0x{number + 1:064x}"
         last = make_hash(last, value)
-        entries.append(Entry(f"{number:04d}", 10 * number, value, last, f"0x{number:064x}"))
+        entries.append(ListEntry(f"{number:04d}", 10 * number, value, last, f"0x{number:064x}"))
     return entries
 
 
-def without(entries: Sequence[Entry], *numbers: int) -> list[Entry]:
+def without(entries: Sequence[ListEntry], *numbers: int) -> list[ListEntry]:
     return [entry for number, entry in enumerate(entries) if number not in numbers]
 
 
 class World:
     """An indexer with a list, read as the monitor does, minute by minute."""
 
-    def __init__(self, entries: Sequence[Entry], page: int = 8, final: int = FINAL) -> None:
+    def __init__(self, entries: Sequence[ListEntry], page: int = 8, final: int = FINAL) -> None:
         self.entries = list(entries)
         self.page = page
         self.final = final
@@ -60,7 +60,7 @@ class World:
         self.links = EMPTY
         self.reads: list[Read] = []
 
-    def answer(self, read: Read) -> list[Entry]:
+    def answer(self, read: Read) -> list[ListEntry]:
         return [entry for entry in self.entries if entry.id >= read.from_id][: self.page]
 
     def look(self) -> None:
@@ -173,7 +173,9 @@ def test_what_is_new_is_read_every_minute_and_all_of_it_once_a_day() -> None:
         ),
     ],
 )
-def test_one_break_is_one_break(change: Callable[[list[Entry]], list[Entry]], places: list[tuple[str, str]]) -> None:
+def test_one_break_is_one_break(
+    change: Callable[[list[ListEntry]], list[ListEntry]], places: list[tuple[str, str]]
+) -> None:
     world = World(change(a_list(12)), page=100)
     world.run(3)
     assert world.places == places
@@ -215,7 +217,7 @@ def test_an_entry_without_its_fields_in_between_is_named_and_what_is_around_it_i
 
 
 @pytest.mark.parametrize("left", [[], a_list(12)[:4]], ids=["empty", "shorter"])
-def test_while_a_list_is_rebuilt_nothing_begins_or_ends(left: list[Entry]) -> None:
+def test_while_a_list_is_rebuilt_nothing_begins_or_ends(left: list[ListEntry]) -> None:
     world = World(without(a_list(12), 5))
     world.run(3)
     assert world.places == [("0004", "0006")]
@@ -250,7 +252,7 @@ def test_replicas_that_differ_are_no_break() -> None:
     ],
 )
 def test_a_break_ends_when_all_links_in_its_place_hold(
-    repaired: Callable[[list[Entry]], list[Entry]], places: list[tuple[str, str]]
+    repaired: Callable[[list[ListEntry]], list[ListEntry]], places: list[tuple[str, str]]
 ) -> None:
     whole = a_list(12)
     world = World(without(whole, 5, 6), page=100)
@@ -293,7 +295,7 @@ def test_a_list_that_becomes_shorter_while_it_is_read_first_is_read_from_its_beg
     assert (world.links.newest_id, world.links.breaks) == ("0003", ())
 
 
-def relinked(before: Entry, entries: Sequence[Entry]) -> list[Entry]:
+def relinked(before: ListEntry, entries: Sequence[ListEntry]) -> list[ListEntry]:
     """The same entries with hashes that follow from another one."""
     made, last = [], before.hash or ""
     for entry in entries:

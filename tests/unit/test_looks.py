@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.coverage import (
+from lookout.core.listed import Listed, Log
+from lookout.core.model import Gaps
+from lookout.features.lists.rules.coverage import (
     Ask,
     AskList,
     AskLogs,
@@ -19,8 +21,6 @@ from lookout.core.coverage import (
     Coverage,
     Facts,
     Finding,
-    Listed,
-    Log,
     Refused,
     Stretch,
     checked_blocks,
@@ -30,7 +30,6 @@ from lookout.core.coverage import (
     resume,
     split_confirmed,
 )
-from lookout.core.model import Gaps
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -9,8 +9,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.event import AlertEvent, AlertFacts, Deployment
-from lookout.alerts.messages import (
+from lookout.base.instants import format_duration, format_second, parse_second
+from lookout.config.settings import Settings, around_of
+from lookout.config.tables import AdminTable
+from lookout.core.model import Check, Metrics, Reason, Status
+from lookout.core.services import SERVICES
+from lookout.features.alerts.event import AlertEvent, AlertFacts, Deployment
+from lookout.features.alerts.messages import (
     EFFECTS,
     MOST_LISTED,
     Message,
@@ -19,12 +24,8 @@ from lookout.alerts.messages import (
     write_message,
     write_sample,
 )
-from lookout.base.instants import format_duration, format_second, parse_second
-from lookout.config.settings import Settings
-from lookout.config.tables import AdminTable
-from lookout.core.episodes import News, NewsKind, endpoint_check
-from lookout.core.model import Check, Metrics, Reason, Status
-from lookout.core.services import SERVICES
+from lookout.features.alerts.rules import News, NewsKind, stand_for_endpoint
+from lookout.features.alerts.settings import AlertsTable, build_policy
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 
 ROOT = Path(__file__).parent.parent.parent
@@ -113,12 +114,12 @@ CASES = {
     ),
     "endpoints": Case(
         [
-            some_news("began", endpoint_check("rpc 2 of Polygon", 137), lasted_ms=HOUR),
-            some_news("began", endpoint_check("own node of Polygon", 137), "degraded", "incompatible-reference"),
+            some_news("began", stand_for_endpoint("rpc 2 of Polygon", 137), lasted_ms=HOUR),
+            some_news("began", stand_for_endpoint("own node of Polygon", 137), "degraded", "incompatible-reference"),
         ],
         {
-            endpoint_check("rpc 2 of Polygon", 137): AlertFacts("refused"),
-            endpoint_check("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
+            stand_for_endpoint("rpc 2 of Polygon", 137): AlertFacts("refused"),
+            stand_for_endpoint("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
         },
     ),
     "nothing-left": Case(
@@ -206,7 +207,7 @@ def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None
     [("127.0.0.1:9464", True), ("unix:admin:0", True), ("127.0.0.1:0", False), ("", False)],
 )
 def test_there_are_commands_only_if_the_admin_port_can_be_asked(address: str, can_be_asked: bool) -> None:
-    deployment = Settings(admin=AdminTable(address)).alert_policy().deployment
+    deployment = build_policy(AlertsTable(), around_of(Settings(admin=AdminTable(address)))).deployment
     assert ("To silence this: " in Case([some_news("began")], {}, deployment).write().body) == can_be_asked
 
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from lookout.core.node_gap import NodeGap, confirmed_gap, describe_gap, doubt, read_gap
+from lookout.features.lists.rules.node_gap import NodeGap, confirmed_gap, describe_gap, doubt, read_gap
 from tests.builders import NOON
 
 pytestmark = pytest.mark.clause("S21")

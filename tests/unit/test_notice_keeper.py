@@ -10,14 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.base.clock import SystemClock
-from lookout.config.alerts import AlertRule
 from lookout.core.notices import NoticeDraft, NoticeError
 from lookout.documents.document import Document, DocumentName
+from lookout.features.alerts.settings import AlertRule
 from lookout.monitor.assembly import Succession, build_monitor
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import NotStoredError
 from lookout.state.codec import decode_notices
 from lookout.store.protocol import LostStoreError, StoreError
+from tests.alerting import sending_into
 from tests.builders import LAUNCH, MESSAGING, a_plan
 from tests.unit.running_monitor import (
     NO_SESSION,
@@ -168,6 +169,6 @@ def test_no_alert_begins_for_what_is_silenced_until_the_silence_is_over() -> Non
 
     during: list[str] = []
     happenings = ((1.0, silence), (590.0, note_alerts))
-    lived(900, a_plan(MESSAGING), [Asked(MESSAGING)], [], *happenings, sent=sent, rules=rules)
+    lived(900, a_plan(MESSAGING), [Asked(MESSAGING)], [], *happenings, **sending_into(sent, *rules))
     assert during == []
     assert len(sent) == 1

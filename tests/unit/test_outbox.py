@@ -2,10 +2,10 @@
 
 import pytest
 
-from lookout.alerts.event import DEPLOYMENT_OF_THE_FIVE, AlertFacts, make_event, make_item
-from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
-from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check
+from lookout.features.alerts.event import DEPLOYMENT_OF_THE_FIVE, AlertFacts, make_event, make_item
+from lookout.features.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
+from lookout.features.alerts.rules import News, NewsKind
 from tests.builders import NOON
 
 # What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one

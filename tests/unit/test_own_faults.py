@@ -19,6 +19,7 @@ from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import Now
+from tests.alerting import sending_into
 from tests.builders import BROADCASTERS, LAUNCH, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.contract.protocols.upstreams import answering
 from tests.logs import capture_logs
@@ -181,7 +182,9 @@ def test_by_a_clock_that_is_ahead_no_broadcaster_is_called_silent_and_the_operat
     sources = [Asked(BROADCASTERS, Members(0, 5)), Asked(MESSAGING, Peers(3))]
     endpoints = [Truthful(name="one"), Truthful(name="two", takes_s=2)]
     with capture_logs() as logs:
-        kept = lived(600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, clock=clock, record=record, sent=sent)
+        kept = lived(
+            600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, clock=clock, record=record, **sending_into(sent)
+        )
     assert [found for found in observed(record) if isinstance(found, Members)] in ([], [Members(0, 5)])
     assert last_row(kept, BROADCASTERS)["status"] == "unknown"
     assert last_row(kept, MESSAGING)["status"] == "current"
@@ -192,7 +195,7 @@ def test_by_a_clock_that_is_ahead_no_broadcaster_is_called_silent_and_the_operat
     sent.clear()
     corrected = (300.0, setting(clock, -TEN))
     clock.ahead_ms = TEN
-    kept = lived(600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, corrected, clock=clock, sent=sent)
+    kept = lived(600, a_plan(BROADCASTERS, MESSAGING), sources, endpoints, corrected, clock=clock, **sending_into(sent))
     assert sent == [f"Lookout: this machine's clock is {what}" for what in ("10 minutes ahead", "right again")]
     assert last_row(kept, BROADCASTERS)["status"] == "unavailable"
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from lookout.core.coverage import checked_blocks, split_confirmed
-from lookout.monitor.range_check import CheckedRange, check_ranges
+from lookout.config.settings import around_of
+from lookout.features.lists.range_check import CheckedRange, check_ranges
+from lookout.features.lists.rules.coverage import checked_blocks, split_confirmed
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.running_monitor import FastClock, FastLoop
@@ -49,7 +50,7 @@ class Run:
                 asyncio.get_running_loop().call_later(*later)
             for fault, parameters in orders.items():
                 self.place.order("squid/1", fault, **parameters)
-            return await check_ranges(self._settings, self.clock, *ends, lambda _: nullcontext(session))
+            return await check_ranges(around_of(self._settings), self.clock, *ends, lambda _: nullcontext(session))
 
         with asyncio.Runner(loop_factory=FastLoop) as runner:
             (checked,) = runner.run(run())

@@ -30,6 +30,7 @@ from lookout.config.tables import (
 )
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
+from lookout.features.lists.comparer import list_transactions
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting
@@ -84,7 +85,9 @@ def test_a_list_to_compare_that_comes_changes_or_goes_is_of_its_indexer_alone() 
     )
     for old, new, limit in ((without, first, 1000), (first, second, 500), (second, without, None)):
         assert compare_settings("f", old, new, None) == Reloaded("f", "applied", changed=("indexer 1",))
-        assert [each.table.limit for each in new.transaction_lists().values()] == ([limit] if limit else [])
+        assert [each.table.limit for each in list_transactions(new.sources_by_check()).values()] == (
+            [limit] if limit else []
+        )
 
 
 def listening(upstreams: Upstreams) -> list[BroadcastersSource]:
@@ -96,9 +99,12 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
     with including(SERVICES, Service("relayers", Members)):
         settings = replace(SETTINGS, sources=watching(relayers=BroadcastersTable("http://r", (1,))))
         seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON}), "relayers": SeenBroadcasters((), {1: NOON + 1})}
-        stored = encode_sightings(upstreams_of(settings, seen).seen())
+        before, after = upstreams_of(settings), upstreams_of(settings)
+        before.resume(seen)
+        stored = encode_sightings(before.seen())
         assert list(stored) == ["source/broadcasters", "source/relayers"]
-        assert upstreams_of(settings, decode_sightings(stored)).seen() == seen
+        after.resume(decode_sightings(stored))
+        assert after.seen() == seen
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from lookout.base.instants import format_instant, format_second
 from lookout.config.settings import Settings
 from lookout.documents.document import PlainName, etag
 from lookout.documents.reports import HistoryReport, LiveReport
-from lookout.state.codec import decode_all, decode_state, encode_state
+from lookout.features.registry import decode_all
+from lookout.state.codec import decode_state, encode_state
 from lookout.state.errors import StateError
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer

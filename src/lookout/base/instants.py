@@ -3,7 +3,9 @@
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from lookout.base.text import shorten
 
@@ -15,6 +17,9 @@ _SECONDS = {f"{second:02d}.": second * 1000 for second in range(60)}
 _MILLISECONDS = {f"{millisecond:03d}Z": millisecond for millisecond in range(1000)}
 # Instants are before this: far enough from the calendar's end that adding a row's lifetime or a window cannot leave it.
 END_AT: Final = 253_370_764_800_000  # 9999-01-01T00:00:00Z
+# Limits for stored values when they are read: a damaged store makes no instant that cannot be written.
+Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
+Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 
 
 def move(at: int, by_ms: int) -> int:

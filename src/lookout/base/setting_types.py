@@ -178,3 +178,7 @@ ChainIds = Annotated[tuple[ChainId, ...], ValueRule(_not_twice)]
 Chains = Annotated[ChainIds, Meta(min_length=1)]
 _ByChain = TypeVar("_ByChain")
 ByChain = Annotated[dict[str, _ByChain], NAMES_CHAIN, ValueRule(_not_chain_ids)]
+
+
+def in_ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,9 +1,8 @@
-"""The commands that ask a running monitor (reload, recheck, silence, note), and the one that tries its alerts."""
+"""The commands that ask a running monitor: reload, recheck, silence, note."""
 
 import http.client
 import os
 import socket
-import time
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -14,8 +13,6 @@ import click
 import msgspec
 from msgspec import Struct
 
-from lookout.alerts.messages import Message, write_sample
-from lookout.alerts.sender import NotAcceptedError, open_sender
 from lookout.app import reloader
 from lookout.app.notices import (
     ADD_PATH,
@@ -33,8 +30,8 @@ from lookout.base.admin_port import CHANGE_HEADER, CONFIG_HEADER, RELOAD_HEADER
 from lookout.base.instants import parse_second
 from lookout.base.sockets import can_be_asked, is_unix, path_of, resolve
 from lookout.base.url import host_and_port
-from lookout.cli.arguments import NOT_FINE, WRONG_USE, config_option, fail, settings_of, show_status
-from lookout.config.file import read_admin_config, read_sending_config
+from lookout.cli.arguments import NOT_FINE, WRONG_USE, config_option, fail, settings_of
+from lookout.config.file import read_admin_config
 from lookout.core.causes import describe_cause
 from lookout.core.notices import NoticeDraft, NoticeKind
 from lookout.public.about import time_text
@@ -88,42 +85,6 @@ def recheck(config: Path, service: str, chain: str) -> None:
             click.echo(f"{where}: {row.status}{why}{f' ({note})' if note else ''}")
     if any(source.not_asked or row.status != "current" for source in answer.sources for row in source.rows):
         raise SystemExit(NOT_FINE)
-
-
-@click.group()
-def alerts() -> None:
-    """Try the alert messages."""
-
-
-@alerts.command(short_help="Send a sample to each target now.")
-@config_option
-@click.option("--target", metavar="NAME", help="Send only to this target of [alerts.targets].")
-def test(config: Path, target: str | None) -> None:
-    """Send a sample to each target now, and say whether it was accepted; exit code 1 if any was not."""
-    policy = settings_of(config, read_sending_config).alert_policy()
-    targets = policy.targets
-    if not targets:
-        fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
-    if target is not None and target not in targets:
-        fail(f"--target: no target in [alerts.targets] has this name; there is {', '.join(targets)}")
-    chosen = targets if target is None else {target: targets[target]}
-    sample = write_sample(policy.deployment)
-    accepted = [_send_sample(name, address, sample) for name, address in chosen.items()]
-    if not all(accepted):
-        raise SystemExit(NOT_FINE)
-
-
-def _send_sample(name: str, address: str, sample: Message) -> bool:
-    began_s = time.monotonic()
-    with show_status(f"sending to {name}"):
-        try:
-            open_sender(address)(sample)
-        except NotAcceptedError:
-            outcome, hint = "not accepted", "; apprise -v -b test ADDRESS tells why"
-        else:
-            outcome, hint = "accepted", ""
-    click.echo(f"{name}: {outcome} after {time.monotonic() - began_s:.1f} s{hint}")
-    return not hint
 
 
 _NOTICE_OPTIONS: Final = (

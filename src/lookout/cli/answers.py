@@ -18,7 +18,6 @@ from lookout.base.setting_types import Positive
 from lookout.base.url import find_url_mistake
 from lookout.cli.arguments import show_status
 from lookout.cli.draft import OWN, Draft, DraftTable, name_chain, number_name
-from lookout.config.alerts import AlertRule
 from lookout.core.causes import OWN_CAUSES, code_of
 from lookout.core.model import Blocks
 from lookout.core.services import SERVICES
@@ -183,8 +182,7 @@ def _take_target(draft: Draft, text: str) -> Draft:
     name = name or number_name(scheme[1] if scheme else "target", "-", targets)
     if name in targets:
         raise AnswerError(f"{name} is there twice; give each target a name of its own")
-    rule = AlertRule()
-    rules = DraftTable("alerts.rules", {"from": rule.from_, "for_s": rule.for_s})  # for all that is watched
+    rules = DraftTable("alerts.rules", {"from": "degraded", "for_s": 300})  # for all that is watched
     return draft.put(DraftTable("alerts", {"targets": {**targets, name: address}})).put(rules)
 
 

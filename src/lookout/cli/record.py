@@ -13,7 +13,10 @@ from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, open_private, settings_of, show_status
 from lookout.config.file import read_config
+from lookout.config.settings import Settings, around_of
 from lookout.documents.reports import history_document, live_document
+from lookout.features.feature import Rehearsal
+from lookout.features.registry import FEATURES
 from lookout.replay.comparison import compare
 from lookout.replay.replay import LogError, Replay, read_log, run_log
 from lookout.store.protocol import StoreError
@@ -115,7 +118,7 @@ def replay(
     for output in (live, history):
         if output is not None and output.resolve() in inputs:
             fail(f"{output} would be overwritten: it is also read from")
-    replays = _replays_of(configs, with_alerts=other is not None)
+    replays = _replays_of(configs, with_messages=other is not None)
     _run(log, configs, replays, until)
     ledger = replays[0].ledger
     documents = (live, live_document(ledger.report())), (history, history_document(ledger.view()))
@@ -129,13 +132,19 @@ def replay(
             click.echo(line)
 
 
-def _replays_of(configs: list[Path], *, with_alerts: bool) -> list[Replay]:
+def _replays_of(configs: list[Path], *, with_messages: bool) -> list[Replay]:
     settings = [settings_of(config, read_config) for config in configs]
     plans = [config.plan() for config in settings]
     if plans[0].span.bucket_ms != plans[-1].span.bucket_ms:
         fail("history.bucket_s differs: buckets of different lengths cannot be compared")
-    policies = [config.alert_policy() if with_alerts and config.alerts.rules else None for config in settings]
-    return list(map(Replay, plans, policies))
+    return [
+        Replay(plan, _rehearse(config) if with_messages else ()) for plan, config in zip(plans, settings, strict=True)
+    ]
+
+
+def _rehearse(settings: Settings) -> list[Rehearsal]:
+    rehearsals = (feature.rehearse(settings.table_of(feature), around_of(settings)) for feature in FEATURES)
+    return [rehearsal for rehearsal in rehearsals if rehearsal is not None]
 
 
 def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | None) -> None:

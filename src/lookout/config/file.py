@@ -39,7 +39,7 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> "Set
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> "Settings":
     """The settings of a file for a sender of alerts: also checks the targets' addresses, which loads Apprise and takes
     a second or two."""
-    return _read(path, *_load(path), environment, _check_targets)
+    return _read(path, *_load(path), environment, _check_here)
 
 
 def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> "Settings":
@@ -48,7 +48,7 @@ def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> "
         text.encode()
     except UnicodeEncodeError:  # surrogates, from invalid bytes of a terminal
         raise ConfigError(path, ["not valid UTF-8"]) from None
-    return _read(path, text, _parse(path, text), environment, _check_targets)
+    return _read(path, text, _parse(path, text), environment, _check_here)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
@@ -138,20 +138,12 @@ def _raise_problems(path: Path, text: str, reader: TableReader) -> None:
         raise ConfigError(path, problems, reader.unset_variables)
 
 
-def _check_targets(settings: "Settings") -> Iterator[Problem]:
-    """Problems of the targets' addresses that only Apprise can find."""
-    from lookout.alerts.sender import INSTALL, count_recipients, is_installed  # a server sends no messages
-    from lookout.config.alerts import can_be_shown
+def _check_here(settings: "Settings") -> Iterator[Problem]:
+    """Problems of features' tables that only this machine can find."""
+    from lookout.features.registry import FEATURES  # a server has none
 
-    if settings.alerts.targets and not is_installed():
-        yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
-        return
-    for name, address in settings.alerts.targets.items():
-        reached = count_recipients(address) if can_be_shown(name) else 1
-        if reached == 0:
-            yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
-        elif reached > 1:  # if one refuses a message, the others would get it at every retry
-            yield Problem(f"alerts.targets.{name}", "reaches several; give each a target of its own")
+    for feature in FEATURES:
+        yield from feature.check_here(settings.table_of(feature))
 
 
 def _kinds_in(tables: Any) -> Iterator[str]:

@@ -2,17 +2,15 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from msgspec import field
+from msgspec import defstruct, field
 from msgspec.structs import fields
 
-from lookout.alerts.event import AlertPolicy, Deployment
 from lookout.base.problem import Problem
 from lookout.base.setting_types import RESTART, Table
 from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
-from lookout.config.alerts import AlertsTable, rules_without_rows, store_rule
 from lookout.config.reader import TableReader, has_note
 from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
@@ -24,25 +22,24 @@ from lookout.config.tables import (
     PingTable,
     PolicyTable,
     ServerSettings,
-    in_ms,
 )
-from lookout.core.episodes import EpisodeRules, endpoint_check, source_check
 from lookout.core.model import Check, Members
 from lookout.core.plan import Plan
 from lookout.core.services import PPOI, SERVICES, Service, all_services
+from lookout.features.feature import Around, Feature
+from lookout.features.registry import FEATURES
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.evm import EVM, EvmEndpoint
-from lookout.protocols.lists import LinkedList, ListTable, TransactionList
-from lookout.protocols.ppoi import PpoiTable
+from lookout.protocols.lists import ListTable
+from lookout.protocols.ppoi import PpoiTable, find_compared_lists
 from lookout.protocols.registry import configurable_services, has_one_table, protocol_of
 from lookout.protocols.source import Endpoint, Source
-from lookout.protocols.squid import SquidTable
 
 
-class Settings(ServerSettings, frozen=True):
-    """A whole configuration file. A service without tables is not configured (S14)."""
+class _FixedSettings(ServerSettings, frozen=True):
+    """The tables that are no feature's."""
 
     monitor: MonitorTable = MonitorTable()
     chains: tuple[ChainTable, ...] = ()
@@ -52,8 +49,22 @@ class Settings(ServerSettings, frozen=True):
     policy: PolicyTable = PolicyTable()
     history: HistoryTable = HistoryTable()
     edge: Annotated[EdgeTable, RESTART] = EdgeTable()
-    alerts: AlertsTable = AlertsTable()
     ping: PingTable = PingTable()
+
+
+if TYPE_CHECKING:
+    _WithFeatures = _FixedSettings
+else:
+    _WithFeatures = defstruct(
+        "_WithFeatures",
+        [(feature.key, feature.table, feature.table()) for feature in FEATURES if feature.key],
+        bases=(_FixedSettings,),
+        frozen=True,
+    )
+
+
+class Settings(_WithFeatures, frozen=True):
+    """A whole configuration file, with the tables of the features. A service without tables is not configured (S14)."""
 
     @classmethod
     def applied_by_reload(cls) -> frozenset[str]:
@@ -97,64 +108,9 @@ class Settings(ServerSettings, frozen=True):
             for chain_id in of_source.chain_ids()
         }
 
-    def transaction_lists(self) -> dict[Check, TransactionList]:
-        """The list of every check whose indexer's list is compared with the chain's logs (S17)."""
-        return {
-            Check(service.name, table.chain): listed
-            for service, table in self.tables()
-            if isinstance(table, ListTable) and (listed := table.transaction_list()) is not None
-        }
-
-    def linked_lists(self) -> dict[Check, LinkedList]:
-        """The list of every check whose running hash is checked (S20)."""
-        return {
-            Check(service.name, table.chain): listed
-            for service, table in self.tables()
-            if isinstance(table, ListTable) and (listed := table.linked_list()) is not None
-        }
-
-    def counted_lists(self) -> dict[Check, tuple[Check, SquidTable]]:
-        """For each ppoi check with ``agrees_with``: the indexer's check and table, whose entries are counted (S21)."""
-        sources = self.sources_by_check()
-        counted = {}
-        for check, node in sources.items():
-            if isinstance(node, PpoiTable) and node.agrees_with:
-                indexer = Check(node.agrees_with, check.chain_id)
-                table = sources.get(indexer)
-                if isinstance(table, SquidTable):
-                    counted[check] = indexer, table
-        return counted
-
-    def alert_policy(self, config: str = "") -> AlertPolicy:
-        """The tables of alerts as the monitor needs them; ``config`` is the file that messages name in commands."""
-        plan, alerts = self.plan(), self.alerts
-        rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
-        others = (*self.endpoint_checks(), *self.source_checks())
-        rules += tuple(rule.build_without_rows(others, alerts.targets) for rule in rules_without_rows(alerts.rules))
-        rules += (store_rule(alerts.targets),)
-        return AlertPolicy(
-            EpisodeRules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
-            alerts.targets,
-            in_ms(alerts.give_up_s),
-            Deployment(
-                {chain.id: chain.name for chain in self.chains},
-                tuple(service.name for service in self.all_services()),
-                self.page.title or (self.protocol if self.protocol != UNNAMED else ""),
-                self.page.operator,
-                alerts.link,
-                can_be_asked(self.admin.monitor),
-                config,
-                {own.name: own.effect for own in self.services if own.effect},
-            ),
-        )
-
-    def endpoint_checks(self) -> list[Check]:
-        """Pseudo-checks, by which RPC endpoints have episodes."""
-        return [endpoint_check(name, chain.id) for chain in self.chains for name in chain.endpoint_names()]
-
-    def source_checks(self) -> list[Check]:
-        """Pseudo-checks, by which sources have episodes of their own."""
-        return [source_check(source.name, source.checks) for source in upstreams_of(self).sources]
+    def table_of(self, feature: type[Feature]) -> Any:
+        """The feature's table, or None if it has none of its own."""
+        return getattr(self, feature.key) if feature.key else None
 
     def warnings(self) -> Iterator[Problem]:
         yield from super().warnings()
@@ -179,24 +135,17 @@ class Settings(ServerSettings, frozen=True):
         if are_there("page", "services"):
             yield from self.check_page()
         if are_there(*SERVICES.names):
-            yield from self._check_counted()
-        if are_there("alerts", "chains", "services", *SERVICES.names):
-            yield from self._check_rules()
+            yield from self._check_compared()
+        for feature in FEATURES:
+            if are_there(feature.key, "chains", "services", *SERVICES.names):
+                monitored = frozenset(self.sources_by_check())
+                yield from feature.check(self.table_of(feature), monitored, self.all_services())
 
-    def _check_counted(self) -> Iterator[Problem]:
+    def _check_compared(self) -> Iterator[Problem]:
         for node in self.sources.get(PPOI, ()):
-            if isinstance(node, PpoiTable) and node.agrees_with and not self.counted_lists():
+            if isinstance(node, PpoiTable) and node.agrees_with and not find_compared_lists(self.sources_by_check()):
                 why = f'no chain of it has an [[{node.agrees_with}]] of kind "squid", whose list could be counted'
                 yield Problem(f"{PPOI}.agrees_with", why)
-
-    def _check_rules(self) -> Iterator[Problem]:
-        monitored = frozenset(self.sources_by_check())
-        shared = {service.name for service in self.all_services() if service.is_shared}
-        for number, rule in enumerate(self.alerts.rules):
-            key = f"alerts.rules[{number}]"
-            unknown = list(self.check_names(f"{key}.services", rule.services))
-            matching = (problem.below(key) for problem in rule.check_matches(monitored, shared))
-            yield from unknown or matching
 
 
 class Upstreams(NamedTuple):
@@ -207,20 +156,25 @@ class Upstreams(NamedTuple):
 
     def seen(self) -> Mapping[str, SeenBroadcasters]:
         """What the sources of a service have to remember over a restart (M7), by service."""
-        listening = [source for source in self.sources if isinstance(source, BroadcastersSource)]
         return {
-            service.name: _join(source.seen for source in listening if source.checks[0].service == service.name)
+            service.name: _join(source.seen for source in self._listening() if source.checks[0].service == service.name)
             for service in SERVICES
             if service.answer is Members
         }
 
+    def resume(self, seen: Mapping[str, SeenBroadcasters]) -> None:
+        """Before the first probe: go on with what was seen before a restart (M7)."""
+        for source in self._listening():
+            source.resume(seen.get(source.checks[0].service, NOTHING_SEEN))
 
-def upstreams_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Upstreams:
-    """All sources and endpoints, before their first probe. ``seen`` is what they had seen before a restart (M7)."""
+    def _listening(self) -> list[BroadcastersSource]:
+        return [source for source in self.sources if isinstance(source, BroadcastersSource)]
+
+
+def upstreams_of(settings: Settings) -> Upstreams:
+    """All sources and endpoints, before their first probe."""
     sources = (
-        source
-        for service, table in settings.tables()
-        for source in protocol_of(table).sources(service.name, table, seen.get(service.name, NOTHING_SEEN))
+        source for service, table in settings.tables() for source in protocol_of(table).sources(service.name, table)
     )
     endpoints = (
         EvmEndpoint(name, chain.id, rpc.url, rpc)
@@ -228,6 +182,21 @@ def upstreams_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) 
         for name, rpc in zip(chain.endpoint_names(), chain.rpc, strict=True)
     )
     return Upstreams(tuple(sources), tuple(endpoints))
+
+
+def around_of(settings: Settings, upstreams: Upstreams | None = None, config: str = "") -> Around:
+    """The deployment as features need it; ``config`` is the file that messages name in commands."""
+    sources, endpoints = upstreams or upstreams_of(settings)
+    return Around(
+        plan=settings.plan(),
+        description=settings.description(),
+        name=settings.page.title or (settings.protocol if settings.protocol != UNNAMED else ""),
+        tables=settings.sources_by_check(),
+        sources=sources,
+        endpoints=endpoints,
+        has_admin_port=can_be_asked(settings.admin.monitor),
+        config=config,
+    )
 
 
 def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:

@@ -30,13 +30,14 @@ from lookout.base.setting_types import (
     Url,
     UrlOrNone,
     ValueRule,
+    in_ms,
     must,
 )
 from lookout.base.url import find_url_mistake
 from lookout.config.reader import find_note
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
-from lookout.core.services import OWN_NAME, SERVICES, make_title
+from lookout.core.services import OWN_NAME, SERVICES, find_unknown_services, make_title
 from lookout.protocols.client.request import AccessTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
@@ -429,10 +430,7 @@ class ServerSettings(Table, frozen=True):
 
     def check_names(self, key: str, named: Iterable[str]) -> Iterator[Problem]:
         """Problems of the services that a key names."""
-        known = dict.fromkeys((*SERVICES.names, *(own.name for own in self.services)))
-        for number, name in enumerate(named):
-            if name not in known:
-                yield Problem(f"{key}[{number}]", f"there is no such service; there are {', '.join(known)}")
+        return find_unknown_services(key, named, dict.fromkeys((*SERVICES.names, *(own.name for own in self.services))))
 
     def check_page(self) -> Iterator[Problem]:
         yield from self.check_names("page.run_by_others", self.page.run_by_others)
@@ -440,7 +438,3 @@ class ServerSettings(Table, frozen=True):
 
 MONITORS_TABLES: Final = ("monitor", "policy", "history", "edge", "alerts", "ping", *SERVICES.names)
 """The tables of a file that a server does not read."""
-
-
-def in_ms(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -6,10 +6,9 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lookout.base.instants import parse_duration, parse_second
+from lookout.base.instants import Instant, Lasted, parse_duration, parse_second
 from lookout.base.problem import Problem
 from lookout.base.text import can_be_shown, shorten
-from lookout.core.episodes import Instant, Lasted
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check
 

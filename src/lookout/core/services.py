@@ -7,11 +7,12 @@ files with sentences about single services.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from lookout.base.problem import Problem
 from lookout.core.model import Answer, Blocks, Check, Failed, Found, Indexes, Members, MissingList, Nothing, Peers
 
 
@@ -114,3 +115,10 @@ def all_checks(chain_ids: Iterable[int], own: Iterable[Service] = ()) -> tuple[C
     """Every service on every chain, in the report's order (R3, R12)."""
     chain_ids = tuple(chain_ids)
     return tuple(check for service in all_services(own) for check in service.checks(chain_ids))
+
+
+def find_unknown_services(key: str, named: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
+    """Problems of the services that a key of the configuration names."""
+    for number, name in enumerate(named):
+        if name not in known:
+            yield Problem(f"{key}[{number}]", f"there is no such service; there are {', '.join(known)}")

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Final
 
-from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller, DaemonThread
-from lookout.config.settings import Settings, Upstreams, upstreams_of
+from lookout.config.settings import Settings, Upstreams, around_of, upstreams_of
 from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
-from lookout.monitor.alerts import Alerts
-from lookout.monitor.comparer import build_comparers
+from lookout.features.feature import Feature, Host
+from lookout.features.registry import FEATURES, Kept, decode_all
 from lookout.monitor.journal import Journal, Timeline
-from lookout.monitor.list_readers import build_list_readers
-from lookout.monitor.lists import Lists
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor, OpenSession
 from lookout.monitor.notice_keeper import NoticeKeeper
@@ -25,9 +22,7 @@ from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import GATHER_MS, Publisher
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import open_session
-from lookout.state.codec import StoredValues, decode_all
 from lookout.state.errors import StateError
 from lookout.store.protocol import Writer
 
@@ -46,9 +41,9 @@ class Machine:
     chance: Random = _CHANCE
     open_session: OpenSession = open_session
     open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread
-    """One for each alert target."""
-    open_sender: Callable[[str], Sender] = open_sender
-    build_upstreams: Callable[[Settings, Mapping[str, SeenBroadcasters]], Upstreams] = upstreams_of
+    """One for each slow call that a feature repeats."""
+    features: tuple[type[Feature], ...] = FEATURES
+    build_upstreams: Callable[[Settings], Upstreams] = upstreams_of
     make_ledger: Callable[[Plan, State | None], Ledger] = Ledger
     recorder: Recorder | None = None
     config: str = ""
@@ -58,15 +53,34 @@ class Machine:
 def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Machine) -> Monitor:
     """A monitor of these settings that resumes the stored state; StateError if that cannot be read."""
     clock, instruments = machine.clock, machine.instruments
-    plan, description, policy = settings.plan(), settings.description(), settings.alert_policy(machine.config)
-    lists, links, counted = settings.transaction_lists(), settings.linked_lists(), settings.counted_lists()
-    ledger, values = _resume(plan, stored, machine.make_ledger)
-    upstreams = machine.build_upstreams(settings, values.sightings)
-    alerts = Alerts(policy, values.alerts, clock, instruments, machine.open_thread, machine.open_sender)
-    known = Lists(values.coverages, values.links, values.node_gaps)
-    compared_with = {node: indexer for node, (indexer, _) in counted.items()}
-    journal = Journal(ledger, Timeline(clock), alerts, machine.recorder, known, compared_with)
-    notices = NoticeKeeper(description, plan, values.notices, journal)
+    plan, description = settings.plan(), settings.description()
+    ledger, kept = _resume(plan, stored, machine)
+    upstreams = machine.build_upstreams(settings)
+    upstreams.resume(kept.sightings)
+    journal = Journal(ledger, Timeline(clock), machine.recorder)
+    notices = NoticeKeeper(description, plan, kept.notices, journal)
+    watcher = Watcher(upstreams, journal, plan.limits, clock, instruments, machine.chance)
+    host = Host(
+        around=around_of(settings, upstreams, machine.config),
+        ledger=ledger,
+        clock=clock,
+        open_thread=machine.open_thread,
+        now=journal.now,
+        is_stepped=journal.timeline.stepped.is_set,
+        heights=watcher.heights,
+        set_gaps=journal.set_gaps,
+        causes=journal.causes,
+        find_silenced=notices.find_silenced,
+        judge=instruments.board.judge,
+        describe_endpoints=instruments.board.describe_endpoints,
+        publish_soon=journal.changed.set,
+        note=instruments.board.note,
+        count=instruments.count,
+        set_samples=instruments.set_samples,
+    )
+    journal.features = tuple(
+        feature.build(settings.table_of(feature), kept.of_features[feature], host) for feature in machine.features
+    )
     publisher = Publisher(
         plan,
         description,
@@ -74,28 +88,23 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
         journal,
         notices,
         upstreams.seen,
-        values.unclaimed,
+        kept.unclaimed,
         machine.writer,
         machine.store,
         clock,
         instruments,
     )
-    comparers = build_comparers(lists, upstreams, clock, instruments.count)
-    readers = build_list_readers(links, counted, plan, journal, clock, instruments)
-    watcher = Watcher(upstreams, journal, plan.limits, clock, instruments, comparers, readers, machine.chance)
     pinger = Pinger(settings.ping, plan.limits, instruments)
     return Monitor(
         plan, description, upstreams, journal, notices, publisher, watcher, pinger, instruments, machine.open_session
     )
 
 
-def _resume(
-    plan: Plan, stored: Mapping[str, bytes], make: Callable[[Plan, State | None], Ledger]
-) -> tuple[Ledger, StoredValues]:
+def _resume(plan: Plan, stored: Mapping[str, bytes], machine: Machine) -> tuple[Ledger, Kept]:
     """StateError if what is stored cannot be read, or its state does not fit this plan."""
     try:
-        values = decode_all(stored)
-        return make(plan, values.state), values
+        kept = decode_all(stored, machine.features)
+        return machine.make_ledger(plan, kept.state), kept
     except StateError as error:
         raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
     except ValueError as error:

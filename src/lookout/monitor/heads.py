@@ -1,79 +1,31 @@
-"""Reading the endpoints of a chain, and the head that they agree on (M8)."""
+"""Reads the endpoints of all chains, and the heads that they agree on (M8)."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
+from random import Random
+from typing import Final
 
 from lookout.base.clock import Clock
+from lookout.base.logger import get_logger
 from lookout.core.agreement import SILENT, Agreement, Standing
-from lookout.core.heads import Heads, Reading
+from lookout.core.causes import code_of, describe_cause
+from lookout.core.heads import Reading
+from lookout.core.own_clock import OwnClock
+from lookout.core.plan import Limits
+from lookout.features.feature import Job
+from lookout.features.outcome import EntryKey
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
+from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.session import Session
+from lookout.protocols.heads import HeadAnswer, enter_answer, read_endpoint
 from lookout.protocols.source import Endpoint
 
+_READS_PER_RECHECK: Final = 2  # of an endpoint
 
-class HeadAnswer(NamedTuple):
-    """An endpoint's block, or the cause of its failure."""
-
-    said: Reading | str
-    took_ms: int
-    is_wrong_chain: bool = False
-
-
-async def read_endpoint(endpoint: Endpoint, session: Session, clock: Clock) -> HeadAnswer:
-    """OwnFault if a local resource ran out."""
-    began_ms = clock.elapsed_ms()
-    try:
-        said: Reading | str = await endpoint.read(session, clock.now)
-    except ProbeFailed as failure:
-        is_wrong_chain = isinstance(failure, WrongChainFailed)
-        return HeadAnswer(failure.reason, clock.elapsed_ms() - began_ms, is_wrong_chain)
-    return HeadAnswer(said, clock.elapsed_ms() - began_ms)
-
-
-def enter_answer(agreement: Agreement, number: int, answer: HeadAnswer) -> Reading | str:
-    """Add an endpoint's answer to the agreement; return its block, or the cause of its failure."""
-    if isinstance(answer.said, str):
-        agreement.failed(number, is_wrong_chain=answer.is_wrong_chain)
-        return answer.said
-    return answer.said if agreement.answered(number, answer.said) else "future_block"
-
-
-class HeadsRead(NamedTuple):
-    """The result of reading all endpoints of a chain once; ``answers`` and ``standings`` are in their order."""
-
-    head: Reading | None
-    answers: tuple[HeadAnswer, ...]
-    standings: tuple[Standing, ...]
-    heights: dict[str, int]
-    """The heights of the endpoints that agree on the head, by name."""
-
-
-async def read_heads_once(
-    endpoints: Sequence[Endpoint], heads: Heads, max_age_ms: int, session: Session, clock: Clock
-) -> HeadsRead:
-    """Read all endpoints of a chain, as after a start, and add their agreed head to ``heads``."""
-
-    async def read(endpoint: Endpoint) -> HeadAnswer:
-        began_ms = clock.elapsed_ms()
-        try:
-            return await read_endpoint(endpoint, session, clock)
-        except OwnFault as fault:
-            return HeadAnswer(fault.cause, clock.elapsed_ms() - began_ms)
-
-    agreement = Agreement(len(endpoints), max_age_ms)
-    answers = await asyncio.gather(*map(read, endpoints))
-    entered = tuple(
-        answer._replace(said=enter_answer(agreement, number, answer)) for number, answer in enumerate(answers)
-    )
-    now = clock.now()
-    head = agreement.agreed(now, heads)
-    if head is not None:
-        heads.read(head)
-    heights = {endpoints[number].name: height for number, height in agreement.heights(now, heads).items()}
-    return HeadsRead(head, entered, agreement.standings(now, heads), heights)
+log = get_logger()
 
 
 class FollowedChain:
@@ -141,3 +93,86 @@ class FollowedChain:
             self._agreement.end_wait()
             self._agree()
         self.has_head.set()
+
+
+class FollowedChains:
+    """All chains, and the jobs that read their endpoints."""
+
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        journal: Journal,
+        own_clock: OwnClock,
+        limits: Limits,
+        clock: Clock,
+        instruments: Instruments,
+        chance: Random,
+    ) -> None:
+        self._endpoints: dict[int, list[Endpoint]] = defaultdict(list)
+        for endpoint in endpoints:
+            self._endpoints[endpoint.chain_id].append(endpoint)
+        self._journal = journal
+        self._own_clock = own_clock
+        self._limits = limits
+        self._clock = clock
+        self._instruments = instruments
+        self._chance = chance
+        self._chains: dict[int | None, FollowedChain] = {}
+        self._failing: set[EntryKey] = set()  # endpoints
+
+    def begin(self) -> None:
+        """Forget all answers, as after a start."""
+        max_age_ms, board = self._limits.head_max_age_ms, self._instruments.board
+        for chain_id, endpoints in self._endpoints.items():
+            chain = FollowedChain(endpoints, max_age_ms, self._journal, self._clock, board)
+            chain.wait_for_all(self._limits.probe_timeout_ms)
+            self._chains[chain_id] = chain
+
+    def end(self) -> None:
+        for chain in self._chains.values():
+            chain.end()
+
+    def jobs(self) -> Iterator[Job]:
+        for chain_id, endpoints in self._endpoints.items():
+            for number, endpoint in enumerate(endpoints):
+                key = EntryKey("endpoint", endpoint.name, chain_id)
+                first_wait_s = self._chance.random() * self._limits.jitter_ms / _READS_PER_RECHECK / 1000
+                yield Job(key, partial(self._read, endpoint, number, key), first_wait_s=first_wait_s)
+
+    def heights(self, chain_id: int) -> dict[str, int]:
+        """The heights of the endpoints that agree on the chain's head, by name."""
+        return self._chains[chain_id].heights()
+
+    async def wait_for_head(self, chain_id: int | None) -> None:
+        """Wait until the chain has a head, or did not get one in time."""
+        if chain_id in self._chains:
+            await self._chains[chain_id].has_head.wait()
+
+    async def _read(self, endpoint: Endpoint, number: int, key: EntryKey, session: Session) -> int:
+        """Read an endpoint's head; return the wait until the next reading in milliseconds."""
+        chain_id, began_ms = endpoint.chain_id, self._clock.elapsed_ms()
+        answer = await read_endpoint(endpoint, session, self._clock)
+        self._journal.timeline.check_for_stall(began_ms)
+        said = self._chains[chain_id].enter(number, answer)
+        if (head := self._journal.ledger.heads(chain_id).newest_of_run) is not None:
+            # The agreed head, since a single endpoint's block may be a lie.
+            self._own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
+        self._note_reading(key, chain_id, answer._replace(said=said))
+        return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
+
+    def _note_reading(self, key: EntryKey, chain_id: int, answer: HeadAnswer) -> None:
+        """Show a reading to the operator, and log where an endpoint begins to fail and where it answers again; other
+        failures at debug."""
+        at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
+        cause = answer.said if isinstance(answer.said, str) else None
+        self._instruments.count_reading(chain_id, key.name, answer.took_ms, None if cause is None else code_of(cause))
+        head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
+        self._instruments.board.note_reading(key, at, answer.took_ms, answer.said, head)
+        was_failing = key in self._failing
+        if cause is not None:
+            self._failing.add(key)
+            report = log.debug if was_failing else log.warning
+            report("an endpoint fails", **about, cause=cause, why=describe_cause(cause))
+        elif was_failing:
+            self._failing.discard(key)
+            log.info("the endpoint answers again", **about)

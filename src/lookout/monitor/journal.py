@@ -1,24 +1,19 @@
 """Every event goes through the journal, into the ledger and the observation log."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import asdict
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.core.causes import STANDS_AFTER_MS, code_of, describe_cause, explain
-from lookout.core.coverage import Coverage
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.links import Links
-from lookout.core.model import NO_GAPS, Check, Found, Observation, Row
-from lookout.core.services import PPOI
-from lookout.monitor.alerts import Alerts
-from lookout.monitor.lists import Lists, Subjects
+from lookout.core.model import Check, Found, Gaps, Observation, Row
+from lookout.features.feature import Feature, describe_all_gaps
 from lookout.monitor.recorder import Recorder
+from lookout.protocols.client.failure import OwnFault
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
 log = get_logger()
@@ -58,9 +53,10 @@ class Timeline:
         self.stepped.set()
         return expected_at, now
 
-    def has_stalled_since(self, since_ms: int) -> bool:
-        """Whether the event loop stood still meanwhile: the process was stopped, or the machine too busy."""
-        return self._stalled_ms >= since_ms or self._clock.elapsed_ms() - self._elapsed_ms > STALL_MS
+    def check_for_stall(self, since_ms: int) -> None:
+        """OwnFault if the event loop stood still meanwhile: the process was stopped, or the machine too busy (M17)."""
+        if self._stalled_ms >= since_ms or self._clock.elapsed_ms() - self._elapsed_ms > STALL_MS:
+            raise OwnFault("time")
 
     def now(self, not_before: int = 0) -> int:
         """The instant of the last reading of the clock, never before an instant already used: events stay in order with
@@ -77,25 +73,18 @@ class Journal:
         self,
         ledger: Ledger,
         timeline: Timeline,
-        alerts: Alerts,
         recorder: Recorder | None,
-        lists: Lists,
-        compared_with: Mapping[Check, Check],
     ) -> None:
-        """``compared_with`` maps a ppoi node's check to the check of the indexer that it is compared with (S21)."""
         self.ledger = ledger
         self.timeline = timeline
-        self.alerts = alerts
+        self.features: tuple[Feature, ...] = ()  # that hear of all events
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why probed checks are not current
         self._standing: dict[Check, tuple[int, int]] = {}  # positions, and since when
         self.silent_chains: set[int] = set()  # no RPC endpoint answers
-        self.lists = lists
-        self._compared_with = compared_with
         self._recorder = recorder
 
     def start(self) -> None:
-        self.alerts.start()
         self._start(self.timeline.start(self.ledger.published_at), None)
 
     def stop(self) -> None:
@@ -111,8 +100,7 @@ class Journal:
             expected_at, at = step
             by_ms = at - expected_at
             log.warning("the clock was set", by_s=by_ms / 1000)
-            self.lists.set_clock()
-            self._start(at, expected_at, max(0, by_ms))
+            self._start(at, expected_at, max(0, by_ms), was_set=True)
 
     def observe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
@@ -121,9 +109,9 @@ class Journal:
         row = self.ledger.judge(seen)
         self.changed.set()
         self._record(seen)
-        self.hear_position(check, found)
-        self._hear_pair(check, found, seen.at)
-        gaps, head = self.lists.describe_gaps(check), self.ledger.head_for(check, seen.at)
+        for feature in self.features:
+            feature.hear(check, found, seen.at)
+        gaps, head = describe_all_gaps(self.features, check), self.ledger.head_for(check, seen.at)
         answers = check.chain_id not in self.silent_chains
         since_at = self._follow_position(row)
         cause = explain(found, row, head, gaps, endpoints_answer=answers, still_since_at=since_at)
@@ -164,75 +152,20 @@ class Journal:
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
 
-    def set_read_lists(self, subjects: Subjects) -> None:
-        """These lists are compared from now on; findings about other lists are dropped."""
-        self.lists.follow(subjects, self.now())
-        for check in {*self.ledger.gaps, *subjects.coverages, *subjects.links, *subjects.nodes}:
-            self._update_gaps(check)
-
-    def hear_position(self, check: Check, found: Found) -> None:
-        """Take the position, or its absence, from a probe of an indexer."""
-        self.lists.hear(check, found)
-        if check in self.lists:
-            self._update_gaps(check)
-
-    def final_entry_block(self, check: Check) -> int | None:
-        """The last block up to which an indexer's list is complete and final (S17); None without a head, or if the
-        indexer does not say how far it is."""
+    def set_gaps(self, check: Check, gaps: Gaps) -> None:
+        """These are the gaps by which a row is judged from now on (S18, S20, S21)."""
         at = self.now()
-        if self.timeline.stepped.is_set():  # every source is asked again soon
-            return None
-        final, position = self.ledger.final_block(check, at), self.lists.position(check)
-        return None if final is None or position is None else min(final, position)
-
-    def _hear_pair(self, check: Check, found: Found, at: int) -> None:
-        """A ppoi node, or the indexer that it is compared with, was probed (S21)."""
-        for node, indexer in self._compared_with.items():
-            if check in (node, indexer):
-                rows = self.ledger.newest_row(node), self.ledger.newest_row(indexer)
-                self.lists.hear_node(node, found, at, are_current=all(_is_current(row, at) for row in rows))
-                self._update_gaps(node)
-
-    def end_look(self, check: Check, coverage: Coverage) -> None:
-        """Take the result of a comparison of a list."""
-        was_unusable = self.lists.coverage(check).unusable
-        self.lists.end_look(check, coverage)
-        if coverage.unusable and not was_unusable:
-            log.warning("the list cannot be compared with the chain", check=check.name, why=coverage.unusable)
-        self._update_gaps(check)
-
-    def set_links(self, check: Check, links: Links) -> None:
-        """Take the result of a check of a list's running hash."""
-        before = self.lists.links(check)
-        self.lists.set_links(check, links)
-        if links.unsupported and not before.unsupported:
-            log.warning("the running hash of the list cannot be checked", check=check.name, why=links.unsupported)
-        self._update_gaps(check)
-
-    def _update_gaps(self, check: Check) -> None:
-        """Give the ledger the gaps by which a row is judged, if they changed (S18, S20, S21)."""
-        at, gaps = self.now(), self.lists.gaps(check)
-        before = self.ledger.gaps.get(check, NO_GAPS)
-        if gaps == before:
-            return
         self.ledger.set_gaps(check, gaps)
         self.changed.set()
         self._record(Compared(at, check, gaps))
-        where, is_node = self.lists.describe_gaps(check), check.service == PPOI
-        if where:
-            what = "the node and the list differ" if is_node else "the list is not the chain's"
-            log.warning(what, check=check.name, found=where)
-        else:
-            what = "the node and the list agree again" if is_node else "the list matches the chain again"
-            log.info(what, check=check.name, **{name: count for name, count in asdict(before).items() if count})
 
-    def _start(self, at: int, last_at: int | None, step_ms: int = 0) -> None:
+    def _start(self, at: int, last_at: int | None, step_ms: int = 0, *, was_set: bool = False) -> None:
         self.ledger.start(at, last_at, step_ms)
-        self.alerts.restart()
-        self.lists.restart(at)
         self._standing.clear()
         self.changed.set()
         self._record_start(at, step_ms)
+        for feature in self.features:
+            feature.start(at, was_set=was_set)
 
     def _record_start(self, at: int, step_ms: int = 0) -> None:
         """Record a start with the known gaps: a log may begin here."""
@@ -243,9 +176,3 @@ class Journal:
     def _record(self, event: Event) -> None:
         if self._recorder is not None:
             self._recorder.record(event)
-
-
-def _is_current(row: Row, at: int) -> bool:
-    """Whether a row would be current without the list's known gaps (S21)."""
-    is_current = row.status == "current" or row.reason in ("incomplete", "inconsistent")
-    return is_current and not row.has_expired(at)

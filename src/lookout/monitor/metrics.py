@@ -16,27 +16,25 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
-from lookout.base.instants import parse_instant
 from lookout.config.settings import Upstreams
-from lookout.core.causes import code_of
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
 from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
-from lookout.core.services import PPOI, SERVICES, Service
+from lookout.core.services import SERVICES, Service
+from lookout.features.feature import Declared, Feature
+from lookout.features.outcome import Sample, chain_label, row_labels
+from lookout.features.registry import FEATURES
 from lookout.monitor.board import Board
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
 
-MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
 AnswerOutcome = Literal["answered", "failed"]
 ReloadOutcome = Literal["applied", "refused"]
-_Sample = tuple[str, Sequence[str], float]
-"""The name of a gauge, the values of its labels, and its value."""
 _WINDOWS: Final = {field.name: field.encode_name for field in fields(Uptime)}
 
 # The help text and the labels.
-_COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+_COUNTERS: Final[Declared] = {
     "lookout_probes_total": ("Probes of a check, by what they found", "service", "outcome"),
     "lookout_probe_failures_total": ("Failed probes of a check, by their cause", "service", "chain", "cause"),
     "lookout_endpoint_reads_total": ("Readings of an RPC endpoint", "chain", "endpoint", "outcome"),
@@ -45,10 +43,6 @@ _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
         *("chain", "endpoint", "cause"),
     ),
     "lookout_head_reads_total": ("Readings of RPC endpoints", "chain", "outcome"),
-    "lookout_coverage_requests_total": (
-        "Requests to an RPC endpoint to compare an indexer's list with its chain",
-        *("chain", "endpoint", "outcome"),
-    ),
     "lookout_probe_bugs_total": ("Probes and readings that died of a bug",),
     "lookout_own_faults_total": (
         "Probes and readings that were lost because of a fault of the monitor's own machine",
@@ -56,18 +50,10 @@ _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     ),
     "lookout_publications_total": ("Publications made",),
     "lookout_store_errors_total": ("Publications not stored",),
-    "lookout_alert_messages_total": (
-        "Messages to a target, by what became of them; a retried one is counted each time",
-        *("target", "outcome"),
-    ),
-    "lookout_alert_sender_failures_total": (
-        "Times that what sends to a target could not start, or died, and was started again",
-        "target",
-    ),
     "lookout_pings_total": ("Pings that say that the monitor lives", "outcome"),
     "lookout_reloads_total": ("Times the configuration was read again", "outcome"),
 }
-_HISTOGRAMS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+_HISTOGRAMS: Final[Declared] = {
     "lookout_probe_duration_seconds": ("How long a source took to answer, or to fail", "service", "chain"),
     "lookout_endpoint_read_duration_seconds": ("How long a reading of an RPC endpoint took", "chain", "endpoint"),
     "lookout_scheduler_delay_seconds": ("How late a probe or a reading began that was due",),
@@ -81,7 +67,7 @@ _BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
     "lookout_store_write_duration_seconds": (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 }
 # Made at each scrape from the last publication. Unknown values have no sample.
-_GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+_GAUGES: Final[Declared] = {
     "lookout_rows": ("Rows of the last publication, by status; an expired one is unknown", "status"),
     "lookout_row_status": (
         "1 for the status of each row in the last publication; an expired one is unknown",
@@ -113,37 +99,11 @@ _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
         "1 for what the latest answer of an RPC endpoint counts for",
         *("chain", "endpoint", "standing"),
     ),
-    "lookout_coverage_checked_blocks": (
-        "Blocks in which an indexer's list was compared with the chain",
-        *("service", "chain"),
-    ),
-    "lookout_coverage_missing": (
-        "Confirmed transactions of the chain (with each: logs) that the list lacks",
-        *("service", "chain"),
-    ),
-    "lookout_coverage_extra": (
-        "Confirmed transactions of the list (with each: entries) that the chain does not have",
-        *("service", "chain"),
-    ),
-    "lookout_coverage_oldest_unchecked_seconds": (
-        "Age of the oldest comparison; since the beginning while blocks were never compared",
-        *("service", "chain"),
-    ),
-    "lookout_links_breaks": (
-        "Places in which the running hash of an indexer's list is confirmed to break",
-        *("service", "chain"),
-    ),
-    "lookout_agreement_gap": (
-        "Entries by which a ppoi node is behind an indexer's list, at the last reading",
-        *("service", "chain"),
-    ),
-    "lookout_agreement_confirmed": ("1 if the gap is confirmed, otherwise 0", "service", "chain"),
     "lookout_source_doubt": ("1 for each cause for which something is wrong with a source", "source", "cause"),
     "lookout_source_certificate_expires_timestamp_seconds": (
         "Until when the certificate of a source is valid",
         "source",
     ),
-    "lookout_alert_queue": ("Messages that wait to be accepted", "target"),
     "lookout_chain_info": ("1 for each chain, with its name", "chain", "name", "test_network"),
     "lookout_publication_timestamp_seconds": ("When the last publication was made",),
     "lookout_stored_publication_timestamp_seconds": ("When the last publication that was stored had been made",),
@@ -152,7 +112,6 @@ _GAUGES: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_config_last_reload_successful": (
         "1 if the configuration that was read last is in force, 0 if it was refused",
     ),
-    "lookout_alerts_firing": ("Episodes that were reported and go on",),
 }
 
 
@@ -166,7 +125,7 @@ class _Publication(NamedTuple):
 class Instruments(Collector):
     """The monitor's metrics in a registry. Call it on the event loop; scrapes come from other threads."""
 
-    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+    def __init__(self, registry: CollectorRegistry, clock: Clock, features: Sequence[type[Feature]] = FEATURES) -> None:
         self.board = Board()
         self._clock = clock
         self._published: _Publication | None = None
@@ -174,11 +133,18 @@ class Instruments(Collector):
         self._uptimes: Mapping[Check, Uptime] = {}
         self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
         self._own_fault_ms: int | None = None  # when the last one was, on the clock that never jumps
-        self._known: dict[str, float] = {"lookout_alerts_firing": 0}  # gauges without labels
-        self._waiting: Mapping[str, int] = {}
+        self._known: dict[str, float] = {}  # gauges without labels
+        self._of_features: dict[type[Feature], tuple[Sample, ...]] = {}
         self._chains: tuple[ChainDescription, ...] = ()
         self._counters = {
-            name: Counter(name, what, labels, registry=registry) for name, (what, *labels) in _COUNTERS.items()
+            name: Counter(name, what, labels, registry=registry)
+            for declared in (_COUNTERS, *(feature.counters for feature in features))
+            for name, (what, *labels) in declared.items()
+        }
+        self._gauges = {
+            name: labelled
+            for declared in (_GAUGES, *(feature.gauges for feature in features))
+            for name, labelled in declared.items()
         }
         self._histograms = {
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
@@ -272,13 +238,9 @@ class Instruments(Collector):
         self.measure("lookout_store_write_duration_seconds", took_ms)
         self.count("lookout_store_errors_total")
 
-    def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None:
-        """Set how many episodes were reported and go on, and how many messages wait for each target."""
-        for target in waiting.keys() - self._waiting.keys():
-            for outcome in get_args(MessageOutcome):
-                self.count("lookout_alert_messages_total", target, outcome, by=0)
-            self.count("lookout_alert_sender_failures_total", target, by=0)
-        self._known["lookout_alerts_firing"], self._waiting = firing, waiting
+    def set_samples(self, feature: type[Feature], samples: tuple[Sample, ...]) -> None:
+        """Set all gauges of a feature that are not the board's."""
+        self._of_features[feature] = samples
 
     def count_ping(self, outcome: AnswerOutcome) -> None:
         for possible in get_args(AnswerOutcome):
@@ -303,12 +265,14 @@ class Instruments(Collector):
         return Readiness(True, "a publication was stored", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        families = {name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in _GAUGES.items()}
+        families = {
+            name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in self._gauges.items()
+        }
         for name, labels, value in self._samples():
             families[name].add_metric(labels, value)
         return families.values()
 
-    def _samples(self) -> Iterator[_Sample]:
+    def _samples(self) -> Iterator[Sample]:
         published, stored, now = self._published, self._stored, self._clock.now()
         rows, chains = ((), {}) if published is None else (published.rows, published.chains)
         counts = Tally(_status_of(row, now) for row in rows)
@@ -323,9 +287,10 @@ class Instruments(Collector):
         for check, uptime in self._uptimes.items():
             for name, window in _WINDOWS.items():
                 if (share := getattr(uptime, name)) is not None:
-                    yield "lookout_row_uptime_ratio", [*_row_labels(check), window], share
-        yield from _sample_board(self.board, now)
-        yield from (("lookout_alert_queue", [target], count) for target, count in self._waiting.items())
+                    yield "lookout_row_uptime_ratio", [*row_labels(check), window], share
+        yield from self.board.samples(now)
+        for samples in self._of_features.copy().values():
+            yield from samples
         for chain in self._chains:
             yield "lookout_chain_info", [str(chain.id), chain.name, "true" if chain.test_network else "false"], 1
         yield from ((name, [], value) for name, value in self._known.copy().items())
@@ -339,14 +304,6 @@ class Instruments(Collector):
         return (self._clock.elapsed_ms() - publication.made_ms) / 1000
 
 
-def chain_label(check: Check) -> str:
-    return "" if check.chain_id is None else str(check.chain_id)
-
-
-def _row_labels(check: Check) -> tuple[str, str]:
-    return check.service, chain_label(check)
-
-
 def _status_of(row: Row, now: int) -> Status:
     """As the history counts it (H17)."""
     return "unknown" if row.has_expired(now) else row.status
@@ -354,9 +311,9 @@ def _status_of(row: Row, now: int) -> Status:
 
 def _sample_row(
     row: Row, answer: type[Answer] | None, chains: Mapping[int, ChainProgress], now: int
-) -> Iterator[_Sample]:
+) -> Iterator[Sample]:
     """The figures of an expired row are unknown, and omitted."""
-    labels = _row_labels(row.check)
+    labels = row_labels(row.check)
     yield "lookout_row_status", [*labels, _status_of(row, now)], 1
     if row.expires_at is not None:
         yield "lookout_row_expires_timestamp_seconds", labels, row.expires_at / 1000
@@ -376,32 +333,3 @@ def _sample_row(
         pace = chains[chain_id].pace
         yield "lookout_row_lag_blocks", labels, lag
         yield "lookout_row_lag_seconds", labels, lag * pace.ms / pace.blocks / 1000
-
-
-def _sample_board(board: Board, now: int) -> Iterator[_Sample]:
-    """The RPC endpoints, and the lists that are compared with their chains."""
-    for entry in board.list_entries():
-        endpoint = str(entry.chain_id), entry.name
-        if isinstance(entry.height, int):
-            yield "lookout_endpoint_height", endpoint, entry.height
-        if isinstance(entry.lag_blocks, int):
-            yield "lookout_endpoint_lag_blocks", endpoint, entry.lag_blocks
-        if isinstance(entry.standing, str):
-            yield "lookout_endpoint_standing", [*endpoint, entry.standing], 1
-        for doubt in entry.doubts or ():
-            yield "lookout_source_doubt", [entry.name, code_of(doubt)], 1
-        if coverage := entry.coverage:
-            labels = _row_labels(Check(coverage.service, coverage.chain_id))
-            waited_ms = max(0, now - parse_instant(coverage.oldest_unchecked_at))
-            yield "lookout_coverage_checked_blocks", labels, coverage.checked_blocks
-            yield "lookout_coverage_missing", labels, coverage.missing
-            yield "lookout_coverage_extra", labels, coverage.extra
-            yield "lookout_coverage_oldest_unchecked_seconds", labels, waited_ms / 1000
-        if links := entry.links:
-            yield "lookout_links_breaks", _row_labels(Check(links.service, links.chain_id)), links.breaks
-        if agreement := entry.agreement:
-            labels = _row_labels(Check(PPOI, agreement.chain_id))
-            yield "lookout_agreement_gap", labels, agreement.gap
-            yield "lookout_agreement_confirmed", labels, int(agreement.confirmed)
-    for source, ends_at in board.certificates_end_at.copy().items():
-        yield "lookout_source_certificate_expires_timestamp_seconds", [source], ends_at / 1000

@@ -61,7 +61,6 @@ class Monitor:
         self._instruments.describe_watched(self._description.chains, plan.own_services, self._upstreams)
         self._instruments.count_tasks_of(asyncio.get_running_loop())
         self.journal.start()
-        self._watcher.set_read_lists()
         try:
             async with self._open_session(plan.limits.probe_timeout_ms / 1000) as session, asyncio.TaskGroup() as tasks:
                 others = (
@@ -111,4 +110,6 @@ class Monitor:
             self._instruments.count_own_fault("clock")
         else:
             log.info("this machine's clock is right again")
-        self.journal.alerts.report_clock(self.journal.now(), error_ms)
+        at = self.journal.now()
+        for feature in self.journal.features:
+            feature.report_clock(at, error_ms)

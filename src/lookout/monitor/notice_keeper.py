@@ -1,10 +1,11 @@
 """The operator's notes and silences while the monitor runs."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from lookout.base.logger import get_logger
+from lookout.core.model import Check
 from lookout.core.notices import Notice, NoticeDraft, NoticeKind, Notices, Watched, add_notice, end_notice
 from lookout.core.plan import Plan
 from lookout.monitor.journal import Journal
@@ -50,6 +51,9 @@ class NoticeKeeper:
         ended = await self._change(lambda at: end_notice(self.current, kind, notice_id, at))
         log.info("a notice was ended", kind=kind, id=ended.id)
         return ended
+
+    def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
+        return self.current.find_silenced(at, checks)
 
     def begin_write(self) -> None:
         self._being_stored += self._unstored

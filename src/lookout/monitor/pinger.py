@@ -12,7 +12,7 @@ from lookout.base.logger import get_logger
 from lookout.config.tables import PingTable
 from lookout.core.plan import Limits
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.watcher import EXHAUSTED_RECHECKS
+from lookout.monitor.own_faults import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session

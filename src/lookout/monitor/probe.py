@@ -10,20 +10,18 @@ from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.base.instants import format_duration
-from lookout.config.settings import Settings, upstreams_of
+from lookout.config.settings import Settings, around_of, upstreams_of
 from lookout.config.tables import ChainTable
 from lookout.core.causes import describe_cause, explain, find_doubts
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.links import Links, Read, take_answer
-from lookout.core.model import LARGEST_METRIC, Blocks, Check, Found, Indexes, Members, Observation, Peers, Row
+from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers, Row
 from lookout.core.plan import Limits
-from lookout.monitor.heads import read_heads_once
-from lookout.monitor.list_readers import count_entries, read_entries
-from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.features.feature import ProbedPart, Probing
+from lookout.features.registry import FEATURES
+from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.lists import LinkedList
-from lookout.protocols.ppoi import PpoiTable
+from lookout.protocols.heads import read_heads_once
 from lookout.protocols.source import Endpoint, Source, observe
 
 
@@ -61,20 +59,13 @@ class ProbedChain(Struct, frozen=True):
     endpoints: tuple[ProbedEndpoint, ...]
 
 
-class ProbedList(Struct, frozen=True):
-    """The result of one reading of an indexer's list; a finding counts only if it lasts."""
-
-    check: Check
-    found: str
-    can_be_checked: bool = True
-
-
 class Probed(Struct, frozen=True):
     """The result of a probe of all sources; ``rows`` are the whole report, in its order (R12)."""
 
     chains: tuple[ProbedChain, ...]
     rows: tuple[ProbedRow, ...]
-    lists: tuple[ProbedList, ...] = ()
+    parts: tuple[ProbedPart, ...] = ()
+    """What features found."""
 
 
 class _Run(NamedTuple):
@@ -101,14 +92,17 @@ async def probe_once(settings: Settings, clock: Clock) -> Probed:
             for chain in settings.chains
         }
         probes = [group.create_task(_probe(source, chains, run)) for source in upstreams.sources]
-        links = [group.create_task(_probe_links(check, of, run)) for check, of in settings.linked_lists().items()]
-        rows = {row.row.check: row for probe in probes for row in await probe}
-        counts = [group.create_task(_probe_agreement(node, rows, settings, run)) for node in _compared_nodes(settings)]
+
+        async def rows() -> dict[Check, Row]:
+            return {probed.row.check: probed.row for probe in probes for probed in await probe}
+
+        probing = Probing(around_of(settings, upstreams), ledger, session, clock, rows)
+        of_features = [group.create_task(feature.probe(probing)) for feature in FEATURES]
     probed = {row.row.check: row for probe in probes for row in probe.result()}
     return Probed(
         tuple(task.result() for task in chains.values()),
         tuple(probed.get(check) or ProbedRow(ledger.newest_row(check)) for check in plan.checks()),
-        tuple(task.result() for task in (*links, *counts)),
+        tuple(part for task in of_features for part in task.result()),
     )
 
 
@@ -139,51 +133,6 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
     doubts = find_doubts(found.values(), min(ends, default=None), run.clock.now())
     probed[0] = replace(probed[0], doubts=doubts)
     return probed
-
-
-async def _probe_links(check: Check, of: LinkedList, run: _Run) -> ProbedList:
-    """Read the first page of a list, and check its running hash (S20)."""
-    try:
-        entries = await read_entries(of, "", run.session)
-    except ProbeFailed as failure:
-        return ProbedList(check, f"the list cannot be read: {describe_cause(failure.reason)}", can_be_checked=False)
-    except OwnFault as fault:
-        return ProbedList(check, describe_cause(fault.cause), can_be_checked=False)
-    links = take_answer(Links(subject=""), Read("sweep", ""), entries, run.clock.now(), LARGEST_METRIC)
-    if links.unsupported:
-        return ProbedList(check, f"the running hash cannot be checked: {links.unsupported}", can_be_checked=False)
-    if len(entries) < 2:
-        return ProbedList(
-            check, "the running hash cannot be checked yet: no two entries are listed", can_be_checked=False
-        )
-    breaks = len(links.breaks)
-    what = "holds" if not breaks else f"breaks {breaks} time{'s' * (breaks > 1)}"
-    return ProbedList(check, f"the running hash {what} in the first {len(entries)} entries")
-
-
-def _compared_nodes(settings: Settings) -> list[Check]:
-    """The checks of a ppoi node that is compared with an indexer's list (S21)."""
-    sources = settings.sources_by_check().items()
-    return [check for check, table in sources if isinstance(table, PpoiTable) and table.agrees_with]
-
-
-async def _probe_agreement(node: Check, rows: Mapping[Check, ProbedRow], settings: Settings, run: _Run) -> ProbedList:
-    """Count the entries of the list with which a ppoi node is compared."""
-    if node not in (counted := settings.counted_lists()):
-        why = "this chain has no indexer of kind squid that it could be compared with"
-        return ProbedList(node, f"not compared with a list: {why}", can_be_checked=False)
-    indexer, table = counted[node]
-    final, position = run.ledger.final_block(indexer, run.clock.now()), rows[indexer].row.metrics.position
-    if final is None or position is UNSET:
-        return ProbedList(node, "not compared with the list: no block of it is known to be final", can_be_checked=False)
-    try:
-        entries = await count_entries(table, min(final, position), run.session)
-    except (ProbeFailed, OwnFault) as failure:
-        cause = failure.reason if isinstance(failure, ProbeFailed) else failure.cause
-        return ProbedList(node, f"the list cannot be counted: {describe_cause(cause)}", can_be_checked=False)
-    head = rows[node].row.metrics.head
-    has = "the node does not say how many it has" if head is UNSET else f"the node has {head + 1}"
-    return ProbedList(node, f"the list of {indexer.service} has {entries} final entries, {has}")
 
 
 async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:

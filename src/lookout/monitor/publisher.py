@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
 from lookout.documents.reports import history_document, live_document
+from lookout.features.feature import encode_all
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
@@ -66,7 +67,9 @@ class Publisher:
         """Publish changes together, and at least once per heartbeat (M5). LostStoreError if another monitor took over
         the store."""
         try:
-            async with self._journal.alerts.sending(self._journal.changed.set):
+            async with AsyncExitStack() as running:
+                for feature in self._journal.features:
+                    await running.enter_async_context(feature.running())
                 await self._publish_always()
         except LostStoreError:
             self._journal.changed.clear()  # the state in the store is the other monitor's now
@@ -82,9 +85,8 @@ class Publisher:
 
     def _encode_others(self) -> dict[str, bytes]:
         """The state of everything but the ledger."""
-        journal = self._journal
-        sightings, coverages = encode_sightings(self._seen()), journal.lists.pieces()
-        return {**sightings, **coverages, **self._unclaimed, **journal.alerts.pieces(), **self._notices.pieces}
+        features = dict(encode_all(self._journal.features))
+        return {**encode_sightings(self._seen()), **features, **self._unclaimed, **self._notices.pieces}
 
     async def _publish_always(self) -> None:
         while True:
@@ -121,7 +123,8 @@ class Publisher:
         if with_history or about != self._stored_about:  # a note does not wait for the next history
             documents["about"] = Document(about, etag(about), at)
         self._notices.begin_write()
-        self._journal.alerts.begin_write()
+        for feature in self._journal.features:
+            feature.begin_write()
         began_ms = clock.elapsed_ms()
         try:
             is_stored = await self._write(documents)
@@ -130,7 +133,8 @@ class Publisher:
             raise
         if is_stored:
             self._stored_about = about
-            self._journal.alerts.mark_stored()
+            for feature in self._journal.features:
+                feature.mark_stored()
             self._notices.mark_stored()
             return
         self._journal.changed.set()  # so that it is retried soon
@@ -139,11 +143,10 @@ class Publisher:
 
     def _advance(self, at: int) -> None:
         """Make the ledger's next publication, and the news of it."""
-        ledger, alerts = self._journal.ledger, self._journal.alerts
+        ledger = self._journal.ledger
         ledger.publish(at)
-        checks = (*(row.check for row in ledger.published_rows), *alerts.without_rows)
-        silenced = self._notices.current.find_silenced(at, checks)
-        alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
+        for feature in self._journal.features:
+            feature.publish(at, ledger.published_rows)
 
     async def _write(self, documents: Mapping[DocumentName, Document]) -> bool:
         """Write a publication. While the store hangs, alerts go on (M17)."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lookout.base.instants import END_AT
-from lookout.core.coverage import Log
 from lookout.core.heads import Reading
+from lookout.core.listed import Log
 from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, entries, hexadecimal, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood

@@ -11,8 +11,7 @@ from msgspec import Meta
 
 from lookout.base.problem import Problem
 from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
-from lookout.core.coverage import Listed
-from lookout.core.links import Entry
+from lookout.core.listed import Listed, ListEntry
 from lookout.protocols.answers import (
     decode,
     entries,
@@ -210,12 +209,12 @@ def entries_request(of: LinkedList, from_id: str) -> Request:
     return Request("POST", of.url, of.access, query(of.table.query, id=from_id))
 
 
-def parse_entries(body: bytes, of: LinkedList) -> list[Entry]:
+def parse_entries(body: bytes, of: LinkedList) -> list[ListEntry]:
     """ProbeFailed unless there is a list of entries that have an id and a block. A hash or value that is missing or
     malformed is None."""
     table = of.table
     return [
-        Entry(
+        ListEntry(
             _read_id(value_at(entry, table.id)),
             number(value_at(entry, table.block), "an entry's block"),
             _read_bytes(entry, table.value),

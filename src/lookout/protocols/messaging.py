@@ -65,5 +65,5 @@ def _is_connected(connected: Any) -> bool:
 
 
 MESSAGING: Final = OwnTableProtocol(
-    "messaging", Peers, MessagingTable, lambda service, settings, _seen: (MessagingSource(service, settings),)
+    "messaging", Peers, MessagingTable, lambda service, settings: (MessagingSource(service, settings),)
 )

@@ -18,7 +18,6 @@ from lookout.base.problem import Problem
 from lookout.base.text import clean
 from lookout.core.causes import CAUSES
 from lookout.core.model import Answer, Check, Failed, Found, Members, Nothing
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed, own_fault
 from lookout.protocols.client.request import AccessTable, KindTable, Request
 from lookout.protocols.source import Now, Protocol, Source
@@ -50,7 +49,7 @@ class PluginFailed(ProbeFailed):
 
 
 class PluginProtocol(Protocol[KindTable]):
-    def sources(self, service: str, settings: KindTable, _seen: SeenBroadcasters) -> tuple[Source, ...]:
+    def sources(self, service: str, settings: KindTable) -> tuple[Source, ...]:
         return (PluginSource(self, Check(service, settings.chain), settings),)
 
 

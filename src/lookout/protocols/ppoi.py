@@ -13,6 +13,7 @@ from lookout.protocols.answers import call, count, entries, open_value, result_o
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request, SourceTable
 from lookout.protocols.source import OneRequest, OwnTableProtocol
+from lookout.protocols.squid import SquidTable
 
 _REQUEST_ID: Final = 1
 # The ppoi node's own names of the networks that are built in.
@@ -54,6 +55,18 @@ class PpoiTable(SourceTable, frozen=True):
 
     def chain_ids(self) -> tuple[int | None, ...]:
         return self.chains
+
+
+def find_compared_lists(tables: Mapping[Check, SourceTable]) -> dict[Check, tuple[Check, SquidTable]]:
+    """For each ppoi check with ``agrees_with``: the indexer's check and table, whose entries are counted (S21)."""
+    compared = {}
+    for check, node in tables.items():
+        if isinstance(node, PpoiTable) and node.agrees_with:
+            indexer = Check(node.agrees_with, check.chain_id)
+            table = tables.get(indexer)
+            if isinstance(table, SquidTable):
+                compared[check] = indexer, table
+    return compared
 
 
 def ppoi_source(service: str, settings: PpoiTable) -> OneRequest:
@@ -101,6 +114,4 @@ def _parse_network(for_network: dict[str, Any], name: str | None, list_keys: Any
     )
 
 
-PPOI: Final = OwnTableProtocol(
-    "ppoi", Indexes, PpoiTable, lambda service, settings, _seen: (ppoi_source(service, settings),)
-)
+PPOI: Final = OwnTableProtocol("ppoi", Indexes, PpoiTable, lambda service, settings: (ppoi_source(service, settings),))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lookout.core.heads import Reading
 from lookout.core.model import Answer, Check, Failed, Found
-from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import KindTable, Request, SourceTable
 
@@ -77,7 +76,7 @@ class Protocol(Generic[Settings]):
     source: Callable[[OneRequest, Settings], Source] = lambda one, _: one
     """Makes the source, if a probe needs more than the request."""
 
-    def sources(self, service: str, settings: Settings, _seen: SeenBroadcasters) -> tuple[Source, ...]:
+    def sources(self, service: str, settings: Settings) -> tuple[Source, ...]:
         check = Check(service, settings.chain)
         parse = self.parse
         one = OneRequest(check.name, (check,), self.request(settings), lambda body: {check: parse(body, settings)})
@@ -91,8 +90,8 @@ class OwnTableProtocol:
     name: str
     answer: type[Answer]
     settings: type[SourceTable]
-    sources: Callable[[str, Any, SeenBroadcasters], tuple[Source, ...]]
-    """From the service's name, the settings, and its sightings before a restart (M7)."""
+    sources: Callable[[str, Any], tuple[Source, ...]]
+    """From the service's name and the settings."""
 
 
 AnyProtocol = Protocol[Any] | OwnTableProtocol

@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS, KNOWN, WINDOW_DAYS, HistoryRow, HistoryView, uptime
-from lookout.replay.replay import SentMessage
+from lookout.features.feature import SentMessage
 from lookout_reader.history import WINDOWS
 from lookout_reader.statuses import CHARACTERS, NO_DATA
 

@@ -1,16 +1,14 @@
 """Runs a recorded observation log through the rules: the same events give the same documents."""
 
-from collections.abc import Iterable, Iterator
-from typing import IO, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO
 
-from lookout.alerts.event import AlertPolicy
-from lookout.alerts.messages import write_message
-from lookout.base.instants import format_instant, format_second
-from lookout.core.episodes import AlertState, advance, restart
+from lookout.base.instants import format_instant
 from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Observation
 from lookout.core.plan import Plan
+from lookout.features.feature import Rehearsal, SentMessage
 from lookout.state.log import Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_line
 
 
@@ -18,23 +16,16 @@ class LogError(Exception):
     """The log cannot be replayed; the text names the line and the reason."""
 
 
-class SentMessage(NamedTuple):
-    at: str
-    target: str
-    title: str
-
-
 class Replay:
     """A monitor's ledger, rebuilt from its events: every event but a stop makes a publication, and so do the
     heartbeats between events."""
 
-    def __init__(self, plan: Plan, alerts: AlertPolicy | None = None) -> None:
-        """``alerts``: also collect the messages that these rules would have sent."""
+    def __init__(self, plan: Plan, rehearsals: Sequence[Rehearsal] = ()) -> None:
+        """``rehearsals``: also collect the messages that these would have sent."""
         self.ledger = Ledger(plan)
         self.messages: list[SentMessage] = []
         self._plan = plan
-        self._alerts = alerts
-        self._alert_state = AlertState()
+        self._rehearsals = rehearsals
         self._own_services = {service.name: service for service in plan.own_services}
         self._is_running = False
         self.skipped = 0  # events of checks and chains that the plan does not have
@@ -51,7 +42,8 @@ class Replay:
         if type(event) is Started:
             # A start while running means a crash: nothing was published after the last event.
             self.ledger.start(at, self._last_at, event.step_ms)
-            self._alert_state = restart(self._alert_state)
+            for rehearsal in self._rehearsals:
+                rehearsal.start()
             self._is_running = True
         elif not self._is_running or self._last_at is None or not self._last_at <= at <= self._beat_at:
             self._pass_time(at)
@@ -111,15 +103,8 @@ class Replay:
     def _publish(self, at: int) -> None:
         self.ledger.publish(at)
         self._beat_at = at + self._heartbeat_ms
-        if self._alerts is not None:
-            self._alert(self._alerts, at)
-
-    def _alert(self, policy: AlertPolicy, at: int) -> None:
-        self._alert_state, news = advance(self._alert_state, at, self.ledger.published_rows, policy.rules)
-        for target in policy.targets if news else ():
-            if mine := [item for item in news if target in item.targets]:
-                title = write_message(mine, policy.deployment).title
-                self.messages.append(SentMessage(format_second(at), target, title))
+        for rehearsal in self._rehearsals:
+            self.messages += rehearsal.publish(at, self.ledger.published_rows)
 
     def _fits(self, seen: Observation) -> bool:
         """Whether a probe of this service can give this answer; the log may be of a time when the kind was another."""

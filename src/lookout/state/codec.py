@@ -7,22 +7,17 @@ No store notices that a disk changed a byte or lost a row, and either could turn
 They detect accidents, not forgery: any process that may write to the store can make them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
-from lookout.alerts.outbox import Queued
-from lookout.core.coverage import Coverage
-from lookout.core.episodes import AlertState, Lasted
 from lookout.core.heads import Reading
 from lookout.core.history import HistoryProgress, HistoryState, Tally
 from lookout.core.ledger import CheckState, State
-from lookout.core.links import Links
 from lookout.core.model import Check
-from lookout.core.node_gap import NodeGap
 from lookout.core.notices import Notices
 from lookout.documents.document import compress, decompress
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
@@ -34,12 +29,9 @@ _DAYS: Final = "days"
 _HEADS: Final = "heads/"  # followed by a chain's id
 _HASH_BYTES: Final = 16
 _SOURCE: Final = "source/"  # followed by a service
-_KNOWN: Final = {Coverage: "coverage", Links: "links", NodeGap: "agreement"}  # followed by a check
-_Known = TypeVar("_Known", Coverage, Links, NodeGap)
-_ALERTS: Final = "alerts"
-_MESSAGE: Final = "alerts/"  # followed by a message's number
 _NOTICES: Final = "notices"
-_CLAIMED: Final = frozenset(("source", *_KNOWN.values(), _ALERTS, _NOTICES))  # before the first slash of a name
+CLAIMED: Final = ("source", _NOTICES)
+"""The names, up to a slash, of the documents that are no feature's."""
 
 
 class _StateDocument(Struct, frozen=True):
@@ -143,88 +135,6 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]
     return seen
 
 
-def name_known(check: Check, known: Coverage | Links | NodeGap) -> str:
-    return f"{_KNOWN[type(known)]}/{check.service}/{check.chain_id}"
-
-
-def encode_known(known: Coverage | Links | NodeGap) -> bytes:
-    return msgspec.json.encode(known)
-
-
-def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
-    """The stored coverage of indexers' lists (S19). StateError if it cannot be read."""
-    return _decode_known(pieces, Coverage, _decode_coverage)
-
-
-def decode_links(pieces: Mapping[str, bytes]) -> dict[Check, Links]:
-    """The stored checks of running hashes (S20). StateError if they cannot be read."""
-    return _decode_known(pieces, Links, msgspec.json.Decoder(Links).decode)
-
-
-def decode_node_gaps(pieces: Mapping[str, bytes]) -> dict[Check, NodeGap]:
-    """The stored comparisons of ppoi nodes with lists (S21). StateError if they cannot be read."""
-    return _decode_known(pieces, NodeGap, msgspec.json.Decoder(NodeGap).decode)
-
-
-def _decode_known(
-    pieces: Mapping[str, bytes], kind: type[_Known], decode: Callable[[bytes], _Known]
-) -> dict[Check, _Known]:
-    known = {}
-    for name, piece in pieces.items():
-        if name.startswith(f"{_KNOWN[kind]}/"):
-            with naming(name):
-                _, service, chain_id = name.split("/")
-                known[Check(service, int(chain_id))] = decode(piece)
-    return known
-
-
-def _decode_coverage(piece: bytes) -> Coverage:
-    """Also reads 1.0.0's form, with missing and extra transactions apart, and some that were neither."""
-    fields = msgspec.json.decode(piece, type=dict[str, Any])
-    for side, listed in (("missing", 0), ("extra", 1)):
-        for old in fields.pop(side, {}).values():
-            if old.get("stage", "suspected") != "elsewhere":
-                place = {"first": old["block"], "last": old["block"]} if side == "missing" else {}
-                is_confirmed = old.get("stage") == "confirmed"
-                finding = {**old, **place, "listed": listed, "logged": 1 - listed, "is_confirmed": is_confirmed}
-                fields.setdefault("findings", {})[old["hash"]] = finding
-    return msgspec.convert(fields, Coverage)
-
-
-class StoredAlerts(Struct, frozen=True):
-    """The alerts' state that survives a restart or a takeover."""
-
-    state: AlertState = AlertState()
-    next_number: int = 0
-    messages: dict[int, Queued] = field(default_factory=dict)  # by number, the oldest first
-
-
-class _AlertPiece(Struct, frozen=True, omit_defaults=True):
-    state: AlertState
-    next_id: Lasted
-
-
-def encode_alerts(alerts: StoredAlerts) -> dict[str, bytes]:
-    """All pieces of alerts. Without episodes or messages they do not change with time, so nothing is written."""
-    state = alerts.state if alerts.state.episodes or alerts.state.gathered or alerts.messages else AlertState()
-    piece = _AlertPiece(state, alerts.next_number)
-    if piece == _AlertPiece(AlertState(), 0):
-        return {}
-    messages = {f"{_MESSAGE}{number}": msgspec.json.encode(queued) for number, queued in alerts.messages.items()}
-    return {_ALERTS: msgspec.json.encode(piece), **messages}
-
-
-def decode_alerts(pieces: Mapping[str, bytes]) -> StoredAlerts:
-    kept, messages = _AlertPiece(AlertState(), 0), dict[int, Queued]()
-    for name, piece in pieces.items():
-        with naming(name):
-            if name == _ALERTS:
-                kept = msgspec.json.decode(piece, type=_AlertPiece)
-            elif name.startswith(_MESSAGE):
-                messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=Queued)
-    return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())))
-
-
 def encode_notices(notices: Notices) -> dict[str, bytes]:
     return {} if notices == Notices() else {_NOTICES: msgspec.json.encode(notices)}
 
@@ -232,31 +142,3 @@ def encode_notices(notices: Notices) -> dict[str, bytes]:
 def decode_notices(pieces: Mapping[str, bytes]) -> Notices:
     with naming(_NOTICES):
         return msgspec.json.decode(pieces[_NOTICES], type=Notices) if _NOTICES in pieces else Notices()
-
-
-class StoredValues(NamedTuple):
-    """All that a monitor resumes; a state of None is of a monitor that never published."""
-
-    state: State | None
-    sightings: dict[str, SeenBroadcasters]
-    alerts: StoredAlerts
-    notices: Notices
-    coverages: dict[Check, Coverage]
-    links: dict[Check, Links]
-    node_gaps: dict[Check, NodeGap]
-    unclaimed: dict[str, bytes]  # written along as they are
-
-
-def decode_all(stored: Mapping[str, bytes]) -> StoredValues:
-    """StateError if a document cannot be read: then no monitor starts, and no backup is restored."""
-    state, others = decode_state(stored)
-    return StoredValues(
-        state,
-        decode_sightings(others),
-        decode_alerts(others),
-        decode_notices(others),
-        decode_coverages(others),
-        decode_links(others),
-        decode_node_gaps(others),
-        {name: document for name, document in others.items() if name.partition("/")[0] not in _CLAIMED},
-    )

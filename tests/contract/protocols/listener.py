@@ -27,11 +27,12 @@ def probes(
 
     async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], SeenBroadcasters]:
         async with answering(answer) as (url, asked), open_session(20) as session:
-            sources = BROADCASTERS.sources("broadcasters", settings(url, **changed), seen)
+            upstreams = Upstreams(BROADCASTERS.sources("broadcasters", settings(url, **changed)), ())
+            upstreams.resume({"broadcasters": seen})
             found: list[Mapping[Check, Found]] = []
             for at in instants:
-                answers = [await observe(source, session, lambda at=at: at) for source in sources]  # type: ignore[misc]
+                answers = [await observe(source, session, lambda at=at: at) for source in upstreams.sources]  # type: ignore[misc]
                 found.append({check: what for each in answers for check, what in each.items()})
-            return found, asked, Upstreams(tuple(sources), ()).seen()["broadcasters"]
+            return found, asked, upstreams.seen()["broadcasters"]
 
     return asyncio.run(converse())

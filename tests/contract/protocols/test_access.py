@@ -16,7 +16,6 @@ from msgspec.structs import asdict, fields
 from lookout.base.setting_types import extract_certificates, trust_only
 from lookout.config.settings import Settings, upstreams_of
 from lookout.config.tables import ChainTable, RpcEndpoint
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import BROADCASTERS
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import DIRECT, AccessTable, Request
@@ -161,7 +160,7 @@ def ask_source(
     values: dict[str, Any] = {"chain": 1, "kind": protocol.name, "url": url, "chains": (1,)}
     required = {each.name: values.get(each.name, "x") for each in fields(protocol.settings) if each.required}
     table = protocol.settings(**required, **more, **asdict(access))
-    (source,) = protocol.sources("service", table, NOTHING_SEEN)
+    (source,) = protocol.sources("service", table)
     return source.probe(session, lambda: NOON)
 
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from lookout.config.alerts import AlertRule
-from lookout.core.episodes import AlertState, EpisodeRules, NewsKind, advance
 from lookout.core.model import Failed, Found, Members, Observation, Status
 from lookout.core.policy import Memory, judge
+from lookout.features.alerts.rules import AlertState, EpisodeRules, NewsKind, advance
+from lookout.features.alerts.settings import AlertRule
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters
 from lookout.protocols.broadcasters.source import LONGEST_CURSOR, MAX_PAGES, StoreBroadcasters, parse_page
 from lookout.protocols.client.failure import ProbeFailed

@@ -7,7 +7,6 @@ import pytest
 
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import KindTable
 from lookout.protocols.client.session import open_session
@@ -132,7 +131,7 @@ CHECK = Check("provider", 1)
 
 
 def a_provider(url: str) -> Source:
-    (source,) = EVM.sources("provider", KindTable(1, "evm", url, headers={"X-Api-Key": "K"}), NOTHING_SEEN)
+    (source,) = EVM.sources("provider", KindTable(1, "evm", url, headers={"X-Api-Key": "K"}))
     return source
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.core.links import Entry
+from lookout.core.listed import ListEntry
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol
@@ -103,7 +103,7 @@ def test_words_of_a_broadcaster_are_cut_and_fail_nothing() -> None:
 def test_an_entrys_id_is_a_word_of_at_most_256_characters(entry_id: object, is_taken: bool) -> None:
     body = msgspec.json.encode({"data": {"transactions": [{"id": entry_id, "blockNumber": 1}]}})
     if is_taken:
-        assert PARSERS["entries"][0](body) == [Entry(str(entry_id), 1, None, None)]
+        assert PARSERS["entries"][0](body) == [ListEntry(str(entry_id), 1, None, None)]
     else:
         with pytest.raises(ProbeFailed, match="not_understood: an entry's id"):
             PARSERS["entries"][0](body)

@@ -11,8 +11,9 @@ import pytest
 from msgspec.structs import replace as replace_key
 
 from lookout.config.file import read_config
-from lookout.core.coverage import Listed
+from lookout.core.listed import Listed
 from lookout.core.model import Check
+from lookout.features.lists.comparer import list_transactions
 from lookout.protocols.answers import MOST_VALUES, decode, result_of
 from lookout.protocols.client.failure import (
     HttpCodeFailed,
@@ -147,7 +148,7 @@ async def test_lists_are_asked_where_and_as_the_configuration_says() -> None:
         assert msgspec.json.decode(asked.body)["variables"] == {"from": "5", "to": "9"}
         return 200, msgspec.json.encode({"data": {"transactions": [{"hash": TRANSACTION}]}})
 
-    lists = read_config(CONFIG, {}).transaction_lists()
+    lists = list_transactions(read_config(CONFIG, {}).sources_by_check())
     assert list(lists) == [Check("indexer", 1), Check("hosted-indexer", 1)]
     of_indexer, of_hosted = lists.values()
     assert tuple(map(str.lower, of_indexer.table.contracts)) == ("0x" + "aa" * 20,)

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from lookout.core.model import Check, Failed, Found, Responding
-from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import KindTable
 from lookout.protocols.client.session import open_session
@@ -37,7 +36,7 @@ def outcome_of(table: KindTable, body: bytes) -> object:
 
 
 async def probe(table: KindTable) -> Found:
-    (source,) = protocol_of(table).sources("relayer", table, NOTHING_SEEN)
+    (source,) = protocol_of(table).sources("relayer", table)
     async with open_session(20) as session:
         found = await observe(source, session, lambda: NOON)
     return found[Check("relayer", None)]

@@ -49,7 +49,7 @@ SEVERAL_REQUESTS = {
         lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
     ),
     "a chain id and then a block number": (
-        lambda url: EVM.sources("provider", KindTable(42161, "evm", url), NOTHING_SEEN)[0],
+        lambda url: EVM.sources("provider", KindTable(42161, "evm", url))[0],
         lambda _: (200, recorded("evm-chain-id.json")),
     ),
 }

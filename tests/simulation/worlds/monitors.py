@@ -9,6 +9,7 @@ from lookout.base.concurrency import Caller
 from lookout.monitor.assembly import Machine, Succession
 from lookout.protocols.client.session import Session
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
+from tests.alerting import with_sender
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process
 from tests.simulation.worlds.observed_parts import ObservedInstruments, ObservedLedger, VirtualThread, forget_unwatched
@@ -144,7 +145,7 @@ class Host:
             chance=scene.chance(f"watcher {life.serial}"),
             open_session=lambda _: nullcontext(_NO_SESSION),
             open_thread=partial(sending_thread, scene, life),
-            open_sender=partial(open_sender, scene, life),
+            features=with_sender(partial(open_sender, scene, life)),
             build_upstreams=partial(build_upstreams, scene, life),
             make_ledger=partial(ObservedLedger, scene=scene, life=life),
         )

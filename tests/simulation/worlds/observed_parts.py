@@ -12,6 +12,8 @@ from lookout.core.ledger import Ledger, State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.core.services import Service
+from lookout.features.feature import Feature
+from lookout.features.outcome import Sample
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import Lacking
@@ -117,7 +119,7 @@ class ObservedInstruments(Instruments):
 
     def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None: ...
 
-    def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None: ...
+    def set_samples(self, feature: type[Feature], samples: tuple[Sample, ...]) -> None: ...
 
     def count_own_fault(self, lacking: Lacking) -> None: ...
 

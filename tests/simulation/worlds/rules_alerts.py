@@ -5,8 +5,9 @@ What is to be sent, and in which order, is tested by tests/property/test_episode
 from collections import defaultdict
 from typing import Final, NamedTuple
 
-from lookout.core.episodes import STORE
-from lookout.state.codec import decode_alerts, decode_state
+from lookout.features.alerts.rules import STORE
+from lookout.features.alerts.stored import decode_alerts
+from lookout.state.codec import decode_state
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.script import TARGETS

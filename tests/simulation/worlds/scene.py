@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from lookout.alerts.event import AlertEvent
-from lookout.config.settings import Settings
+from lookout.config.settings import Settings, around_of
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Check, Found, Observation, Row
@@ -18,6 +17,9 @@ from lookout.core.plan import Plan
 from lookout.demo.sim.faults import Fault as UpstreamFault
 from lookout.demo.sim.world import World as Sim
 from lookout.documents.document import Document, DocumentName
+from lookout.features.alerts.alerts import Alerts
+from lookout.features.alerts.event import AlertEvent
+from lookout.features.alerts.settings import build_policy
 from lookout_reader.poller import Update
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.loop import Process, VirtualLoop
@@ -104,7 +106,8 @@ class Life:
 
     def apply_settings(self, settings: Settings) -> None:
         """The settings in force, and what follows from them."""
-        self.settings, self.plan, self.alert_policy = settings, settings.plan(), settings.alert_policy()
+        self.settings, self.plan = settings, settings.plan()
+        self.alert_policy = build_policy(settings.table_of(Alerts), around_of(settings))
 
 
 class Scene:

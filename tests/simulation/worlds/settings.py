@@ -1,13 +1,13 @@
 """The configuration of a world's monitors: everything there is, but for what it is without just now."""
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
-from lookout.config.alerts import AlertRule, AlertsTable
 from lookout.config.settings import Settings
 from lookout.config.tables import ChainTable, PolicyTable, RpcEndpoint
 from lookout.demo.sim.chain import Layout
+from lookout.features.alerts.settings import AlertRule, AlertsTable
 from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.client.request import KindTable, SourceTable
 from lookout.protocols.messaging import MessagingTable
@@ -31,6 +31,7 @@ def build_settings(scene: Scene) -> Settings:
         "messaging": (MessagingTable(_URL),),
         "broadcasters": (BroadcastersTable(_URL, chain_ids, via="relay"),),
     }
+    alerts: dict[str, Any] = {"alerts": _alerts(scene, gone)}
     return Settings(
         chains=tuple(
             ChainTable(
@@ -43,7 +44,7 @@ def build_settings(scene: Scene) -> Settings:
         ),
         sources={service: tables for service, tables in sources.items() if service not in gone},
         policy=PolicyTable(heartbeat_s=8) if "heartbeat" in gone else PolicyTable(),
-        alerts=_alerts(scene, gone),
+        **alerts,
     )
 
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lookout.alerts.messages import Message as Sent
-from lookout.alerts.sender import NotAcceptedError, Sender
+from lookout.features.alerts.messages import Message as Sent
+from lookout.features.alerts.sender import NotAcceptedError, Sender
 from tests.simulation.worlds.scene import Heard, Life, Message, Scene, Sending, Tried
 
 

@@ -106,6 +106,11 @@ class _Upstreams(Upstreams):
     life: Life
     times: int
 
+    def resume(self, seen: Mapping[str, SeenBroadcasters]) -> None:
+        remembered = seen.get("broadcasters")
+        self.times = 3 * remembered.asked_at[0] if remembered else 0
+        self.life.sightings = msgspec.json.encode(remembered) if remembered else b""
+
     def seen(self) -> Mapping[str, SeenBroadcasters]:
         self.times += 1
         seen = SeenBroadcasters((), {0: self.times // 3})
@@ -113,7 +118,7 @@ class _Upstreams(Upstreams):
         return {"broadcasters": seen}
 
 
-def build_upstreams(scene: Scene, life: Life, settings: Settings, seen: Mapping[str, SeenBroadcasters]) -> Upstreams:
+def build_upstreams(scene: Scene, life: Life, settings: Settings) -> Upstreams:
     """All that a monitor with these settings asks."""
     plan = settings.plan()
     sources = (SimSource(scene, life, name, checks, ask) for name, checks, ask in _asked(plan, scene.sim))
@@ -124,9 +129,7 @@ def build_upstreams(scene: Scene, life: Life, settings: Settings, seen: Mapping[
         for number in range(chain.endpoints)
     )
     upstreams = _Upstreams(tuple(sources), tuple(endpoints))
-    remembered = seen.get("broadcasters")
-    upstreams.life, upstreams.times = life, 3 * remembered.asked_at[0] if remembered else 0
-    life.sightings = msgspec.json.encode(remembered) if remembered else b""
+    upstreams.life = life
     return upstreams
 
 

@@ -50,13 +50,18 @@ class MessagePage(Struct, frozen=True, gc=False):
 
 
 class BroadcastersSource:
-    def __init__(self, name: str, service: str, settings: BroadcastersTable, seen: SeenBroadcasters) -> None:
+    def __init__(self, name: str, service: str, settings: BroadcastersTable) -> None:
         self.name = name
         self.checks = tuple(Check(service, chain_id) for chain_id in settings.chains)
         self._settings = settings
         self._topics = {settings.content_topic.replace("{chainId}", str(chain)): chain for chain in settings.chains}
-        self._sightings = Sightings(settings, seen.sightings)
-        self._asked_at = {chain_id: at for chain_id, at in seen.asked_at.items() if chain_id in settings.chains}
+        self.resume(NOTHING_SEEN)
+
+    def resume(self, seen: SeenBroadcasters) -> None:
+        """Go on with what was seen before a restart (M7)."""
+        chains = self._settings.chains
+        self._sightings = Sightings(self._settings, seen.sightings)
+        self._asked_at = {chain_id: at for chain_id, at in seen.asked_at.items() if chain_id in chains}
 
     @property
     def seen(self) -> SeenBroadcasters:
@@ -90,9 +95,9 @@ class StoreBroadcasters(BroadcastersSource):
     monitored, are read while there is time, up to MAX_PAGES.
     """
 
-    def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
+    def __init__(self, service: str, settings: BroadcastersTable) -> None:
         (self._chain_id,) = settings.chains
-        super().__init__(f"{service} {self._chain_id}", service, settings, seen)
+        super().__init__(f"{service} {self._chain_id}", service, settings)
         self._fresh_ms = round(settings.fresh_s * 1000)
         self._seen_ms = round(settings.seen_s * 1000)
         self._page_size = PAGE_SIZE
@@ -160,8 +165,8 @@ class StoreBroadcasters(BroadcastersSource):
 class RelayBroadcasters(BroadcastersSource):
     """Reads the messages that an own node relayed since the last probe. Reading empties the node's cache."""
 
-    def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
-        super().__init__(service, service, settings, seen)
+    def __init__(self, service: str, settings: BroadcastersTable) -> None:
+        super().__init__(service, service, settings)
         self._has_just_subscribed = False  # also in a probe that failed afterwards
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
@@ -230,9 +235,9 @@ def _message(value: Any) -> StoredMessage | None:
             return None
 
 
-def _sources(service: str, settings: BroadcastersTable, seen: SeenBroadcasters) -> tuple[Source, ...]:
+def _sources(service: str, settings: BroadcastersTable) -> tuple[Source, ...]:
     listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
-    return tuple(listen(service, table, seen) for table in settings.by_source())
+    return tuple(listen(service, table) for table in settings.by_source())
 
 
 BROADCASTERS: Final = OwnTableProtocol("broadcasters", Members, BroadcastersTable, _sources)

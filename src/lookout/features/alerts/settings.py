@@ -19,10 +19,14 @@ from lookout.base.setting_types import (
     Text,
     UrlOrNone,
     ValueRule,
+    in_ms,
 )
-from lookout.config.tables import in_ms
-from lookout.core import episodes
 from lookout.core.model import Check, Reason, Status
+from lookout.core.services import Service, find_unknown_services
+from lookout.features.alerts import rules as episodes
+from lookout.features.alerts.event import AlertPolicy, Deployment
+from lookout.features.feature import Around
+from lookout.features.outcome import STORE_KEY, EntryKey
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -106,7 +110,9 @@ class AlertRule(Table, frozen=True):
                 other_part=rule,
             )
 
-    def build_without_rows(self, checks: Iterable[Check], all_targets: Iterable[str]) -> episodes.EpisodeRule:
+    def build_without_rows(
+        self, checks: Iterable[episodes.StandIn], all_targets: Iterable[str]
+    ) -> episodes.EpisodeRule:
         """The rule that reports once, after an hour, what no row shows: a lost or differing RPC endpoint, or a fault of
         a source."""
         return episodes.EpisodeRule(
@@ -209,3 +215,49 @@ class AlertsTable(Table, frozen=True):
                 yield Problem(
                     f"rules[{number}]", f"{is_of} alerts.rules[{before}]; remove one, or give it another name"
                 )
+
+
+def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
+    """The table as the monitor needs it."""
+    plan, description = around.plan, around.description
+    stand_ins = {
+        episodes.stand_for_endpoint(endpoint.name, endpoint.chain_id): EntryKey(
+            "endpoint", endpoint.name, endpoint.chain_id
+        )
+        for endpoint in around.endpoints
+    }
+    stand_ins |= {
+        episodes.stand_for_source(source.name, source.checks): EntryKey("source", source.name)
+        for source in around.sources
+    }
+    rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
+    rules += tuple(rule.build_without_rows(stand_ins, alerts.targets) for rule in rules_without_rows(alerts.rules))
+    rules += (store_rule(alerts.targets),)
+    stand_ins[episodes.STORE] = STORE_KEY
+    return AlertPolicy(
+        episodes.EpisodeRules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
+        alerts.targets,
+        in_ms(alerts.give_up_s),
+        Deployment(
+            {chain.id: chain.name for chain in description.chains},
+            tuple(service.name for service in description.services),
+            around.name,
+            description.operator,
+            alerts.link,
+            around.has_admin_port,
+            around.config,
+            {service.name: service.effect for service in description.services if service.effect},
+        ),
+        {check: key for check, key in stand_ins.items() if any(check in rule.checks for rule in rules)},
+    )
+
+
+def check_rules(alerts: AlertsTable, monitored: frozenset[Check], services: Iterable[Service]) -> Iterator[Problem]:
+    """Problems of the rules with the services and checks of the configuration."""
+    names = {service.name: service.is_shared for service in services}
+    shared = {name for name, is_shared in names.items() if is_shared}
+    for number, rule in enumerate(alerts.rules):
+        key = f"alerts.rules[{number}]"
+        unknown = list(find_unknown_services(f"{key}.services", rule.services, names))
+        matching = (problem.below(key) for problem in rule.check_matches(monitored, shared))
+        yield from unknown or matching

@@ -9,9 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.base.clock import Clock
-from lookout.config.settings import Settings, upstreams_of
 from lookout.core.causes import describe_cause
-from lookout.core.coverage import (
+from lookout.core.heads import Heads, find_final_block
+from lookout.core.model import Blocks, Check, Failed
+from lookout.core.plan import Plan
+from lookout.features.feature import Around
+from lookout.features.lists.comparer import Comparer, build_comparers
+from lookout.features.lists.rules.coverage import (
     TROUBLE_WORDS,
     Coverage,
     checked_blocks,
@@ -20,12 +24,8 @@ from lookout.core.coverage import (
     split_confirmed,
     suspected_of,
 )
-from lookout.core.heads import Heads, find_final_block
-from lookout.core.model import Blocks, Check, Failed
-from lookout.core.plan import Plan
-from lookout.monitor.comparer import Comparer, build_comparers
-from lookout.monitor.heads import read_heads_once
 from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.heads import read_heads_once
 from lookout.protocols.source import observe
 
 _BETWEEN_REQUESTS_MS: Final = 200
@@ -57,7 +57,7 @@ class CheckedRange(Struct, frozen=True):
 
 
 async def check_ranges(
-    settings: Settings,
+    around: Around,
     clock: Clock,
     first: int | None,
     last: int | None,
@@ -65,9 +65,9 @@ async def check_ranges(
 ) -> list[CheckedRange]:
     """All of them at the same time, by default from the configured first block to the last final one that the indexer
     has. OwnFault if a local resource ran out."""
-    plan, lists = settings.plan(), settings.transaction_lists()
-    async with open_session(settings.policy.probe_timeout_s) as session:
-        comparers = build_comparers(lists, upstreams_of(settings), clock, every_ms=_BETWEEN_REQUESTS_MS)
+    plan = around.plan
+    async with open_session(plan.limits.probe_timeout_ms / 1000) as session:
+        comparers = build_comparers(around, clock, every_ms=_BETWEEN_REQUESTS_MS)
         checks = (_check_range(comparer, plan, first, last, session) for comparer in comparers)
         return await asyncio.gather(*checks)
 

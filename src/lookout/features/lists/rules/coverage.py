@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lookout.core.listed import Counts, Listed, Log
 from lookout.core.model import Gaps
 
 _DIGEST_BYTES: Final = 16
@@ -39,8 +40,6 @@ _REPEAT_MS: Final = 20 * _HOUR_MS
 
 Blocks = tuple[int, int]
 """The first and the last block of a range."""
-Counts = Mapping[str, int]
-"""How often transactions count on one side, by their hashes: once, or with ``each`` once for every entry or log."""
 Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "untried"]
 """Why blocks could not be compared."""
 TROUBLE_WORDS: Final[dict[Trouble, str]] = {
@@ -134,22 +133,6 @@ class Facts(Struct, frozen=True):
     """The last block that is final and that the indexer has; None if that is unknown."""
     heights: Mapping[str, int]
     """By endpoint, of those that agree on the head."""
-
-
-class Log(NamedTuple):
-    """An event of the contracts, as an endpoint has it."""
-
-    block: int
-    block_hash: str
-    transaction: str
-    number: int
-    """The log's number in its block."""
-
-
-class Listed(NamedTuple):
-    entries: Counts
-    length: int
-    """Of the longest single list: one as long as the limit may have been cut."""
 
 
 class Refused(NamedTuple):

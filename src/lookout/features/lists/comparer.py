@@ -1,4 +1,4 @@
-"""Asks an indexer and RPC endpoints for the two sides of a list, which ``core.coverage`` compares (S17 to S19)."""
+"""Asks an indexer and RPC endpoints for the two sides of a list, which ``rules.coverage`` compares (S17 to S19)."""
 
 import asyncio
 from collections import defaultdict
@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lookout.base.clock import Clock
-from lookout.config.settings import Upstreams
-from lookout.core.coverage import (
+from lookout.core.model import Blocks, Check
+from lookout.features.feature import Around
+from lookout.features.lists.readers import fingerprint
+from lookout.features.lists.rules.coverage import (
     Ask,
     AskList,
     AskLogs,
@@ -17,20 +19,15 @@ from lookout.core.coverage import (
     Facts,
     Look,
     Refused,
-    choose_look,
 )
-from lookout.core.model import Blocks, Check
-from lookout.monitor.board import Board, SideOutcome
-from lookout.monitor.journal import Journal
-from lookout.monitor.list_readers import fingerprint
+from lookout.features.outcome import Outcome, end
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
+from lookout.protocols.client.request import SourceTable
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
-from lookout.protocols.lists import TransactionList, list_request, parse_list
+from lookout.protocols.lists import ListTable, TransactionList, list_request, parse_list
 from lookout.protocols.source import Source, observe
 
-_BETWEEN_LOOKS_MS: Final = 1_000
-_NOTHING_DUE_MS: Final = 5_000
 _MINUTE_MS: Final = 60_000
 
 
@@ -61,7 +58,7 @@ class Comparer:
     clock: Clock
     count: Callable[..., None]
     """Called with a metric and its labels for each request to an endpoint."""
-    outcomes: dict[str, SideOutcome] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
     """How each endpoint answered last, by its name, and under "" the list."""
 
     def facts(self, now: int, end: int | None, heights: Mapping[str, int]) -> Facts:
@@ -84,17 +81,6 @@ class Comparer:
         same = (*wanted, table.first_block, table.query, table.pointer)
         return fingerprint(*same, of.url, of.kind, table.endpoints, *(("each",) if table.each else ()))
 
-    async def look(self, journal: Journal, board: Board, session: Session, heights: Mapping[str, int]) -> int:
-        """Look at what is due; how long to wait until the next time, in milliseconds."""
-        check = self.check
-        facts = self.facts(journal.now(), journal.final_entry_block(check), heights)
-        look = choose_look(journal.lists.coverage(check), facts)
-        if look is not None:
-            journal.end_look(check, await self.drive(look, session))
-        self.outcomes.setdefault("", SideOutcome(self.clock.now(), None, is_asked=False))
-        board.note_coverage(check, journal.lists.coverage(check), facts.first_block, self.outcomes)
-        return _NOTHING_DUE_MS if look is None else _BETWEEN_LOOKS_MS
-
     async def drive(self, look: Look, session: Session) -> Coverage:
         """Answer all that a look asks; return what is known then."""
         try:
@@ -115,7 +101,7 @@ class Comparer:
             answer = await self._read(ask, session)
         except ProbeFailed as failure:
             answer, cause = Refused(asks_for_less(failure)), failure.reason
-        self.outcomes[name] = SideOutcome(self.clock.now(), cause, self.clock.elapsed_ms() - began_ms)
+        self.outcomes[name] = end(self.clock.now(), self.clock.elapsed_ms() - began_ms, cause)
         if name:
             outcome = "answered" if cause is None else "failed"
             self.count("lookout_coverage_requests_total", str(self.check.chain_id), name, outcome)
@@ -131,18 +117,21 @@ class Comparer:
         return await node.read_logs(*wanted, ask.first, ask.last, session, self.clock.now)
 
 
+def list_transactions(tables: Mapping[Check, SourceTable]) -> dict[Check, TransactionList]:
+    """The list of every check whose indexer's list is compared with the chain's logs."""
+    listing = {check: table.transaction_list() for check, table in tables.items() if isinstance(table, ListTable)}
+    return {check: listed for check, listed in listing.items() if listed is not None}
+
+
 def build_comparers(
-    lists: Mapping[Check, TransactionList],
-    upstreams: Upstreams,
-    clock: Clock,
-    count: Callable[..., None] = lambda *_: None,
-    every_ms: float | None = None,
+    around: Around, clock: Clock, count: Callable[..., None] = lambda *_: None, every_ms: float | None = None
 ) -> tuple[Comparer, ...]:
     """One for each check that has the table. The lists of a chain share its smallest budget, unless ``every_ms``
     says how often the chain's endpoints may be asked."""
-    sources = {source.checks[0]: source for source in upstreams.sources}
+    lists = list_transactions(around.tables)
+    sources = {source.checks[0]: source for source in around.sources}
     nodes: dict[int | None, dict[str, EvmEndpoint]] = defaultdict(dict)
-    for node in upstreams.endpoints:
+    for node in around.endpoints:
         if isinstance(node, EvmEndpoint):
             nodes[node.chain_id][node.name] = node
     waits_ms: dict[int | None, float] = defaultdict(float)

@@ -6,7 +6,11 @@ from typing import Final, NamedTuple
 
 from msgspec import to_builtins
 
-from lookout.alerts.event import (
+from lookout.base.instants import format_duration, format_second
+from lookout.core.causes import choose_next_step, describe_cause
+from lookout.core.model import Check, Reason, Status
+from lookout.core.own_clock import describe_clock_error
+from lookout.features.alerts.event import (
     DEPLOYMENT_OF_THE_FIVE,
     AlertEvent,
     AlertFacts,
@@ -16,11 +20,7 @@ from lookout.alerts.event import (
     make_event,
     make_item,
 )
-from lookout.base.instants import format_duration, format_second
-from lookout.core.causes import choose_next_step, describe_cause
-from lookout.core.episodes import News, has_row
-from lookout.core.model import Check, Reason, Status
-from lookout.core.own_clock import describe_clock_error
+from lookout.features.alerts.rules import News, has_row
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import NOTES, REASON_TEXTS
 

@@ -6,13 +6,13 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-from lookout.core import coverage as coverages
-from lookout.core import links
-from lookout.core.coverage import Coverage, describe_gaps, follow_position, gaps_of
-from lookout.core.links import Links, confirmed_breaks, describe_breaks
 from lookout.core.model import Blocks, Check, Found, Gaps, Indexes
-from lookout.core.node_gap import NodeGap, confirmed_gap, describe_gap, doubt, read_gap
-from lookout.state.codec import encode_known, name_known
+from lookout.features.lists.rules import coverage as coverages
+from lookout.features.lists.rules import links
+from lookout.features.lists.rules.coverage import Coverage, describe_gaps, follow_position, gaps_of
+from lookout.features.lists.rules.links import Links, confirmed_breaks, describe_breaks
+from lookout.features.lists.rules.node_gap import NodeGap, confirmed_gap, describe_gap, doubt, read_gap
+from lookout.features.lists.stored import StoredLists, encode_known, name_known
 
 
 class _OfSubject(Protocol):
@@ -33,18 +33,13 @@ class Subjects(NamedTuple):
     nodes: Mapping[Check, str] = {}
 
 
-class Lists:
+class Known:
     """Of every check whose list is read. All calls are made on the event loop."""
 
-    def __init__(
-        self,
-        known: Mapping[Check, Coverage] = {},
-        links: Mapping[Check, Links] = {},
-        nodes: Mapping[Check, NodeGap] = {},
-    ) -> None:
-        self._coverages = dict(known)
-        self._links = dict(links)
-        self._nodes = dict(nodes)
+    def __init__(self, kept: StoredLists) -> None:
+        self._coverages = dict(kept.coverages)
+        self._links = dict(kept.links)
+        self._nodes = dict(kept.nodes)
         self._counted: dict[Check, int] = {}  # entries, of nodes that have not answered since
         self._said: dict[Check, int] = {}  # positions, of indexers whose last probe said one
         self._encoded: Encoded = {}
@@ -126,7 +121,7 @@ class Lists:
     def __contains__(self, check: Check) -> bool:
         return check in self._coverages or check in self._links or check in self._nodes
 
-    def pieces(self) -> dict[str, bytes]:
+    def documents(self) -> dict[str, bytes]:
         """All that is to be in the store; what did not change is the very same bytes."""
         known = {
             name_known(check, value): value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from lookout.alerts.messages import Message
+from lookout.features.alerts.messages import Message
 
 if TYPE_CHECKING:
     import apprise

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from lookout.alerts.event import AlertEvent
-from lookout.alerts.messages import OVER, Message
-from lookout.core.episodes import Lasted
+from lookout.base.instants import Lasted
+from lookout.features.alerts.event import AlertEvent
+from lookout.features.alerts.messages import OVER, Message
 
 MOST_WAITING: Final = 100  # messages to one target
 FIRST_WAIT_MS: Final = 5_000  # after messages were refused

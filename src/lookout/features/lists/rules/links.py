@@ -15,6 +15,8 @@ from Crypto.Hash import keccak
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lookout.core.listed import ListEntry
+
 CONFIRM_MS: Final = 60_000
 """How long after it was first seen a suspected pair can be confirmed."""
 _SWEEP_MS: Final = 20 * 3_600_000
@@ -26,21 +28,11 @@ _PLACES_BEFORE: Final = 5
 _HASH_BYTES: Final = 32
 
 
-class Entry(Struct, frozen=True, gc=False, array_like=True):
-    """What a list says of one transaction. ``value`` and ``hash`` are 0x and 64 digits, None if they are missing."""
-
-    id: str
-    block: int
-    value: str | None
-    hash: str | None
-    transaction: str = ""
-
-
 class Break(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Two neighbours of which the second's hash does not follow from the first's."""
 
-    first: Entry
-    second: Entry
+    first: ListEntry
+    second: ListEntry
     from_id: str
     """Where the list is read again from: the id of an entry a little before."""
     seen_at: int
@@ -96,7 +88,7 @@ def describe_breaks(links: Links) -> str:
     return f"{breaks} {named}{f' and {others} more' if others else ''}"
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: ListEntry) -> str:
     transaction = f", transaction {entry.transaction}" if entry.transaction else ""
     return f"the entry {entry.id} (block {entry.block}{transaction}, hash {entry.hash})"
 
@@ -120,7 +112,7 @@ Checked = tuple[Sequence[int], Sequence[int]]
 """The places of wrong links and of unjudged ones, each ascending."""
 
 
-def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, final: int) -> Links:
+def take_answer(links: Links, read: Read, entries: Sequence[ListEntry], now: int, final: int) -> Links:
     """What is known after an answer. Only its entries up to the block ``final`` count."""
     rank = _find_order(entries)
     if rank is None:
@@ -145,7 +137,7 @@ def take_answer(links: Links, read: Read, entries: Sequence[Entry], now: int, fi
     return _advance_sweep(links, read, settled, now) if read.what == "sweep" else links
 
 
-def _advance_sweep(links: Links, read: Read, settled: Sequence[Entry], now: int) -> Links:
+def _advance_sweep(links: Links, read: Read, settled: Sequence[ListEntry], now: int) -> Links:
     if not settled:  # the list became shorter: it is read from its beginning
         return replace(links, cursor="", sweep_at=None)
     tail_id = _find_tail(settled)
@@ -157,7 +149,7 @@ def _advance_sweep(links: Links, read: Read, settled: Sequence[Entry], now: int)
     return replace(newest, cursor="", swept_at=now)
 
 
-def _find_tail(settled: Sequence[Entry]) -> str:
+def _find_tail(settled: Sequence[ListEntry]) -> str:
     """Where to read on: a few entries are read again, since some of them may be replaced."""
     return _go_back(settled, len(settled) - 1)
 
@@ -180,7 +172,7 @@ def make_hash(previous: str, value: str) -> str:
     return f"0x{digest.hexdigest()}"
 
 
-def _check_links(settled: Sequence[Entry]) -> Checked:
+def _check_links(settled: Sequence[ListEntry]) -> Checked:
     """A link is wrong if an entry's hash does not follow from the entry before, and unjudged if one of both lacks a
     field. Its place is the second entry's."""
     wrong, unjudged = list[int](), list[int]()
@@ -192,13 +184,13 @@ def _check_links(settled: Sequence[Entry]) -> Checked:
     return wrong, unjudged
 
 
-def _find_fault(settled: Sequence[Entry]) -> str:
+def _find_fault(settled: Sequence[ListEntry]) -> str:
     lacking = next((entry for entry in settled if entry.hash is None or entry.value is None), None)
     return "" if lacking is None else f"the entry {lacking.id} has no hash or no value"
 
 
 def _update_breaks(
-    known: Sequence[Break], settled: Sequence[Entry], checked: Checked, rank: Rank, now: int, *, is_whole: bool
+    known: Sequence[Break], settled: Sequence[ListEntry], checked: Checked, rank: Rank, now: int, *, is_whole: bool
 ) -> tuple[Break, ...]:
     """All breaks after an answer. A wrong place inside a known break is that break; any other one is suspected from now
     on. ``is_whole`` says that the answer begins with the list's first entry."""
@@ -238,17 +230,17 @@ def _follow_break(found: Break, again: Break, rank: Rank) -> Break:
     return replace(again, from_id=from_id, seen_at=seen_at, is_confirmed=is_confirmed)
 
 
-def _make_break(settled: Sequence[Entry], place: int, seen_at: int) -> Break:
+def _make_break(settled: Sequence[ListEntry], place: int, seen_at: int) -> Break:
     from_id = _go_back(settled, place - 1)
     return Break(first=settled[place - 1], second=settled[place], from_id=from_id, seen_at=seen_at)
 
 
-def _go_back(settled: Sequence[Entry], place: int) -> str:
+def _go_back(settled: Sequence[ListEntry], place: int) -> str:
     """The id of an entry a few places before this one."""
     return settled[max(0, place - _PLACES_BEFORE)].id
 
 
-def _find_order(entries: Sequence[Entry]) -> Rank | None:
+def _find_order(entries: Sequence[ListEntry]) -> Rank | None:
     """How the ids of an answer are ordered: as numbers if all are decimal, or as text; None if in neither order."""
     ids = [entry.id for entry in entries]
     orders = (_as_number, _as_text) if all(map(str.isdecimal, ids)) else (_as_text,)

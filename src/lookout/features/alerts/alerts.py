@@ -6,90 +6,134 @@ sent without: a second copy after a restart is cheaper than silence (M17).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from threading import Event
-from typing import Final, NoReturn
+from typing import ClassVar, Final, Literal, NoReturn, Self, get_args
 
-from lookout.alerts.event import AlertFacts, AlertPolicy
-from lookout.alerts.messages import Message, write_clock, write_message
-from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
-from lookout.alerts.sender import NotAcceptedError, Sender
-from lookout.base.clock import Clock
 from lookout.base.concurrency import Caller
+from lookout.base.instants import format_second
 from lookout.base.logger import get_logger
+from lookout.base.problem import Problem
 from lookout.core.causes import WITHOUT_HEAD
-from lookout.core.episodes import STORE, UNSTORED_MS, advance, has_row, restart
 from lookout.core.model import NO_METRICS, Check, Row
-from lookout.monitor.metrics import Instruments, MessageOutcome
-from lookout.state.codec import StoredAlerts, encode_alerts
-
-LAST_SEND_S: Final = 5.0  # how long a shutdown waits for messages under way
+from lookout.core.services import Service
+from lookout.features.alerts.event import AlertFacts, AlertPolicy
+from lookout.features.alerts.messages import Message, write_clock, write_message
+from lookout.features.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
+from lookout.features.alerts.rules import STORE, UNSTORED_MS, AlertState, advance, restart
+from lookout.features.alerts.sender import (
+    INSTALL,
+    NotAcceptedError,
+    Sender,
+    count_recipients,
+    is_installed,
+    open_sender,
+)
+from lookout.features.alerts.settings import AlertsTable, build_policy, can_be_shown, check_rules
+from lookout.features.alerts.stored import StoredAlerts, decode_alerts, encode_alerts
+from lookout.features.feature import Around, Feature, Host, Rehearsal, SentMessage, Verdict
 
 log = get_logger()
 
+LAST_SEND_S: Final = 5.0  # how long a shutdown waits for messages under way
+_MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
 
-class Alerts:
+
+class Alerts(Feature):
     """The episodes, the outbox, and one task with a thread per target. Call it on the event loop."""
 
-    def __init__(
-        self,
-        policy: AlertPolicy,
-        kept: StoredAlerts,
-        clock: Clock,
-        instruments: Instruments,
-        open_thread: Callable[[str], AbstractContextManager[Caller]],
-        open_sender: Callable[[str], Sender],
-        first_rest_ms: int = FIRST_WAIT_MS,
-    ) -> None:
-        """Go on with what was kept. ``first_rest_ms`` is the first rest of a target that refused messages."""
+    key = "alerts"
+    table = AlertsTable
+    claimed = ("alerts",)
+    counters: ClassVar = {
+        "lookout_alert_messages_total": (
+            "Messages to a target, by what became of them; a retried one is counted each time",
+            *("target", "outcome"),
+        ),
+        "lookout_alert_sender_failures_total": (
+            "Times that what sends to a target could not start, or died, and was started again",
+            "target",
+        ),
+    }
+    gauges: ClassVar = {
+        "lookout_alert_queue": ("Messages that wait to be accepted", "target"),
+        "lookout_alerts_firing": ("Episodes that were reported and go on",),
+    }
+    first_rest_ms = FIRST_WAIT_MS
+    """The first rest of a target that refused messages."""
+    open_sender: Callable[[str], Sender] = staticmethod(open_sender)
+
+    @classmethod
+    def check(cls, table: AlertsTable, monitored: frozenset[Check], services: tuple[Service, ...]) -> Iterable[Problem]:
+        return check_rules(table, monitored, services)
+
+    @classmethod
+    def check_here(cls, table: AlertsTable) -> Iterator[Problem]:
+        """Problems of the targets' addresses that only Apprise can find."""
+        if table.targets and not is_installed():
+            yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
+            return
+        for name, address in table.targets.items():
+            reached = count_recipients(address) if can_be_shown(name) else 1
+            if reached == 0:
+                yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
+            elif reached > 1:  # if one refuses a message, the others would get it at every retry
+                yield Problem(f"alerts.targets.{name}", "reaches several; give each a target of its own")
+
+    @classmethod
+    def decode(cls, documents: Mapping[str, bytes]) -> StoredAlerts:
+        return decode_alerts(documents)
+
+    @classmethod
+    def rehearse(cls, table: AlertsTable, around: Around) -> Rehearsal | None:
+        return _AlertRehearsal(build_policy(table, around)) if table.rules else None
+
+    @classmethod
+    def build(cls, table: AlertsTable, kept: StoredAlerts, host: Host) -> Self:
+        return cls(build_policy(table, host.around), kept, host)
+
+    def __init__(self, policy: AlertPolicy, kept: StoredAlerts, host: Host) -> None:
         self._policy = policy
         self._state = kept.state
         self._good: dict[Check, Row] = {}  # last compared row by check, since the start
-        self._outbox = Outbox(kept.messages, kept.next_number, first_rest_ms)
-        self._clock = clock
-        self._instruments = instruments
-        self._open_thread = open_thread
-        self._open_sender = open_sender
-        self._first_rest_ms = first_rest_ms
-        self._request_publication: Callable[[], None] = lambda: None
+        self._outbox = Outbox(kept.messages, kept.next_number, self.first_rest_ms)
+        self._host = host
         self._changed = asyncio.Event()  # a target's next step may have changed; replaced when set
-        of_rules = (check for rule in policy.rules.rules for check in rule.checks if not has_row(check))
-        self.without_rows = tuple(dict.fromkeys(of_rules))  # that are reported
 
-    def start(self) -> None:
-        """The monitor starts. Episodes are found again by their rules' keys, and messages by their targets' names."""
+    def start(self, at: int, *, was_set: bool) -> None:  # noqa: ARG002
+        """Unmonitored time does not count. Episodes are found again by their rules' keys, and messages by their
+        targets' names."""
+        self._state = restart(self._state)
+        if was_set:
+            return
+        for target in self._policy.targets:
+            for outcome in get_args(_MessageOutcome):
+                self._host.count("lookout_alert_messages_total", target, outcome, by=0)
+            self._host.count("lookout_alert_sender_failures_total", target, by=0)
         removed = self._outbox.keep_targets(self._policy.targets)
         self._report_removed(removed, "dropped", "its target is not configured any more")
         self._set_gauges()
 
-    def restart(self) -> None:
-        """The monitor starts, or its clock was set: unmonitored time does not count."""
-        self._state = restart(self._state)
-
     def report_clock(self, at: int, error_ms: int) -> None:
-        """Report with the next publication that this machine's clock is wrong (M17), or right again if 0."""
         for target in self._policy.targets:
             self._put(target, write_clock(at, error_ms, self._policy.deployment))
-        self._request_publication()
+        self._host.publish_soon()
 
-    def advance(
-        self,
-        at: int,
-        rows: Iterable[Row],
-        causes: Mapping[Check, str] = {},
-        silenced: Collection[Check] = (),
-    ) -> None:
-        """After a publication, before it is stored with ``pieces()``. ``causes`` says why probed checks are not
-        current; no alert begins for ``silenced`` checks."""
+    def publish(self, at: int, rows: tuple[Row, ...]) -> None:
+        causes, stand_ins = self._host.causes, self._policy.stand_ins
+        silenced = self._host.find_silenced(at, (*(row.check for row in rows), *stand_ins))
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
-        others = [self._instruments.board.judge(check) for check in self.without_rows]
-        everything = {**published, **{row.check: row for row, _ in others}}
+        verdicts: dict[Check, Verdict] = {check: self._host.judge(key) for check, key in stand_ins.items()}
+        others: dict[Check, Row] = {
+            check: Row(check, verdict.status, verdict.reason) for check, verdict in verdicts.items()
+        }
+        everything = {**published, **others}
         self._state, news = advance(self._state, at, everything.values(), self._policy.rules, silenced)
         # A cause belongs to the newest row; news of an expired row or an earlier reason has none.
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
-        known |= {(row.check, row.reason): cause for row, cause in others if cause is not None}
+        known |= {(check, said.reason): said.cause for check, said in verdicts.items() if said.cause is not None}
         facts = {
             item: self._gather_facts(row, known.get((item.check, item.reason)))
             for item in news
@@ -112,20 +156,17 @@ class Alerts:
     def _gather_facts(self, row: Row, cause: str | None) -> AlertFacts:
         good = self._good.get(row.check)
         metrics = good.metrics if good and good.last_success_at == row.last_success_at else NO_METRICS
-        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause in WITHOUT_HEAD else ()
+        endpoints = self._host.describe_endpoints(row.check.chain_id) if cause in WITHOUT_HEAD else ()
         return AlertFacts(cause, row.last_success_at, metrics, endpoints)
 
-    def pieces(self) -> dict[str, bytes]:
-        """The alerts' whole stored state."""
+    def documents(self) -> Mapping[str, bytes]:
         outbox = self._outbox
         return encode_alerts(StoredAlerts(self._state, outbox.next_number, outbox.messages))
 
     def begin_write(self) -> None:
-        """What ``pieces()`` gives now is about to be stored."""
         self._outbox.mark_storing()
 
     def mark_stored(self) -> None:
-        """What was about to be stored is."""
         self._outbox.mark_stored()
         self._wake()
 
@@ -134,9 +175,8 @@ class Alerts:
         self._changed = asyncio.Event()
 
     @asynccontextmanager
-    async def sending(self, request_publication: Callable[[], None]) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator[None]:
         """Send messages during the block. At its end, wait briefly for messages under way."""
-        self._request_publication = request_publication
         tasks = [
             asyncio.create_task(self._keep_sending(target), name=f"alert {target}") for target in self._policy.targets
         ]
@@ -151,16 +191,16 @@ class Alerts:
         """Send to a target until cancelled. After a crash, or without a free thread, start again: the messages wait in
         the store meanwhile."""
         is_failing = False
-        wait_s = self._first_rest_ms / 1000
+        wait_s = self.first_rest_ms / 1000
         while True:
             try:
-                with self._open_thread(f"alert {target}") as thread:
+                with self._host.open_thread(f"alert {target}") as thread:
                     if is_failing:
                         log.info("the sender runs again", target=target)
                     is_failing = False
                     await self._send_to(target, thread)
             except Exception:
-                self._instruments.count("lookout_alert_sender_failures_total", target)
+                self._host.count("lookout_alert_sender_failures_total", target)
                 if not is_failing:
                     log.exception("the sender failed; starting it again", target=target, every_s=wait_s)
                 is_failing = True
@@ -168,7 +208,7 @@ class Alerts:
 
     async def _send_to(self, target: str, thread: Caller) -> NoReturn:
         while True:
-            changed, now_ms = self._changed, self._clock.elapsed_ms()
+            changed, now_ms = self._changed, self._host.clock.elapsed_ms()
             step = self._outbox.next(target, now_ms)
             if isinstance(step, Attempt):
                 await self._try(step, thread)
@@ -184,7 +224,7 @@ class Alerts:
         abandoned = Event()
 
         def send() -> None:
-            sender = self._open_sender(address)
+            sender = self.open_sender(address)
             if not abandoned.is_set():
                 sender(message)
 
@@ -213,11 +253,11 @@ class Alerts:
             self._accept(attempt)
             return
         self._count(attempt.queued, "retried")
-        self._outbox.refuse(attempt, self._clock.elapsed_ms())
+        self._outbox.refuse(attempt, self._host.clock.elapsed_ms())
 
     def _accept(self, attempt: Attempt) -> None:
         self._outbox.accept(attempt)
-        self._request_publication()  # also at shutdown: the next monitor would send stored messages again
+        self._host.publish_soon()  # also at shutdown: the next monitor would send stored messages again
         self._count(attempt.queued, "sent")
         log.info("a message was sent", target=attempt.queued.target, message=attempt.number)
         self._set_gauges()
@@ -227,17 +267,35 @@ class Alerts:
         removed = self._outbox.put(Queued(target, title, body, self._state.clock_ms, is_over, event))
         self._report_removed(removed, "dropped", f"more than {MOST_WAITING} are waiting")
 
-    def _report_removed(self, removed: Mapping[int, Queued], outcome: MessageOutcome, why: str) -> None:
+    def _report_removed(self, removed: Mapping[int, Queued], outcome: _MessageOutcome, why: str) -> None:
         for number, queued in removed.items():
             self._count(queued, outcome)
             log.error("a message was given up", target=queued.target, message=number, title=queued.title, why=why)
 
-    def _count(self, queued: Queued, outcome: MessageOutcome) -> None:
-        self._instruments.count("lookout_alert_messages_total", queued.target, outcome)
+    def _count(self, queued: Queued, outcome: _MessageOutcome) -> None:
+        self._host.count("lookout_alert_messages_total", queued.target, outcome)
 
     def _set_gauges(self) -> None:
         firing = sum(bool(episode.reported_to) for episode in self._state.episodes)
         waiting = dict.fromkeys(self._policy.targets, 0)
         for queued in self._outbox.messages.values():
             waiting[queued.target] += 1
-        self._instruments.set_alert_gauges(firing, waiting)
+        samples = [("lookout_alert_queue", [target], count) for target, count in waiting.items()]
+        self._host.set_samples(Alerts, (("lookout_alerts_firing", [], firing), *samples))
+
+
+class _AlertRehearsal:
+    """The messages that the rules would have sent, from rows alone."""
+
+    def __init__(self, policy: AlertPolicy) -> None:
+        self._policy = policy
+        self._state = AlertState()
+
+    def start(self) -> None:
+        self._state = restart(self._state)
+
+    def publish(self, at: int, rows: tuple[Row, ...]) -> Iterator[SentMessage]:
+        self._state, news = advance(self._state, at, rows, self._policy.rules)
+        for target in self._policy.targets if news else ():
+            if mine := [item for item in news if target in item.targets]:
+                yield SentMessage(format_second(at), target, write_message(mine, self._policy.deployment).title)

@@ -14,21 +14,18 @@ enough to report.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lookout.base.instants import END_AT
+from lookout.base.instants import Instant, Lasted
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status, unobserved
 from lookout_reader.statuses import BY_WORD, KNOWN_STATUSES
 
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
-# Limits for stored values when they are read: a damaged store makes no instant that cannot be written.
-Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
-Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 _NEVER_MS: Final = 2**53
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
@@ -54,24 +51,25 @@ class EpisodeRule(Struct, frozen=True):
         return is_named and (self.alerts_on_no_data or row.lost_data(since_at) or not row.answered_without_data)
 
 
-def endpoint_check(name: str, chain_id: int) -> Check:
-    """The check that stands for an RPC endpoint in episodes."""
-    return Check(f"endpoint {name}", chain_id)
+class StandIn(Check):
+    """Stands in episodes for what no row shows: an RPC endpoint, a source or the store. ``service`` is its name for
+    people."""
 
 
-def source_check(name: str, checks: tuple[Check, ...]) -> Check:
-    """The check that stands for a source with these checks in episodes about the source itself."""
-    return Check(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
+def stand_for_endpoint(name: str, chain_id: int) -> StandIn:
+    return StandIn(f"endpoint {name}", chain_id)
 
 
-STORE: Final = Check("the store", None)  # stands for the store in episodes
+def stand_for_source(name: str, checks: tuple[Check, ...]) -> StandIn:
+    return StandIn(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
+
+
+STORE: Final = StandIn("the store", None)
 UNSTORED_MS: Final = 60_000  # how long messages wait for a store that cannot be written
 
 
 def has_row(check: Check) -> bool:
-    """Whether the check is a service's, and stands for no endpoint, source or store: no service has a space in its
-    name."""
-    return " " not in check.service
+    return not isinstance(check, StandIn)
 
 
 class EpisodeRules(Struct, frozen=True):

@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from lookout.base.instants import format_instant
 from lookout.core.causes import split_cause
-from lookout.core.episodes import EpisodeRules, News
 from lookout.core.model import NO_METRICS, Metrics
 from lookout.core.services import SERVICES
+from lookout.features.alerts.rules import EpisodeRules, News, StandIn
+from lookout.features.outcome import EntryKey
 
 VERSION: Final = 1
 
@@ -42,6 +43,8 @@ class AlertPolicy(Struct, frozen=True):
     targets: dict[str, str]
     give_up_ms: int
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE
+    stand_ins: dict[StandIn, EntryKey] = {}
+    """What the rules report beside rows, and what each is to the monitor."""
 
 
 class AlertFacts(Struct, frozen=True):

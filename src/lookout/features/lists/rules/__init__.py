@@ -1,0 +1,1 @@
+"""What follows from answers about lists: without I/O, clock or asyncio."""
