@@ -167,10 +167,42 @@ def test_its_hook_and_its_query_work_with_react(tmp_path: Path) -> None:
         assert len(monitor.asked) == 1  # one poller for two banners, each mounted twice
 
 
-COMPILERS = {
-    "5.0": [("commonjs", "node"), ("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")],
-    "5.9": [("commonjs", "node"), ("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")],
+MSW = """\
+import { http } from "msw";
+import { setupServer } from "msw/node";
+import { createReader } from "lookout-reader";
+import { handlers } from "lookout-reader/testing";
+
+const where = { baseUrl: "https://liveness.example", protocol: "protocol" };
+let state;
+const server = setupServer(...handlers(http, where.baseUrl, where.protocol, () => state));
+server.listen({ onUnhandledRequest: "error" });
+const found = {};
+for (state of ["fine", "unavailable", "no-network", "other-version"]) {
+  const reader = createReader(where);
+  const { reportCode, history } = await reader.refresh();
+  const [obstacle] = reader.obstacles({ chain: 1, services: ["indexer"] });
+  found[state] = [reportCode, history.readable, obstacle?.severity ?? null];
 }
+server.close();
+console.log(JSON.stringify(found));
+"""
+
+
+@pytest.mark.clause("C4", "C6")
+def test_its_handlers_answer_for_a_server_with_msw(tmp_path: Path) -> None:
+    folder = make_project(tmp_path, "msw")
+    (folder / "use.mjs").write_text(MSW)
+    assert json.loads(run(folder, find_node(), "use.mjs")) == {
+        "fine": [None, True, None],
+        "unavailable": [None, True, "bad"],
+        "no-network": ["no-answer", True, "unknown"],
+        "other-version": ["wrong-version", True, "unknown"],
+    }
+
+
+NODE = [("commonjs", "node"), ("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")]
+COMPILERS = {"5.0": NODE, "5.9": NODE, "7.0": NODE[1:]}  # the last one without what 6.0 deprecated
 GOOD = """
 import { canUse, findRow, obstaclesOf } from "lookout-reader";
 import { rollUp } from "lookout-reader/page";

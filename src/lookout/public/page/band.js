@@ -10,16 +10,8 @@ import { PAGE_TITLE, duration, isRunByOthers, moment, problemKind, serviceName, 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
 const STOPPED_MS = 150_000;
-// A copy's Date makes the clock look ahead by as much as the copy is old: up to 60 s in a cache in front that does not
-// say so (Age), and then a request that takes its time. Nothing makes it look behind.
-const CLOCK_AHEAD_MS = 60_000 + 30_000;
-const CLOCK_BEHIND_MS = 30_000;
+const FUTURE_MS = 30_000;
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
-
-/** Whether the clock of this device is known to be wrong, as far as no cache explains it. */
-export function isClockWrong({ clockAheadMs }) {
-  return clockAheadMs !== null && (clockAheadMs > CLOCK_AHEAD_MS || clockAheadMs < -CLOCK_BEHIND_MS);
-}
 
 /** What keeps the page from knowing, in sentences that are read out: none of them has a number that moves. */
 function troublesOf(view) {
@@ -30,7 +22,7 @@ function troublesOf(view) {
   if (report === null) return troubles;
   const age = ageOf(view);
   if (age === null) troubles.push(text("trouble.undated"));
-  else if (!clockIsWrong && age < -CLOCK_BEHIND_MS) troubles.push(text("trouble.future"));
+  else if (!clockIsWrong && age < -FUTURE_MS) troubles.push(text("trouble.future"));
   else if (!clockIsWrong && reportProblem === null && age > STOPPED_MS) troubles.push(text("trouble.stopped"));
   if (isNothingReached(view.checks)) troubles.push(text("trouble.own"));
   if (report.unreadableRows > 0) troubles.push(text("trouble.rows", { count: report.unreadableRows }));
@@ -41,7 +33,7 @@ function troublesOf(view) {
 function ageOf({ now, report, receivedAgoMs }) {
   if (report.generatedAt === null) return null;
   const age = now - report.generatedAt;
-  return age < -CLOCK_BEHIND_MS ? age : Math.max(age, receivedAgoMs ?? 0);
+  return age < -FUTURE_MS ? age : Math.max(age, receivedAgoMs ?? 0);
 }
 
 export function makeBand() {

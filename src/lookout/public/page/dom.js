@@ -50,3 +50,9 @@ export function setChildren(element, children) {
     else while (element.children[n] !== child) element.append(element.children[n]);
   });
 }
+
+/** What is kept under a key, made when it is asked for first. */
+export function takeOrMake(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
+}

@@ -2,8 +2,8 @@
 
 import { isTrouble, isUnanswered, situationOf, unansweredText } from "./activities.js";
 import { writeAddress } from "./address.js";
-import { h, setChildren, setStatus, setText, shape } from "./dom.js";
-import { chainName, duration, hasText, isTestNetwork, list, moreText, serviceName, sinceText, statusWord, text } from "./words.js";
+import { h, setChildren, setStatus, setText, shape, takeOrMake } from "./dom.js";
+import { chainName, duration, hasText, isTestNetwork, list, serviceName, sinceText, statusWord, text } from "./words.js";
 
 const AHEAD_MS = 30_000;
 
@@ -19,7 +19,7 @@ export function makeNetworks(onMore) {
     setChildren(all, view.shown.map(({ chainId }) => lines.get(chainId).element));
     for (const network of view.shown) lines.get(network.chainId).update(network, view);
     more.hidden = view.left === 0;
-    setText(more, moreText(view.left, view.onPaper));
+    setText(more, text(view.onPaper ? "more.paper" : "more", { count: view.left })); // on paper nothing can be pressed
   }
 
   function open(chainId) {
@@ -65,11 +65,6 @@ function makeLine(chainId) {
   }
 
   return { element, update, open: () => details.setAttribute("open", "") };
-}
-
-function takeOrMake(map, key, make) {
-  if (!map.has(key)) map.set(key, make());
-  return map.get(key);
 }
 
 function makeAnswer({ label }) {

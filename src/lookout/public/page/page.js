@@ -1,9 +1,9 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import { EFFECTIVE_STATUSES, countedChains, effectiveStatus, headlineOf, parseAbout, poll, rowsByCheck } from "lookout-reader/page";
+import { EFFECTIVE_STATUSES, countedChains, effectiveStatus, headlineOf, parseAbout, poll, rowsByCheck, wrongClock } from "lookout-reader/page";
 import { networksOf } from "./activities.js";
 import { readAddress } from "./address.js";
-import { isClockWrong, makeBand } from "./band.js";
+import { makeBand } from "./band.js";
 import { h, setText } from "./dom.js";
 import { makeFoot } from "./foot.js";
 import { DIRECTION, LANGUAGE } from "./language.js";
@@ -88,7 +88,7 @@ function show(update) {
   if (update.report === null && update.reportProblem === null) return; // the first answer is on its way
   const page = document.getElementById("page");
   if (band.element.parentElement !== page) page.replaceChildren(...content);
-  const clockIsWrong = isClockWrong(update);
+  const clockIsWrong = wrongClock(update) !== null;
   // By a clock that is known to be wrong nothing is judged: with none, the reader's rules call every row unknown.
   const { now, receivedAgoMs } = update;
   const judgedAt = clockIsWrong ? NaN : now;
@@ -170,13 +170,8 @@ function chooseNetworks(all) {
   return { shown: [...first, ...sorted.filter((network) => !first.includes(network))].slice(0, limit), left: Math.max(0, wanted.length - limit) };
 }
 
-function isNotWell({ answers }) {
-  return answers.some(({ bad }) => bad.length > 0);
-}
-
-function isWanted(network) {
-  if (filter.only && !isNotWell(network)) return false;
-  const { chainId, checks } = network;
+function isWanted({ chainId, checks, answers }) {
+  if (filter.only && answers.every(({ bad }) => bad.length === 0)) return false;
   const found = [`${chainName(chainId)} ${chainId}`, ...checks.map((check) => `${check.service} ${checkName(check)} ${check.status} ${statusWord(check.status)}`)].join(" ").toLowerCase();
   return filter.words.every((word) => found.includes(word));
 }

@@ -2,7 +2,7 @@
 
 import { CHARACTERS, EFFECTIVE_STATUSES, KNOWN_STATUSES, SERVICES, bucketsOf, incidentsOf } from "lookout-reader/page";
 import { readAddress, writeAddress } from "./address.js";
-import { h, s, setChildren, setText, shape } from "./dom.js";
+import { h, s, setChildren, setText, shape, takeOrMake } from "./dom.js";
 import { DIRECTION } from "./language.js";
 import { bucketLength, chainName, checkName, duration, isTestNetwork, percent, problemKind, serviceName, sinceText, statusWord, text, utcClock, utcDay, utcDayName } from "./words.js";
 
@@ -51,11 +51,6 @@ export function makePast() {
     lines.get(chainId)?.openDay(Date.parse(`${readAddress("day")}T00:00:00Z`));
   }
   return { element, update, reach };
-}
-
-function takeOrMake(map, key, make) {
-  if (!map.has(key)) map.set(key, make());
-  return map.get(key);
 }
 
 function legend() {

@@ -52,11 +52,6 @@ function isolate(slot) {
   return `${/[\u0590-\u08ff]/.test(slot) ? "\u2067" : "\u2068"}${slot}\u2069`;
 }
 
-/** How many more there are: on a button, or on paper, where none can be pressed. */
-export function moreText(left, onPaper) {
-  return text(onPaper ? "more.paper" : "more", { count: left });
-}
-
 export function list(items) {
   return items.length === 0 ? "" : items.reduce((one, other) => text("list", { one, other }));
 }
@@ -167,8 +162,7 @@ const weekdays = new Intl.DateTimeFormat(LOCALE, { weekday: "short", timeZone: "
 const months = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone: "UTC" });
 
 function day(at) {
-  const date = new Date(at);
-  return utcDay(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()));
+  return utcDay(at - new Date(at).getTimezoneOffset() * 60_000);
 }
 
 /** "Tue 10 Nov" */
@@ -177,8 +171,7 @@ export function utcDay(at) {
 }
 
 function clock(at) {
-  const date = new Date(at);
-  return `${pad(date.getHours())}:${pad(date.getMinutes())}`;
+  return new Date(at).toTimeString().slice(0, 5);
 }
 
 /** "14:02", with its day if that is another than today: since when something is so. */
@@ -215,8 +208,4 @@ export function utcDayName(at) {
 
 export function utcClock(at) {
   return new Date(at).toISOString().slice(11, 16);
-}
-
-function pad(number) {
-  return String(number).padStart(2, "0");
 }
