@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lookout.core.model import Check, Metrics, Report, Row, unmonitored
 from lookout.documents.reports import live_document
+from lookout_reader import parse_instant
 from lookout_reader.statuses import KNOWN_STATUSES
 from lookout_reader.words import REASON_TEXTS
 from tools.examples import build_history_example
@@ -71,9 +72,25 @@ def _replace(document: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {**document, "checks": [*others, {**indexer, **fields}]}
 
 
+def _find_changes(fine: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """What differs from "fine": fields, the indexer's row (the last one), and how long before it was made."""
+    age_ms = MADE_AT - (parse_instant(document["generatedAt"]) or 0)
+    if age_ms:
+        return {"ageMs": age_ms}
+    changes = {key: value for key, value in document.items() if key != "checks" and value != fine[key]}
+    row = document["checks"][-1]
+    return changes if row == fine["checks"][-1] else {**changes, "indexer": row}
+
+
 def build_files() -> dict[Path, str]:
     history = json.loads(build_history_example().body)
-    made = {"madeAt": MADE_AT, "states": build_states(), "history": history}
+    states = build_states()
+    made = {
+        "madeAt": MADE_AT,
+        "fine": states["fine"],
+        "states": {state: _find_changes(states["fine"], document) for state, document in states.items()},
+        "history": history,
+    }
     text = json.dumps(made, indent=1)
     head = "// Written by `make schemas`, from tools/states.py: documents as a monitor makes them."
     return {

@@ -1,9 +1,12 @@
 """What the Python reader offers to the tests of others; its documents are those of the JavaScript one."""
 
+import json
+
 import pytest
 
 from lookout_reader import History, LiveReport, Needs, parse_history, parse_report
 from lookout_reader.testing import STATES, document_of, fake_reader, history_of
+from tools.states import MADE_AT, build_states
 
 NEEDS = Needs(1, ("messaging", "ppoi", "broadcasters", "indexer"))
 
@@ -44,6 +47,11 @@ def test_a_state_that_is_set_is_told() -> None:
     assert (told, reader.when_usable(NEEDS)) == ([None], True)
     with pytest.raises(ValueError, match="'fien' is none of fine, "):
         reader.show("fien")
+
+
+@pytest.mark.parametrize(("state", "document"), build_states().items(), ids=build_states())
+def test_a_document_is_the_one_that_a_monitor_makes(state: str, document: object) -> None:
+    assert json.loads(document_of(state, MADE_AT)) == document
 
 
 def test_every_document_but_the_one_of_another_version_can_be_read() -> None:

@@ -202,7 +202,7 @@ def test_its_handlers_answer_for_a_server_with_msw(tmp_path: Path) -> None:
 
 
 NODE = [("commonjs", "node"), ("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")]
-COMPILERS = {"5.0": NODE, "5.9": NODE, "7.0": NODE[1:]}  # the last one without what 6.0 deprecated
+COMPILERS = {"5.0": NODE, "5.9": NODE}
 GOOD = """
 import { canUse, findRow, obstaclesOf } from "lookout-reader";
 import { rollUp } from "lookout-reader/page";

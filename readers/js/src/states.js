@@ -1,1483 +1,300 @@
 // Written by `make schemas`, from tools/states.py: documents as a monitor makes them.
 export default {
  "madeAt": 1794744000000,
+ "fine": {
+  "schemaVersion": 1,
+  "generatedAt": "2026-11-15T12:00:00.000Z",
+  "checks": [
+   {
+    "service": "messaging",
+    "chainId": null,
+    "status": "current",
+    "reason": "synced",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {
+     "peers": 14
+    }
+   },
+   {
+    "service": "ppoi",
+    "chainId": 1,
+    "status": "current",
+    "reason": "synced",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {
+     "position": 184213,
+     "head": 184213
+    }
+   },
+   {
+    "service": "broadcasters",
+    "chainId": 1,
+    "status": "current",
+    "reason": "synced",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {
+     "responding": 5,
+     "monitored": 5
+    }
+   },
+   {
+    "service": "hosted-indexer",
+    "chainId": 1,
+    "status": "current",
+    "reason": "synced",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {
+     "position": 23000000,
+     "head": 23000000
+    }
+   },
+   {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "current",
+    "reason": "synced",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
+  ]
+ },
  "states": {
-  "fine": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
-  },
+  "fine": {},
   "unavailable": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "unavailable",
-     "reason": "unreachable",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unavailable",
+    "reason": "unreachable",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "degraded": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "degraded",
-     "reason": "behind",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "degraded",
+    "reason": "behind",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "catching-up": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "catching-up",
-     "reason": "behind",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "catching-up",
+    "reason": "behind",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "unknown": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "unknown",
-     "reason": "no-observation",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": null,
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unknown",
+    "reason": "no-observation",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": null,
+    "metrics": {}
+   }
   },
   "unmonitored": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "unmonitored",
-     "reason": "not-configured",
-     "observedAt": null,
-     "lastSuccessAt": null,
-     "expiresAt": null,
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unmonitored",
+    "reason": "not-configured",
+    "observedAt": null,
+    "lastSuccessAt": null,
+    "expiresAt": null,
+    "metrics": {}
+   }
   },
-  "reason:synced": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
-  },
+  "reason:synced": {},
   "reason:behind": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "catching-up",
-     "reason": "behind",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "catching-up",
+    "reason": "behind",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "reason:responding": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "responding",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "current",
+    "reason": "responding",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "reason:partial-coverage": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "degraded",
-     "reason": "partial-coverage",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "degraded",
+    "reason": "partial-coverage",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "reason:unreachable": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "unavailable",
-     "reason": "unreachable",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unavailable",
+    "reason": "unreachable",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "reason:not-configured": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "unmonitored",
-     "reason": "not-configured",
-     "observedAt": null,
-     "lastSuccessAt": null,
-     "expiresAt": null,
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unmonitored",
+    "reason": "not-configured",
+    "observedAt": null,
+    "lastSuccessAt": null,
+    "expiresAt": null,
+    "metrics": {}
+   }
   },
   "reason:no-observation": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "unknown",
-     "reason": "no-observation",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": null,
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unknown",
+    "reason": "no-observation",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": null,
+    "metrics": {}
+   }
   },
   "reason:incompatible-reference": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "unknown",
-     "reason": "incompatible-reference",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": null,
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unknown",
+    "reason": "incompatible-reference",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": null,
+    "metrics": {}
+   }
   },
   "reason:incomplete": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "degraded",
-     "reason": "incomplete",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "degraded",
+    "reason": "incomplete",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "reason:inconsistent": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "degraded",
-     "reason": "inconsistent",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "degraded",
+    "reason": "inconsistent",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "stale": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:56:36.000Z",
-     "lastSuccessAt": "2026-11-15T11:56:36.000Z",
-     "expiresAt": "2026-11-15T11:59:06.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "current",
+    "reason": "synced",
+    "observedAt": "2026-11-15T11:56:36.000Z",
+    "lastSuccessAt": "2026-11-15T11:56:36.000Z",
+    "expiresAt": "2026-11-15T11:59:06.000Z",
+    "metrics": {}
+   }
   },
   "dead-monitor": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T11:50:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:49:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:49:56.000Z",
-     "expiresAt": "2026-11-15T11:52:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:49:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:49:56.000Z",
-     "expiresAt": "2026-11-15T11:52:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:49:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:49:56.000Z",
-     "expiresAt": "2026-11-15T11:52:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:49:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:49:56.000Z",
-     "expiresAt": "2026-11-15T11:52:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:49:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:49:56.000Z",
-     "expiresAt": "2026-11-15T11:52:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "ageMs": 600000
   },
   "new-status": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "on-fire",
-     "reason": "behind",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "on-fire",
+    "reason": "behind",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "new-reason": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "degraded",
-     "reason": "moon-phase",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "degraded",
+    "reason": "moon-phase",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
   },
   "dissent": {
-   "schemaVersion": 1,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "degraded",
-     "reason": "not-everywhere",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "views": 3,
-      "agreeing": 1
-     }
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "degraded",
+    "reason": "not-everywhere",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {
+     "views": 3,
+     "agreeing": 1
     }
-   ]
+   }
   },
   "other-version": {
-   "schemaVersion": 2,
-   "generatedAt": "2026-11-15T12:00:00.000Z",
-   "checks": [
-    {
-     "service": "messaging",
-     "chainId": null,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "peers": 14
-     }
-    },
-    {
-     "service": "ppoi",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 184213,
-      "head": 184213
-     }
-    },
-    {
-     "service": "broadcasters",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "responding": 5,
-      "monitored": 5
-     }
-    },
-    {
-     "service": "hosted-indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {
-      "position": 23000000,
-      "head": 23000000
-     }
-    },
-    {
-     "service": "indexer",
-     "chainId": 1,
-     "status": "current",
-     "reason": "synced",
-     "observedAt": "2026-11-15T11:59:56.000Z",
-     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-     "expiresAt": "2026-11-15T12:02:26.000Z",
-     "metrics": {}
-    }
-   ]
+   "schemaVersion": 2
   }
  },
  "history": {

@@ -16,7 +16,10 @@ export const STATES = /* @__PURE__ */ Object.freeze(Object.keys(made.states));
 /** The live report of a state, as a monitor would write it now. */
 export function documentOf(state, at = Date.now()) {
   if (!STATES.includes(state)) throw new TypeError(`state: ${state} is none of ${STATES.join(", ")}`);
-  return moveTo(made.states[state], at - made.madeAt);
+  const { ageMs = 0, indexer, ...changes } = made.states[state];
+  const others = made.fine.checks.slice(0, -1);
+  const checks = indexer ? [...others, indexer] : made.fine.checks;
+  return moveTo({ ...made.fine, ...changes, checks }, at - made.madeAt - ageMs);
 }
 
 /** A history, as a monitor would write it now. */

@@ -26,7 +26,11 @@ def document_of(state: str, at: int | None = None) -> str:
     """The live report of a state, as a monitor would write it now."""
     if state not in STATES:
         raise ValueError(f"{state!r} is none of {', '.join(STATES)}")
-    return _move(_MADE["states"][state], (instant_now() if at is None else at) - _MADE["madeAt"])
+    changes: dict[str, Any] = {"ageMs": 0, **_MADE["states"][state]}
+    *others, fine_indexer = _MADE["fine"]["checks"]
+    checks = [*others, changes.pop("indexer", fine_indexer)]
+    by_ms = (instant_now() if at is None else at) - _MADE["madeAt"] - changes.pop("ageMs")
+    return _move({**_MADE["fine"], **changes, "checks": checks}, by_ms)
 
 
 def history_of(at: int | None = None) -> str:

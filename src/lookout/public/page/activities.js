@@ -1,7 +1,21 @@
 /** What people do with a wallet, and what the rows say of it: no more than they know (C11, C12). */
 
 import { EFFECTIVE_STATUSES, KNOWN_STATUSES, SERVICES } from "lookout-reader/page";
-import { SHOW_UNMONITORED, and, capitalize, chainName, compareChains, effectOf, hasText, isTestNetwork, list, serviceName, sinceText, statusWord, text } from "./words.js";
+import {
+  SHOW_UNMONITORED,
+  and,
+  capitalize,
+  chainName,
+  compareChains,
+  effectOf,
+  hasText,
+  isTestNetwork,
+  list,
+  serviceName,
+  sinceText,
+  statusWord,
+  text,
+} from "./words.js";
 
 /** In the order of what people do. Without one of the `needs` being watched, nothing is said to be well. */
 const ACTIVITIES = [
@@ -13,12 +27,20 @@ const LISTED = ["indexer", "hosted-indexer"]; // a gap in their lists leaves pro
 const PARTS_AT_MOST = 3;
 const NAMED_AT_MOST = 3;
 const TROUBLE_STATUSES = KNOWN_STATUSES.filter((status) => status !== "current");
-const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "inconsistent"]]);
-const UNKNOWN = new Map([["incompatible-reference", "incomparable"], ["no-observation", "empty"]]);
+const DEGRADED = new Map([
+  ["partial-coverage", "partial"],
+  ["behind", "far-behind"],
+  ["incomplete", "incomplete"],
+  ["inconsistent", "inconsistent"],
+]);
+const UNKNOWN = new Map([
+  ["incompatible-reference", "incomparable"],
+  ["no-observation", "empty"],
+]);
 
 /**
- * The networks in order, test networks last: what can be done on each, and all checks that count there; messaging does on
- * each. What is the operator's own and of no chain is under `chainId` null.
+ * The networks in order, test networks last: what can be done on each, and all checks that count there; messaging does
+ * on each. What is the operator's own and of no chain is under `chainId` null.
  */
 export function networksOf(checks) {
   const chainIds = [...new Set(checks.map(({ chainId }) => chainId))].filter((chainId) => chainId !== null);
@@ -28,7 +50,9 @@ export function networksOf(checks) {
   const networks = chainIds
     .sort((a, b) => isTestNetwork(a) - isTestNetwork(b) || compareChains(a, b))
     .map((chainId) => makeNetwork(chainId, [...ofEach, ...checks.filter((check) => check.chainId === chainId)]));
-  return (alone.length === 0 ? networks : [...networks, makeNetwork(null, alone)]).filter(({ answers }) => answers.length > 0);
+  return (alone.length === 0 ? networks : [...networks, makeNetwork(null, alone)]).filter(
+    ({ answers }) => answers.length > 0,
+  );
 }
 
 function makeNetwork(chainId, all) {
@@ -45,7 +69,8 @@ function makeAnswer(id, [service], needs, checks) {
   const bad = watched.filter(({ status }) => status !== "current").sort((a, b) => rankOf(a) - rankOf(b));
   const isSeen = watched.some((check) => needs.includes(check.service));
   const status = bad.length > 0 ? bad[0].status : isSeen ? "current" : "unmonitored";
-  const [label, activity] = id === null ? [serviceName(service), serviceName(service)] : [text(`answer.${id}`), text(`activity.${id}`)];
+  const [label, activity] =
+    id === null ? [serviceName(service), serviceName(service)] : [text(`answer.${id}`), text(`activity.${id}`)];
   return { id, service, checks, bad, status, label, activity };
 }
 
@@ -70,7 +95,14 @@ export function isTrouble({ status }) {
 /** The networks that count (C11). Without any, what is of no chain, which alone makes nothing green. */
 export function countedNetworks({ networks, checks }) {
   const counted = networks.filter(({ chainId }) => !isTestNetwork(chainId));
-  return counted.some(({ chainId }) => chainId !== null) ? counted : [makeNetwork(null, checks.filter(({ chainId }) => chainId === null))];
+  return counted.some(({ chainId }) => chainId !== null)
+    ? counted
+    : [
+        makeNetwork(
+          null,
+          checks.filter(({ chainId }) => chainId === null),
+        ),
+      ];
 }
 
 /** One status, one sentence and what people can do, of the networks that count. Nothing that is `inDoubt` is well now. */
@@ -88,20 +120,36 @@ export function bandOf(networks, { inDoubt, now, checks: all }) {
   }
   if (inDoubt) return { status: "unknown", headline: text("band.doubted"), advice: "" };
   const isMost = watched.length >= answers.length / 2; // few of many are no green band
-  const isSeen = networks.some(({ chainId, answers: own }) => chainId !== null && own.some((answer) => answer.status === "current"));
-  return { status: isMost && isSeen ? status : "unmonitored", headline: text("band.well", { what: wellText(networks) }), advice: "" };
+  const isSeen = networks.some(
+    ({ chainId, answers: own }) => chainId !== null && own.some((answer) => answer.status === "current"),
+  );
+  return {
+    status: isMost && isSeen ? status : "unmonitored",
+    headline: text("band.well", { what: wellText(networks) }),
+    advice: "",
+  };
 }
 
 function adviceText(bad, isNothingKnown) {
   if (isNothingKnown) return text("advice.nothing");
-  const known = bad.filter(({ bad: found }) => found.some((check) => isTrouble(check) || check.unreached)).map(({ id }) => id);
-  const wanted = [known.includes("send") || known.includes("balances") ? "transactions" : "", known.includes("proofs") ? "proofs" : ""];
-  return wanted.filter(Boolean).map((what) => text(`advice.${what}`)).join(" ");
+  const known = bad
+    .filter(({ bad: found }) => found.some((check) => isTrouble(check) || check.unreached))
+    .map(({ id }) => id);
+  const wanted = [
+    known.includes("send") || known.includes("balances") ? "transactions" : "",
+    known.includes("proofs") ? "proofs" : "",
+  ];
+  return wanted
+    .filter(Boolean)
+    .map((what) => text(`advice.${what}`))
+    .join(" ");
 }
 
 function nothingText(checks, now) {
   const seenAt = checks.filter(({ status }) => status === "stale").map(({ row }) => row.observedAt);
-  return seenAt.length === 0 ? text("band.nothing") : text("band.stale", { since: sinceText(Math.max(...seenAt), now) });
+  return seenAt.length === 0
+    ? text("band.nothing")
+    : text("band.stale", { since: sinceText(Math.max(...seenAt), now) });
 }
 
 /** Where there is a problem or too little is known, with what that means; and where there is none. */
@@ -116,13 +164,26 @@ function badText(networks, inDoubt) {
   }
   const all = [...parts.values()];
   const left = all.slice(PARTS_AT_MOST).flatMap(({ on }) => on).length;
-  const well = places.filter(({ answers, status }) => status === "current" && answers.every(({ bad: found }) => found.length === 0));
+  const well = places.filter(
+    ({ answers, status }) => status === "current" && answers.every(({ bad: found }) => found.length === 0),
+  );
   const named = bad.filter(({ place }) => typeof place === "number").length;
   const isRest = named > 0 && well.length + named === places.length;
   return [
-    ...all.slice(0, PARTS_AT_MOST).map(({ effects, on }) => text("band.part", { place: capitalize(placesText(on, places.length)), effects })),
+    ...all
+      .slice(0, PARTS_AT_MOST)
+      .map(({ effects, on }) => text("band.part", { place: capitalize(placesText(on, places.length)), effects })),
     left === 0 ? "" : text("band.more", { count: left }),
-    well.length === 0 || inDoubt ? "" : isRest ? text("band.others", { count: well.length }) : text("band.others.named", { networks: placesText(well.map(({ chainId }) => chainId), places.length) }),
+    well.length === 0 || inDoubt
+      ? ""
+      : isRest
+        ? text("band.others", { count: well.length })
+        : text("band.others.named", {
+            networks: placesText(
+              well.map(({ chainId }) => chainId),
+              places.length,
+            ),
+          }),
   ]
     .filter(Boolean)
     .join(" ");
@@ -131,11 +192,19 @@ function badText(networks, inDoubt) {
 /** What is bad on a network, as one part; of what is of no chain each service is one, under its name. */
 function partsOf({ chainId, answers }) {
   const bad = answers.filter(({ bad: found }) => found.length > 0);
-  if (chainId === null) return bad.map((answer) => ({ place: answer.label, effects: effectOf(answer.service) || statusWord(answer.status), rank: ACTIVITIES.length }));
+  if (chainId === null)
+    return bad.map((answer) => ({
+      place: answer.label,
+      effects: effectOf(answer.service) || statusWord(answer.status),
+      rank: ACTIVITIES.length,
+    }));
   if (bad.length === 0) return [];
   const trouble = bad.filter(({ bad: [check] }) => isTrouble(check));
   const unknown = bad.filter((answer) => !trouble.includes(answer)).map(({ activity }) => activity);
-  const effects = [...new Set(trouble.map(effectText)), ...(unknown.length === 0 ? [] : [text("effect.unknown", { what: and(unknown) })])];
+  const effects = [
+    ...new Set(trouble.map(effectText)),
+    ...(unknown.length === 0 ? [] : [text("effect.unknown", { what: and(unknown) })]),
+  ];
   const rank = trouble.length === 0 ? Infinity : answers.indexOf(trouble[0]);
   return [{ place: chainId, effects: list(effects), rank }];
 }
@@ -160,13 +229,17 @@ function wellText(networks) {
   const all = networks.filter(({ chainId }) => chainId !== null).length;
   const where = new Map(ACTIVITIES.map(({ id }) => [text(`activity.${id}`), []])); // the networks of each activity
   for (const { chainId, answers } of networks) {
-    for (const { activity, status } of answers) if (status === "current") where.set(activity, [...(where.get(activity) ?? []), chainId]);
+    for (const { activity, status } of answers)
+      if (status === "current") where.set(activity, [...(where.get(activity) ?? []), chainId]);
   }
-  for (const [activity, on] of where) if (on.length > 0) found.set(on.join(), [...(found.get(on.join()) ?? []), activity]);
+  for (const [activity, on] of where)
+    if (on.length > 0) found.set(on.join(), [...(found.get(on.join()) ?? []), activity]);
   return list(
     Array.from(found.values(), (activities) => {
       const on = where.get(activities[0]).filter((chainId) => chainId !== null);
-      return on.length === 0 ? and(activities) : text("band.on", { what: and(activities), networks: placesText(on, all) });
+      return on.length === 0
+        ? and(activities)
+        : text("band.on", { what: and(activities), networks: placesText(on, all) });
     }),
   );
 }
@@ -184,7 +257,10 @@ export function isNothingReached(checks) {
   return new Set(watched.map(({ key }) => key)).size > 1 && watched.every(isUnanswered);
 }
 
-/** "last good one 14:02", by the key's text, or that there never was one. It may have answered since, with nothing to compare. */
+/**
+ * "last good one 14:02", by the key's text, or that there never was one. It may have answered since, with nothing to
+ * compare.
+ */
 export function unansweredText(key, { lastSuccessAt }, now) {
   return lastSuccessAt === null ? text(`${key}.never`) : text(key, { since: sinceText(lastSuccessAt, now) });
 }

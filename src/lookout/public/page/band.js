@@ -18,7 +18,10 @@ function troublesOf(view) {
   const { report, reportProblem, clockIsWrong } = view;
   const troubles = [];
   if (clockIsWrong) troubles.push(text(view.clockAheadMs > 0 ? "trouble.ahead" : "trouble.behind"));
-  if (reportProblem !== null) troubles.push(`${text(`trouble.${problemKind(view.reportCode)}`)} ${text(report === null ? "trouble.nothing-held" : "trouble.held")}`);
+  if (reportProblem !== null) {
+    const held = text(report === null ? "trouble.nothing-held" : "trouble.held");
+    troubles.push(`${text(`trouble.${problemKind(view.reportCode)}`)} ${held}`);
+  }
   if (report === null) return troubles;
   const age = ageOf(view);
   if (age === null) troubles.push(text("trouble.undated"));
@@ -42,8 +45,20 @@ export function makeBand() {
   const age = h("p", { class: "age" });
   const troubles = h("div", { class: "troubles", role: "alert" });
   const notes = makeNotes();
-  const about = h("p", { class: "about-page", dir: "auto" }, PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"));
-  const band = h("div", { class: "band" }, h("div", { class: "state" }, shape("unknown"), title), troubles, advice, notes.element, age);
+  const about = h(
+    "p",
+    { class: "about-page", dir: "auto" },
+    PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"),
+  );
+  const band = h(
+    "div",
+    { class: "band" },
+    h("div", { class: "state" }, shape("unknown"), title),
+    troubles,
+    advice,
+    notes.element,
+    age,
+  );
   const limits = makeLimits();
   const element = h("header", {}, about, band, ...limits.elements);
   let announced = "";
@@ -74,7 +89,12 @@ function makeLimits() {
   const english = h("p", { class: "limits", lang: "en", dir: "ltr" });
   let drawn = "";
   const isMachine = REVIEWED_BY === "";
-  const machine = h("p", { class: "machine" }, `${text("page.machine")} `, h("a", { href: "#lang=en", hreflang: "en" }, text("page.original")));
+  const machine = h(
+    "p",
+    { class: "machine" },
+    `${text("page.machine")} `,
+    h("a", { href: "#lang=en", hreflang: "en" }, text("page.original")),
+  );
   function update(services) {
     if ([...services].join() === drawn) return;
     drawn = [...services].join();
@@ -86,11 +106,17 @@ function makeLimits() {
 
 function limitsParts(services, textOf, nameOf) {
   const about = new Map(NOTES.map(({ id }) => [id, []])); // the services that each is about
-  for (const service of services) for (const { id } of notesFor(service, isRunByOthers(service))) about.get(id).push(service);
-  return [...about].filter(([, found]) => found.length > 0).flatMap(([id, found]) => {
-    const said = textOf(`warning.${id}`);
-    return [id === "not-a-signal" ? h("b", {}, said) : id === "others" ? `${found.map(nameOf).join(", ")}: ${said}` : said, " "];
-  });
+  for (const service of services)
+    for (const { id } of notesFor(service, isRunByOthers(service))) about.get(id).push(service);
+  return [...about]
+    .filter(([, found]) => found.length > 0)
+    .flatMap(([id, found]) => {
+      const said = textOf(`warning.${id}`);
+      return [
+        id === "not-a-signal" ? h("b", {}, said) : id === "others" ? `${found.map(nameOf).join(", ")}: ${said}` : said,
+        " ",
+      ];
+    });
 }
 
 function ageText(view) {

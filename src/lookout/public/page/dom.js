@@ -23,7 +23,11 @@ function fill(element, attributes, children) {
 
 /** A status as a shape; its word stands beside it. */
 export function shape(status) {
-  return s("svg", { class: "shape", "data-status": status, "aria-hidden": "true" }, s("use", { href: `#shape-${status}` }));
+  return s(
+    "svg",
+    { class: "shape", "data-status": status, "aria-hidden": "true" },
+    s("use", { href: `#shape-${status}` }),
+  );
 }
 
 /** Changes a text only if it differs, so that a page at rest is at rest. */
@@ -34,7 +38,8 @@ export function setText(element, text) {
 export function setStatus(element, status) {
   if (element.dataset.status === status) return;
   element.dataset.status = status;
-  for (const use of element.querySelectorAll(":scope > .state > .shape > use")) use.setAttribute("href", `#shape-${status}`);
+  for (const use of element.querySelectorAll(":scope > .state > .shape > use"))
+    use.setAttribute("href", `#shape-${status}`);
 }
 
 /**

@@ -30,7 +30,8 @@ function operatorElements() {
   if (operator === "" && contact === "") return [];
   const by = operator === "" ? "" : `${text("page.operator", { operator })} `;
   const address = linkOf(contact);
-  const how = contact === "" ? [] : [`${text("page.contact")} `, address === null ? contact : h("a", { href: address }, contact)];
+  const how =
+    contact === "" ? [] : [`${text("page.contact")} `, address === null ? contact : h("a", { href: address }, contact)];
   return [h("p", { class: "operator" }, by, ...how)];
 }
 

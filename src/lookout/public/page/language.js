@@ -1,4 +1,6 @@
-/** The language of the page: the one in its address, or the first of the browser's that there are texts in, or English. */
+/**
+ * The language of the page: the one in its address, or the first of the browser's that there are texts in, or English.
+ */
 
 /** The names of the languages that there are, each in itself. */
 export const LANGUAGES = JSON.parse(document.querySelector("meta[name=lookout-languages]").content);
@@ -9,7 +11,15 @@ const wanted = [asked, ...navigator.languages].map((tag) => tag.toLowerCase().sp
 const chosen = wanted.find((code) => Object.hasOwn(LANGUAGES, code)) ?? ENGLISH;
 const loaded = await load(chosen).catch(() => load(ENGLISH));
 
-export const { code: LANGUAGE, locale: LOCALE, direction: DIRECTION, reviewedBy: REVIEWED_BY, original: ORIGINAL, texts: TEXTS, titles: TITLES } = loaded;
+export const {
+  code: LANGUAGE,
+  locale: LOCALE,
+  direction: DIRECTION,
+  reviewedBy: REVIEWED_BY,
+  original: ORIGINAL,
+  texts: TEXTS,
+  titles: TITLES,
+} = loaded;
 
 async function load(code) {
   const { default: catalogue } = await import(`./texts-${code}.js`);

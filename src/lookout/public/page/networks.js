@@ -3,7 +3,17 @@
 import { isTrouble, isUnanswered, situationOf, unansweredText } from "./activities.js";
 import { writeAddress } from "./address.js";
 import { h, setChildren, setStatus, setText, shape, takeOrMake } from "./dom.js";
-import { chainName, duration, hasText, isTestNetwork, list, serviceName, sinceText, statusWord, text } from "./words.js";
+import {
+  chainName,
+  duration,
+  hasText,
+  isTestNetwork,
+  list,
+  serviceName,
+  sinceText,
+  statusWord,
+  text,
+} from "./words.js";
 
 const AHEAD_MS = 30_000;
 
@@ -12,11 +22,20 @@ export function makeNetworks(onMore) {
   const lines = new Map();
   const all = h("ul", { class: "networks" });
   const more = h("button", { type: "button", class: "more", click: onMore });
-  const element = h("section", { "aria-labelledby": "now-title" }, h("h2", { id: "now-title" }, text("now")), all, more);
+  const element = h(
+    "section",
+    { "aria-labelledby": "now-title" },
+    h("h2", { id: "now-title" }, text("now")),
+    all,
+    more,
+  );
 
   function update(view) {
     for (const { chainId } of view.shown) if (!lines.has(chainId)) lines.set(chainId, makeLine(chainId));
-    setChildren(all, view.shown.map(({ chainId }) => lines.get(chainId).element));
+    setChildren(
+      all,
+      view.shown.map(({ chainId }) => lines.get(chainId).element),
+    );
     for (const network of view.shown) lines.get(network.chainId).update(network, view);
     more.hidden = view.left === 0;
     setText(more, text(view.onPaper ? "more.paper" : "more", { count: view.left })); // on paper nothing can be pressed
@@ -68,7 +87,13 @@ function makeLine(chainId) {
 }
 
 function makeAnswer({ label }) {
-  return h("span", { class: "answer" }, h("span", { class: "state" }, shape("unknown"), h("b", {}, label)), " ", h("span", { class: "word" }));
+  return h(
+    "span",
+    { class: "answer" },
+    h("span", { class: "state" }, shape("unknown"), h("b", {}, label)),
+    " ",
+    h("span", { class: "word" }),
+  );
 }
 
 function drawAnswer({ status }, element) {
@@ -83,7 +108,10 @@ function reasonsOf({ answers }, { now, clockIsWrong }) {
   for (const check of new Set(answers.flatMap(({ bad }) => bad))) {
     const [help, why] = [`help.${check.service}.${situationOf(check)}`, whyText(check, measuredText(check), now, clockIsWrong)];
     const measured = isTrouble(check) ? measuredText(check) : "";
-    const said = measured !== "" && check.status === "catching-up" ? measured : list([statusWord(check.status), measured].filter(Boolean)); // which says "behind" itself
+    const said =
+      measured !== "" && check.status === "catching-up"
+        ? measured
+        : list([statusWord(check.status), measured].filter(Boolean)); // which says "behind" itself
     const key = JSON.stringify({ said, why: hasText(help) ? text(help) : why });
     found.set(key, [...(found.get(key) ?? []), serviceName(check.service)]);
   }
@@ -92,7 +120,15 @@ function reasonsOf({ answers }, { now, clockIsWrong }) {
 
 function makeRow({ key, service }) {
   const [word, metrics, why, seen] = ["span", "p", "p", "p"].map((name) => h(name));
-  const element = h("li", { "data-check": key }, h("p", {}, h("b", {}, serviceName(service))), h("p", { class: "state" }, shape("unknown"), word), metrics, why, seen);
+  const element = h(
+    "li",
+    { "data-check": key },
+    h("p", {}, h("b", {}, serviceName(service))),
+    h("p", { class: "state" }, shape("unknown"), word),
+    metrics,
+    why,
+    seen,
+  );
   function update(check, { now, clockIsWrong, onPaper }) {
     const measured = measuredText(check);
     setStatus(element, check.status);
@@ -113,11 +149,14 @@ function whyText(check, measured, now, clockIsWrong) {
   if (row === null) return text("card.absent");
   if (!row.readable) return text("card.unreadable");
   if (clockIsWrong && status !== "unmonitored") return text("card.clock");
-  if (status === "stale") return text("card.stale", { since: sinceText(row.observedAt, now), status: statusWord(row.publishedStatus) });
-  if (isUnanswered(check)) return unansweredText(status === "unknown" ? "card.unreached" : "card.unavailable", row, now);
+  if (status === "stale")
+    return text("card.stale", { since: sinceText(row.observedAt, now), status: statusWord(row.publishedStatus) });
+  if (isUnanswered(check))
+    return unansweredText(status === "unknown" ? "card.unreached" : "card.unavailable", row, now);
   if (situationOf(check) === "emptied") return text("card.emptied");
   if (status !== "unknown" && isSaidByNumbers(row, measured)) return "";
-  if (status === "unknown" && row.publishedStatus !== "unknown" && row.observedAt !== null) return text("sentence.unknown");
+  if (status === "unknown" && row.publishedStatus !== "unknown" && row.observedAt !== null)
+    return text("sentence.unknown");
   const reason = `reason.${row.reason}`;
   return hasText(reason) ? text(reason) : text(`sentence.${status}`);
 }
@@ -127,17 +166,22 @@ function isSaidByNumbers({ reason, metrics }, measured) {
   return measured !== "" && ["synced", "responding", "partial-coverage"].includes(reason);
 }
 
-/** In numbers, which never contradict the status: what is current is not called behind, though it may be by a little. */
+/**
+ * In numbers, which never contradict the status: what is current is not called behind, though it may be by a little.
+ */
 function metricsText({ service, reason, metrics }, status) {
   const { position, head, responding, monitored, peers } = metrics;
   if (position !== undefined) {
     if (status === "current" && reason === "synced") return text("card.synced.at", { position });
     const lag = head === undefined || status === "current" ? 0 : Math.max(0, head - position);
-    const different = ["missing", "extra", "breaks", "gap"].filter((key) => metrics[key] > 0).map((key) => text(`card.${key}`, { count: metrics[key] }));
+    const different = ["missing", "extra", "breaks", "gap"]
+      .filter((key) => metrics[key] > 0)
+      .map((key) => text(`card.${key}`, { count: metrics[key] }));
     if (lag === 0 || different.length > 0) return list([...different, text("card.position", { position })]);
     return text(service === "ppoi" ? "card.entries" : "card.blocks", { count: lag, position });
   }
-  if (responding !== undefined && monitored !== undefined) return text(service === "broadcasters" ? "card.heard" : "card.answered", { responding, monitored });
+  if (responding !== undefined && monitored !== undefined)
+    return text(service === "broadcasters" ? "card.heard" : "card.answered", { responding, monitored });
   if (peers !== undefined) return text("card.peers", { count: peers });
   if (status !== "current") return "";
   return reason === "synced" || reason === "responding" ? text(`card.${reason}`) : "";
@@ -148,7 +192,9 @@ function seenText(check, now, onPaper) {
   if (status === "stale") return ""; // it is said when that was
   if (!row?.readable || row.observedAt === null) return status === "unmonitored" ? "" : text("card.never");
   if (row.observedAt - now > AHEAD_MS) return text("card.future");
-  const seen = onPaper ? text("card.checked.at", { since: sinceText(row.observedAt, now) }) : text("card.checked", { duration: duration(now - row.observedAt) });
+  const seen = onPaper
+    ? text("card.checked.at", { since: sinceText(row.observedAt, now) })
+    : text("card.checked", { duration: duration(now - row.observedAt) });
   const answered = row.lastSuccessAt;
   if (isUnanswered(check) || answered === null || answered >= row.observedAt) return seen;
   return list([seen, text("card.answer", { since: sinceText(answered, now) })]);

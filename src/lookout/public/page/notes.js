@@ -8,12 +8,23 @@ export function makeNotes() {
   const element = h("ul", { class: "operator-notes" });
   let drawn = "";
   function update(notes, now) {
-    const shown = notes.filter(({ until }) => until === null || until > now).map((note) => ({ words: note.text, head: headText(note, now), isPlanned: note.from > now }));
+    const shown = notes
+      .filter(({ until }) => until === null || until > now)
+      .map((note) => ({ words: note.text, head: headText(note, now), isPlanned: note.from > now }));
     shown.sort((a, b) => a.isPlanned - b.isPlanned);
     if (JSON.stringify(shown) === drawn) return;
     drawn = JSON.stringify(shown);
     element.hidden = shown.length === 0;
-    element.replaceChildren(...shown.map(({ words, head, isPlanned }) => h("li", {}, h("small", {}, isPlanned ? h("b", {}, `${text("note.planned")} `) : null, head), h("p", { dir: "auto" }, words))));
+    element.replaceChildren(
+      ...shown.map(({ words, head, isPlanned }) =>
+        h(
+          "li",
+          {},
+          h("small", {}, isPlanned ? h("b", {}, `${text("note.planned")} `) : null, head),
+          h("p", { dir: "auto" }, words),
+        ),
+      ),
+    );
   }
   return { element, update };
 }

@@ -1,6 +1,15 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import { EFFECTIVE_STATUSES, countedChains, effectiveStatus, headlineOf, parseAbout, poll, rowsByCheck, wrongClock } from "lookout-reader/page";
+import {
+  EFFECTIVE_STATUSES,
+  countedChains,
+  effectiveStatus,
+  headlineOf,
+  parseAbout,
+  poll,
+  rowsByCheck,
+  wrongClock,
+} from "lookout-reader/page";
 import { networksOf } from "./activities.js";
 import { readAddress } from "./address.js";
 import { makeBand } from "./band.js";
@@ -97,7 +106,8 @@ function show(update) {
   const checks = checksOf(judged);
   const all = networksOf(checks);
   const { shown, left } = chooseNetworks(all);
-  const view = { ...judged, checks, networks: all, shown, left, notes, onPaper: PAPER.matches }; // on paper an age does not grow any more
+  // On paper an age does not grow any more.
+  const view = { ...judged, checks, networks: all, shown, left, notes, onPaper: PAPER.matches };
   controls.hidden = checks.length <= FILTER_FROM;
   setText(nothing, all.length > 0 && shown.length === 0 ? text("filter.none") : "");
   band.update(view);
@@ -150,14 +160,30 @@ function checksOf(view) {
 
 function missingChecks({ report, rows, historyRows, judgedAt, receivedAgoMs }) {
   if (report === null) return [];
-  const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
+  const chains = countedChains(
+    ABOUT,
+    [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId),
+  );
   const { missing } = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks });
-  return missing.map(({ service, chainId }) => ({ key: JSON.stringify([service, chainId]), service, chainId, status: "unknown", row: null, unreached: false }));
+  return missing.map(({ service, chainId }) => ({
+    key: JSON.stringify([service, chainId]),
+    service,
+    chainId,
+    status: "unknown",
+    row: null,
+    unreached: false,
+  }));
 }
 
 /** Whether it gave no usable answer the last time or two, so that it is asked again before it is called down. */
 function isUnreached(row, status, { judgedAt, receivedAgoMs }) {
-  if (status !== "unknown" || row?.publishedStatus !== "unknown" || row.reason !== "unreachable" || row.observedAt === null) return false;
+  if (
+    status !== "unknown" ||
+    row?.publishedStatus !== "unknown" ||
+    row.reason !== "unreachable" ||
+    row.observedAt === null
+  )
+    return false;
   const age = judgedAt - row.observedAt;
   return age >= -ROW_AHEAD_MS && age < UNREACHED_MS && (receivedAgoMs ?? 0) < UNREACHED_MS;
 }
@@ -165,14 +191,25 @@ function isUnreached(row, status, { judgedAt, receivedAgoMs }) {
 /** Those that match the filter, the chosen one first. Where not all are shown, the worst come before the rest. */
 function chooseNetworks(all) {
   const wanted = all.filter(isWanted);
-  const sorted = wanted.length <= limit ? wanted : [...wanted].sort((a, b) => EFFECTIVE_STATUSES.indexOf(a.status) - EFFECTIVE_STATUSES.indexOf(b.status));
+  const sorted =
+    wanted.length <= limit
+      ? wanted
+      : [...wanted].sort((a, b) => EFFECTIVE_STATUSES.indexOf(a.status) - EFFECTIVE_STATUSES.indexOf(b.status));
   const first = sorted.filter(({ chainId }) => chosen !== null && chainId === chosen);
-  return { shown: [...first, ...sorted.filter((network) => !first.includes(network))].slice(0, limit), left: Math.max(0, wanted.length - limit) };
+  return {
+    shown: [...first, ...sorted.filter((network) => !first.includes(network))].slice(0, limit),
+    left: Math.max(0, wanted.length - limit),
+  };
 }
 
 function isWanted({ chainId, checks, answers }) {
   if (filter.only && answers.every(({ bad }) => bad.length === 0)) return false;
-  const found = [`${chainName(chainId)} ${chainId}`, ...checks.map((check) => `${check.service} ${checkName(check)} ${check.status} ${statusWord(check.status)}`)].join(" ").toLowerCase();
+  const found = [
+    `${chainName(chainId)} ${chainId}`,
+    ...checks.map((check) => `${check.service} ${checkName(check)} ${check.status} ${statusWord(check.status)}`),
+  ]
+    .join(" ")
+    .toLowerCase();
   return filter.words.every((word) => found.includes(word));
 }
 

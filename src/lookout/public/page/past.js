@@ -1,10 +1,27 @@
-/** The last days: a cell for each network and day, coloured by the worst of it; a day opens in steps of five minutes. */
+/**
+ * The last days: a cell for each network and day, coloured by the worst of it; a day opens in steps of five minutes.
+ */
 
 import { CHARACTERS, EFFECTIVE_STATUSES, KNOWN_STATUSES, SERVICES, bucketsOf, incidentsOf } from "lookout-reader/page";
 import { readAddress, writeAddress } from "./address.js";
 import { h, s, setChildren, setText, shape, takeOrMake } from "./dom.js";
 import { DIRECTION } from "./language.js";
-import { bucketLength, chainName, checkName, duration, isTestNetwork, percent, problemKind, serviceName, sinceText, statusWord, text, utcClock, utcDay, utcDayName } from "./words.js";
+import {
+  bucketLength,
+  chainName,
+  checkName,
+  duration,
+  isTestNetwork,
+  percent,
+  problemKind,
+  serviceName,
+  sinceText,
+  statusWord,
+  text,
+  utcClock,
+  utcDay,
+  utcDayName,
+} from "./words.js";
 
 const DAY_MS = 86_400_000;
 const DAYS = 14;
@@ -24,8 +41,21 @@ export function makePast() {
   const hint = h("p", { class: "hint" });
   const heads = h("div", { class: "days heads", "aria-hidden": "true" });
   const rows = h("div", { class: "past-rows" });
-  const table = h("div", {}, hint, h("div", { class: "past-row" }, h("span"), heads, h("small", {}, text("past.share"))), rows, legend());
-  const element = h("section", { class: "past", "aria-labelledby": "past-title" }, h("h2", { id: "past-title" }, text("past")), problem, table);
+  const table = h(
+    "div",
+    {},
+    hint,
+    h("div", { class: "past-row" }, h("span"), heads, h("small", {}, text("past.share"))),
+    rows,
+    legend(),
+  );
+  const element = h(
+    "section",
+    { class: "past", "aria-labelledby": "past-title" },
+    h("h2", { id: "past-title" }, text("past")),
+    problem,
+    table,
+  );
   const lines = new Map();
   let drawn = [];
 
@@ -36,13 +66,25 @@ export function makePast() {
     table.hidden = isNew;
     if (isNew) return;
     element.classList.toggle("old", isOld(view));
-    setText(hint, view.onPaper ? text("past.hint") : `${text("past.hint")} ${text("past.buckets", { length: bucketLength(history.bucketSeconds) })}`);
+    setText(
+      hint,
+      view.onPaper
+        ? text("past.hint")
+        : `${text("past.hint")} ${text("past.buckets", { length: bucketLength(history.bucketSeconds) })}`,
+    );
     const key = [history, shown.map(({ chainId }) => chainId).join()];
     if (key.every((part, n) => part === drawn[n])) return;
     drawn = key;
     const days = daysOf(history);
-    heads.replaceChildren(...days.map((at, n) => h("small", {}, n === 0 || n === days.length - 1 || n === days.length - 8 ? utcDay(at) : "")));
-    setChildren(rows, shown.map(({ chainId }) => takeOrMake(lines, chainId, () => makeLine(chainId)).element));
+    heads.replaceChildren(
+      ...days.map((at, n) =>
+        h("small", {}, n === 0 || n === days.length - 1 || n === days.length - 8 ? utcDay(at) : ""),
+      ),
+    );
+    setChildren(
+      rows,
+      shown.map(({ chainId }) => takeOrMake(lines, chainId, () => makeLine(chainId)).element),
+    );
     for (const { chainId } of shown) lines.get(chainId).update(history, rowsFor(chainId, historyRows), days);
   }
 
@@ -55,8 +97,16 @@ export function makePast() {
 
 function legend() {
   const others = EFFECTIVE_STATUSES.filter((status) => status !== "stale" && !KNOWN_STATUSES.includes(status));
-  const samples = [...[...KNOWN_STATUSES].reverse(), ...others].map((status) => [status, statusWord(status)]).concat([["no-data", statusWord(null)]]);
-  return h("ul", { class: "legend", "aria-label": text("past.legend") }, ...samples.map(([status, word]) => h("li", {}, h("span", { class: "cell", "data-status": status }, shape(status)), word)));
+  const samples = [...[...KNOWN_STATUSES].reverse(), ...others]
+    .map((status) => [status, statusWord(status)])
+    .concat([["no-data", statusWord(null)]]);
+  return h(
+    "ul",
+    { class: "legend", "aria-label": text("past.legend") },
+    ...samples.map(([status, word]) =>
+      h("li", {}, h("span", { class: "cell", "data-status": status }, shape(status)), word),
+    ),
+  );
 }
 
 /** Whether it is not known to be of now. */
@@ -67,8 +117,12 @@ function isOld({ now, history, clockIsWrong }) {
 function problemText(view) {
   const { now, history, historyProblem, historyCode, clockIsWrong } = view;
   if (history === null && historyCode === "not-available") return text("past.new");
-  const since = history?.generatedAt > 0 && history.generatedAt <= now && !clockIsWrong ? ` ${text("past.written", { since: sinceText(history.generatedAt, now) })}` : "";
-  if (historyProblem !== null) return text("past.problem", { problem: text(`problem.${problemKind(historyCode)}`) }) + since;
+  const since =
+    history?.generatedAt > 0 && history.generatedAt <= now && !clockIsWrong
+      ? ` ${text("past.written", { since: sinceText(history.generatedAt, now) })}`
+      : "";
+  if (historyProblem !== null)
+    return text("past.problem", { problem: text(`problem.${problemKind(historyCode)}`) }) + since;
   if (history === null) return text("past.reading");
   if (isOld(view)) return text(clockIsWrong ? "past.clock" : "past.old") + since;
   return history.to - history.from < NEW_MS ? text("past.new") : "";
@@ -78,7 +132,11 @@ function problemText(view) {
 function rowsFor(chainId, historyRows) {
   const all = [...historyRows.values()].filter((row) => row.readable);
   const hasChains = all.some((row) => row.chainId !== null);
-  return all.filter((row) => row.chainId === chainId && (chainId !== null || !hasChains || !SERVICES.includes(row.service)) || (chainId !== null && row.chainId === null && SERVICES.includes(row.service)));
+  return all.filter(
+    (row) =>
+      (row.chainId === chainId && (chainId !== null || !hasChains || !SERVICES.includes(row.service))) ||
+      (chainId !== null && row.chainId === null && SERVICES.includes(row.service)),
+  );
 }
 
 /** The days in UTC that have a cell, the last one being today's. */
@@ -118,7 +176,10 @@ function firstOf(rows, n, characters) {
 function dayStatus(buckets) {
   const trouble = KNOWN.find((character) => character !== WELL && buckets.includes(character));
   const times = (character) => buckets.split(character).length - 1;
-  return statusOf(trouble ?? [...ORDER].reverse().reduce((most, character) => (times(character) > times(most) ? character : most), "-"));
+  return statusOf(
+    trouble ??
+      [...ORDER].reverse().reduce((most, character) => (times(character) > times(most) ? character : most), "-"),
+  );
 }
 
 /** The share without problems of what is known, never rounded up. */
@@ -129,10 +190,26 @@ function shareText(buckets) {
 }
 
 function makeLine(chainId) {
-  const cells = h("div", { class: "days", role: "group", "aria-label": text("past.row", { network: chainName(chainId) }), keydown: onKey });
+  const cells = h("div", {
+    class: "days",
+    role: "group",
+    "aria-label": text("past.row", { network: chainName(chainId) }),
+    keydown: onKey,
+  });
   const share = h("b");
   const panel = h("div", { class: "day", hidden: "" });
-  const row = h("div", { class: "past-row" }, h("span", { class: "name" }, chainName(chainId), isTestNetwork(chainId) ? h("small", {}, ` ${text("chain.test")}`) : null), cells, share);
+  const row = h(
+    "div",
+    { class: "past-row" },
+    h(
+      "span",
+      { class: "name" },
+      chainName(chainId),
+      isTestNetwork(chainId) ? h("small", {}, ` ${text("chain.test")}`) : null,
+    ),
+    cells,
+    share,
+  );
   const element = h("div", { "data-chain": String(chainId) }, row, panel);
   let [history, rows, days, day] = [null, [], [], null];
 
@@ -148,7 +225,16 @@ function makeLine(chainId) {
         const said = text("past.bucket", { span: utcDay(at), status: statusWord(status) });
         return h(
           "button",
-          { type: "button", class: isToday ? "cell today" : "cell", "data-status": status ?? "no-data", "aria-label": isToday ? `${said}, ${statusWord("filling")}` : said, title: said, tabindex: n === days.length - 1 ? "0" : "-1", "aria-expanded": String(at === day), click: () => openDay(at === day ? null : at) },
+          {
+            type: "button",
+            class: isToday ? "cell today" : "cell",
+            "data-status": status ?? "no-data",
+            "aria-label": isToday ? `${said}, ${statusWord("filling")}` : said,
+            title: said,
+            tabindex: n === days.length - 1 ? "0" : "-1",
+            "aria-expanded": String(at === day),
+            click: () => openDay(at === day ? null : at),
+          },
           shape(status ?? "no-data"),
         );
       }),
@@ -160,7 +246,9 @@ function makeLine(chainId) {
 
   function onKey(event) {
     const all = [...cells.children];
-    const step = { ArrowLeft: IS_RTL ? 1 : -1, ArrowRight: IS_RTL ? -1 : 1, Home: -all.length, End: all.length }[event.key];
+    const step = { ArrowLeft: IS_RTL ? 1 : -1, ArrowRight: IS_RTL ? -1 : 1, Home: -all.length, End: all.length }[
+      event.key
+    ];
     if (event.key === "Escape") openDay(null);
     if (step === undefined) return;
     const next = all[Math.min(Math.max(all.indexOf(document.activeElement) + step, 0), all.length - 1)];
@@ -171,7 +259,10 @@ function makeLine(chainId) {
 
   function openDay(at) {
     day = days.includes(at) ? at : null;
-    writeAddress({ day: day === null ? null : utcDayName(day), ...(day === null || chainId === null ? {} : { chain: String(chainId) }) });
+    writeAddress({
+      day: day === null ? null : utcDayName(day),
+      ...(day === null || chainId === null ? {} : { chain: String(chainId) }),
+    });
     for (const [n, each] of days.entries()) cells.children[n]?.setAttribute("aria-expanded", String(each === day));
     drawDay();
   }
@@ -181,9 +272,18 @@ function makeLine(chainId) {
     if (day === null) return panel.replaceChildren();
     if (panel.contains(document.activeElement)) return; // it is being read: the next history comes in a minute
     const readout = h("p", { class: "readout", "aria-hidden": "true" }, text("past.choose"));
-    const hours = h("div", { class: "hours", "aria-hidden": "true" }, ...["00", "06", "12", "18", "24"].map((hour) => h("small", {}, hour)));
+    const hours = h(
+      "div",
+      { class: "hours", "aria-hidden": "true" },
+      ...["00", "06", "12", "18", "24"].map((hour) => h("small", {}, hour)),
+    );
     const strips = rows.map((row) => stripElements(history, row, day, readout));
-    panel.replaceChildren(h("h3", {}, text("past.day", { network: chainName(chainId), day: utcDay(day) })), ...strips, h("div", { class: "strip-row" }, h("span"), hours), readout);
+    panel.replaceChildren(
+      h("h3", {}, text("past.day", { network: chainName(chainId), day: utcDay(day) })),
+      ...strips,
+      h("div", { class: "strip-row" }, h("span"), hours),
+      readout,
+    );
   }
   return { element, update, openDay };
 }
@@ -193,7 +293,11 @@ function makeLine(chainId) {
 function stripElements(history, row, day, readout) {
   const buckets = bucketsOf(history, row).filter(({ beginsAt }) => beginsAt >= day && beginsAt < day + DAY_MS);
   const step = history.bucketSeconds * 1000;
-  const picture = s("svg", { viewBox: `0 0 ${DAY_MS / step} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...buckets.map((bucket) => bar(bucket, (bucket.beginsAt - day) / step)));
+  const picture = s(
+    "svg",
+    { viewBox: `0 0 ${DAY_MS / step} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    ...buckets.map((bucket) => bar(bucket, (bucket.beginsAt - day) / step)),
+  );
   const cursor = s("rect", { class: "cursor", y: 0, width: 1, height: HEIGHT, visibility: "hidden" });
   picture.append(cursor);
   const name = serviceName(row.service);
@@ -215,7 +319,7 @@ function stripElements(history, row, day, readout) {
 
   function indexAt(clientX) {
     const { left, right, width } = strip.getBoundingClientRect();
-    const at = day + (IS_RTL ? right - clientX : clientX - left) / width * DAY_MS;
+    const at = day + ((IS_RTL ? right - clientX : clientX - left) / width) * DAY_MS;
     return buckets.findIndex(({ beginsAt, endsAt }) => at >= beginsAt && at < endsAt);
   }
 
@@ -235,32 +339,65 @@ function stripElements(history, row, day, readout) {
 
   function onKey(event) {
     const last = buckets.length - 1;
-    const to = { ArrowLeft: index + (IS_RTL ? 1 : -1), ArrowRight: index + (IS_RTL ? -1 : 1), PageUp: index - 12, PageDown: index + 12, Home: 0, End: last }[event.key];
+    const to = {
+      ArrowLeft: index + (IS_RTL ? 1 : -1),
+      ArrowRight: index + (IS_RTL ? -1 : 1),
+      PageUp: index - 12,
+      PageDown: index + 12,
+      Home: 0,
+      End: last,
+    }[event.key];
     if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     show(Math.min(Math.max(to, 0), last));
     event.preventDefault();
   }
 
-  const troubles = incidentsOf(history, row).filter(({ beginsAt, endsAt }) => beginsAt < day + DAY_MS && (endsAt ?? Infinity) > day);
-  return h("div", { class: "strip-row" }, h("span", { class: "name" }, name), strip, troubles.length === 0 ? null : h("p", { class: "incidents" }, troubles.map((incident) => incidentText(incident, history)).join(" · ")));
+  const troubles = incidentsOf(history, row).filter(
+    ({ beginsAt, endsAt }) => beginsAt < day + DAY_MS && (endsAt ?? Infinity) > day,
+  );
+  return h(
+    "div",
+    { class: "strip-row" },
+    h("span", { class: "name" }, name),
+    strip,
+    troubles.length === 0
+      ? null
+      : h("p", { class: "incidents" }, troubles.map((incident) => incidentText(incident, history)).join(" · ")),
+  );
 }
 
 function bucketText({ beginsAt, endsAt, status, filling }) {
   const words = filling ? text("past.provisional", { status: statusWord(status) }) : statusWord(status);
-  return text("past.bucket", { span: text("utc", { local: `${utcClock(beginsAt)}–${utcClock(endsAt)}` }), status: words });
+  return text("past.bucket", {
+    span: text("utc", { local: `${utcClock(beginsAt)}–${utcClock(endsAt)}` }),
+    status: words,
+  });
 }
 
 /** "not answering 14:05–14:20 UTC": at least so long, where what was before or after is not known. */
 function incidentText({ worst, beginsAt, endsAt, beginSeen, endSeen }, history) {
   const length = duration((endsAt ?? history.to + history.bucketSeconds * 1000) - beginsAt);
-  const said = endsAt === null ? text("incident.so-far", { duration: length }) : beginSeen && endSeen ? length : text("incident.least", { duration: length });
-  return text("incident", { status: statusWord(worst), at: text("utc", { local: `${utcDay(beginsAt)} ${utcClock(beginsAt)}` }), duration: said });
+  const said =
+    endsAt === null
+      ? text("incident.so-far", { duration: length })
+      : beginSeen && endSeen
+        ? length
+        : text("incident.least", { duration: length });
+  return text("incident", {
+    status: statusWord(worst),
+    at: text("utc", { local: `${utcDay(beginsAt)} ${utcClock(beginsAt)}` }),
+    duration: said,
+  });
 }
 
-/** Worse is taller, so that trouble stands out without its colour too. What still fills is outlined, in no status's colour (C13). */
+/**
+ * Worse is taller, so that trouble stands out without its colour too. What still fills is outlined, in no status's
+ * colour (C13).
+ */
 function bar({ status, filling }, x) {
   if (filling) return s("rect", { class: "bar filling", x, y: 4, width: 2, height: HEIGHT - 4 });
   const rank = KNOWN_STATUSES.indexOf(status);
-  const height = rank < 0 ? (status === null ? 1 : BAR_LEAST) : HEIGHT - (rank * (HEIGHT - BAR_WELL)) / (KNOWN_STATUSES.length - 1);
+  const height =
+    rank < 0 ? (status === null ? 1 : BAR_LEAST) : HEIGHT - (rank * (HEIGHT - BAR_WELL)) / (KNOWN_STATUSES.length - 1);
   return s("rect", { class: "bar", "data-status": status ?? "no-data", x, y: HEIGHT - height, width: 1.05, height });
 }

@@ -3,5 +3,6 @@
 const EVERY_MS = 30_000;
 
 setInterval(() => {
-  if (document.visibilityState === "visible" && document.querySelector(".ready-made, .failed") !== null) location.reload();
+  if (document.visibilityState === "visible" && document.querySelector(".ready-made, .failed") !== null)
+    location.reload();
 }, EVERY_MS);

@@ -39,7 +39,9 @@ const plurals = new Intl.PluralRules(LOCALE);
 export function text(key, slots = {}) {
   const found = TEXTS[key];
   const pattern = typeof found === "string" ? found : (found[plurals.select(slots.count)] ?? found.other);
-  return pattern.replace(/\{(\w+)\}/g, (_, name) => (typeof slots[name] === "number" ? count(slots[name]) : isolate(slots[name])));
+  return pattern.replace(/\{(\w+)\}/g, (_, name) =>
+    typeof slots[name] === "number" ? count(slots[name]) : isolate(slots[name]),
+  );
 }
 
 export function hasText(key) {
@@ -79,7 +81,9 @@ export function isTestNetwork(chainId) {
 /** As the operator calls it; in the page's language where that is the name that everybody has for it. */
 export function serviceName(service) {
   const title = serviceTitle(service);
-  return Object.hasOwn(TITLES, service) && [service, TITLES[service]].includes(title) ? text(`service.${service}`) : title;
+  return Object.hasOwn(TITLES, service) && [service, TITLES[service]].includes(title)
+    ? text(`service.${service}`)
+    : title;
 }
 
 export function serviceTitle(service) {
@@ -87,7 +91,9 @@ export function serviceTitle(service) {
 }
 
 export function checkName({ service, chainId }) {
-  return chainId === null ? serviceName(service) : text("check", { service: serviceName(service), chain: chainName(chainId) });
+  return chainId === null
+    ? serviceName(service)
+    : text("check", { service: serviceName(service), chain: chainName(chainId) });
 }
 
 export function isRunByOthers(service) {
@@ -167,7 +173,11 @@ function day(at) {
 
 /** "Tue 10 Nov" */
 export function utcDay(at) {
-  return text("date", { weekday: weekdays.format(at), day: String(new Date(at).getUTCDate()), month: months.format(at) });
+  return text("date", {
+    weekday: weekdays.format(at),
+    day: String(new Date(at).getUTCDate()),
+    month: months.format(at),
+  });
 }
 
 function clock(at) {
