@@ -59,7 +59,14 @@ function makeNetwork(chainId, all) {
   const checks = SHOW_UNMONITORED ? all : all.filter(({ status }) => status !== "unmonitored");
   const own = [...new Set(checks.map(({ service }) => service))].filter((service) => !SERVICES.includes(service));
   const answers = [...ACTIVITIES, ...own.map((service) => ({ id: null, services: [service], needs: [service] }))]
-    .map(({ id, services, needs }) => makeAnswer(id, services, needs, checks.filter((check) => services.includes(check.service) || (id === "proofs" && hasGap(check)))))
+    .map(({ id, services, needs }) =>
+      makeAnswer(
+        id,
+        services,
+        needs,
+        checks.filter((check) => services.includes(check.service) || (id === "proofs" && hasGap(check))),
+      ),
+    )
     .filter(({ checks: found, status }) => found.length > 0 && (SHOW_UNMONITORED || status !== "unmonitored"));
   return { chainId, checks, answers, status: worstOf(answers.map(({ status }) => status)) };
 }
@@ -105,17 +112,27 @@ export function countedNetworks({ networks, checks }) {
       ];
 }
 
-/** One status, one sentence and what people can do, of the networks that count. Nothing that is `inDoubt` is well now. */
+/** One status, one sentence and what people can do, of the networks that count. Nothing `inDoubt` is well now. */
 export function bandOf(networks, { inDoubt, now, checks: all }) {
   const answers = networks.flatMap((network) => network.answers);
   const watched = answers.filter(({ status }) => status !== "unmonitored");
   const bad = watched.filter(({ bad: found }) => found.length > 0);
   const checks = bad.flatMap(({ bad: found }) => found);
   const status = worstOf(watched.map((answer) => answer.status));
-  if (watched.length === 0) return { status, headline: text(all.every(({ status: each }) => each === "unmonitored") ? "band.none" : "band.none.main"), advice: "" };
+  if (watched.length === 0)
+    return {
+      status,
+      headline: text(all.every(({ status: each }) => each === "unmonitored") ? "band.none" : "band.none.main"),
+      advice: "",
+    };
   if (bad.length > 0) {
-    const isNothingKnown = bad.length === watched.length && checks.every((check) => !isTrouble(check) && !check.unreached);
-    const headline = isNothingKnown ? nothingText(checks, now) : isNothingReached(all) ? text("band.silent") : badText(networks, inDoubt);
+    const isNothingKnown =
+      bad.length === watched.length && checks.every((check) => !isTrouble(check) && !check.unreached);
+    const headline = isNothingKnown
+      ? nothingText(checks, now)
+      : isNothingReached(all)
+        ? text("band.silent")
+        : badText(networks, inDoubt);
     return { status, headline, advice: adviceText(bad, isNothingKnown) };
   }
   if (inDoubt) return { status: "unknown", headline: text("band.doubted"), advice: "" };
@@ -257,10 +274,7 @@ export function isNothingReached(checks) {
   return new Set(watched.map(({ key }) => key)).size > 1 && watched.every(isUnanswered);
 }
 
-/**
- * "last good one 14:02", by the key's text, or that there never was one. It may have answered since, with nothing to
- * compare.
- */
+/** "last good one 14:02", by the key's text, or that there never was one. It may have answered since without data. */
 export function unansweredText(key, { lastSuccessAt }, now) {
   return lastSuccessAt === null ? text(`${key}.never`) : text(key, { since: sinceText(lastSuccessAt, now) });
 }

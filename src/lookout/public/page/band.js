@@ -18,10 +18,10 @@ function troublesOf(view) {
   const { report, reportProblem, clockIsWrong } = view;
   const troubles = [];
   if (clockIsWrong) troubles.push(text(view.clockAheadMs > 0 ? "trouble.ahead" : "trouble.behind"));
-  if (reportProblem !== null) {
-    const held = text(report === null ? "trouble.nothing-held" : "trouble.held");
-    troubles.push(`${text(`trouble.${problemKind(view.reportCode)}`)} ${held}`);
-  }
+  if (reportProblem !== null)
+    troubles.push(
+      `${text(`trouble.${problemKind(view.reportCode)}`)} ${text(report === null ? "trouble.nothing-held" : "trouble.held")}`,
+    );
   if (report === null) return troubles;
   const age = ageOf(view);
   if (age === null) troubles.push(text("trouble.undated"));
@@ -67,7 +67,11 @@ export function makeBand() {
     const found = troublesOf(view);
     const inDoubt = found.length > 0;
     const nothing = { status: "unknown", headline: text("band.nothing"), advice: text("advice.nothing") };
-    const { status, headline, advice: tips } = view.report === null ? nothing : bandOf(countedNetworks(view), { inDoubt, now: view.now, checks: view.checks });
+    const {
+      status,
+      headline,
+      advice: tips,
+    } = view.report === null ? nothing : bandOf(countedNetworks(view), { inDoubt, now: view.now, checks: view.checks });
     setStatus(band, status);
     setText(title, headline);
     setText(advice, tips);

@@ -1,6 +1,4 @@
-/**
- * The language of the page: the one in its address, or the first of the browser's that there are texts in, or English.
- */
+/** The language of the page: the one in its address, the first of the browser's that has texts, or English. */
 
 /** The names of the languages that there are, each in itself. */
 export const LANGUAGES = JSON.parse(document.querySelector("meta[name=lookout-languages]").content);

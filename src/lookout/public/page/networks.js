@@ -67,7 +67,15 @@ function makeLine(chainId) {
   function update(network, view) {
     drawn = [network, view];
     setStatus(element, network.status);
-    setChildren(answers, network.answers.map((answer) => drawAnswer(answer, takeOrMake(byAnswer, JSON.stringify([answer.id, answer.service]), () => makeAnswer(answer)))));
+    setChildren(
+      answers,
+      network.answers.map((answer) =>
+        drawAnswer(
+          answer,
+          takeOrMake(byAnswer, JSON.stringify([answer.id, answer.service]), () => makeAnswer(answer)),
+        ),
+      ),
+    );
     const bad = reasonsOf(network, view);
     if (reasons.dataset.drawn !== bad.join("\n")) {
       reasons.dataset.drawn = bad.join("\n");
@@ -79,7 +87,10 @@ function makeLine(chainId) {
   function drawRows(network, view) {
     if (!details.open) return;
     const shown = [...new Set(network.answers.flatMap(({ checks }) => checks))];
-    setChildren(rows, shown.map((check) => takeOrMake(byKey, check.key, () => makeRow(check)).element));
+    setChildren(
+      rows,
+      shown.map((check) => takeOrMake(byKey, check.key, () => makeRow(check)).element),
+    );
     for (const check of shown) byKey.get(check.key).update(check, view);
   }
 
@@ -106,7 +117,10 @@ function drawAnswer({ status }, element) {
 function reasonsOf({ answers }, { now, clockIsWrong }) {
   const found = new Map(); // the services of which the same is to be said
   for (const check of new Set(answers.flatMap(({ bad }) => bad))) {
-    const [help, why] = [`help.${check.service}.${situationOf(check)}`, whyText(check, measuredText(check), now, clockIsWrong)];
+    const [help, why] = [
+      `help.${check.service}.${situationOf(check)}`,
+      whyText(check, measuredText(check), now, clockIsWrong),
+    ];
     const measured = isTrouble(check) ? measuredText(check) : "";
     const said =
       measured !== "" && check.status === "catching-up"
@@ -166,9 +180,7 @@ function isSaidByNumbers({ reason, metrics }, measured) {
   return measured !== "" && ["synced", "responding", "partial-coverage"].includes(reason);
 }
 
-/**
- * In numbers, which never contradict the status: what is current is not called behind, though it may be by a little.
- */
+/** In numbers, which never contradict the status: what is current is not called behind, even if it is a little. */
 function metricsText({ service, reason, metrics }, status) {
   const { position, head, responding, monitored, peers } = metrics;
   if (position !== undefined) {

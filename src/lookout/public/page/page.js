@@ -106,7 +106,6 @@ function show(update) {
   const checks = checksOf(judged);
   const all = networksOf(checks);
   const { shown, left } = chooseNetworks(all);
-  // On paper an age does not grow any more.
   const view = { ...judged, checks, networks: all, shown, left, notes, onPaper: PAPER.matches };
   controls.hidden = checks.length <= FILTER_FROM;
   setText(nothing, all.length > 0 && shown.length === 0 ? text("filter.none") : "");

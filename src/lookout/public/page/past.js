@@ -1,6 +1,4 @@
-/**
- * The last days: a cell for each network and day, coloured by the worst of it; a day opens in steps of five minutes.
- */
+/** The last days: a cell for each network and day, coloured by the worst of it; a day opens in five-minute steps. */
 
 import { CHARACTERS, EFFECTIVE_STATUSES, KNOWN_STATUSES, SERVICES, bucketsOf, incidentsOf } from "lookout-reader/page";
 import { readAddress, writeAddress } from "./address.js";
@@ -32,7 +30,9 @@ const HEIGHT = 24;
 const [BAR_LEAST, BAR_WELL] = [6, 10];
 const KNOWN = KNOWN_STATUSES.map(characterOf);
 const [WELL, UNKNOWN] = ["current", "unknown"].map(characterOf);
-const ORDER = [...new Set([...KNOWN, ...EFFECTIVE_STATUSES.map(characterOf).filter((character) => character !== " "), "-"])]; // the worst that is known first
+const ORDER = [
+  ...new Set([...KNOWN, ...EFFECTIVE_STATUSES.map(characterOf).filter((character) => character !== " "), "-"]),
+]; // the worst that is known first
 const NOT_WELL = ORDER.filter((character) => character !== WELL);
 const IS_RTL = DIRECTION === "rtl";
 
@@ -155,15 +155,17 @@ function statusOf(character) {
 }
 
 /**
- * In each bucket that is over the worst of these rows. It is current only if a row of the network's own is, and none of its
- * own is unknown: rows that it shares with others only worsen it (C16).
+ * In each bucket that is over the worst of these rows. It is current only if a row of the network's own is, and none of
+ * its own is unknown: rows that it shares with others only worsen it (C16).
  */
 function worstOf(chainId, rows, { length }) {
   const own = rows.filter((row) => row.chainId === chainId);
   return Array.from({ length: length - 1 }, (_, n) => {
     const worst = firstOf(rows, n, ORDER);
     if (worst !== WELL) return worst;
-    return own.some(({ buckets }) => buckets[n] === WELL) && own.every(({ buckets }) => buckets[n] !== UNKNOWN) ? WELL : firstOf(own, n, NOT_WELL);
+    return own.some(({ buckets }) => buckets[n] === WELL) && own.every(({ buckets }) => buckets[n] !== UNKNOWN)
+      ? WELL
+      : firstOf(own, n, NOT_WELL);
   }).join("");
 }
 
@@ -390,10 +392,7 @@ function incidentText({ worst, beginsAt, endsAt, beginSeen, endSeen }, history) 
   });
 }
 
-/**
- * Worse is taller, so that trouble stands out without its colour too. What still fills is outlined, in no status's
- * colour (C13).
- */
+/** Worse is taller: trouble stands out without its colour. What still fills is outlined, in no status's colour (C13). */
 function bar({ status, filling }, x) {
   if (filling) return s("rect", { class: "bar filling", x, y: 4, width: 2, height: HEIGHT - 4 });
   const rank = KNOWN_STATUSES.indexOf(status);
