@@ -218,18 +218,12 @@ class Connection(asyncio.Protocol):
                 self._transport.close()
             return
         self._unread += data
-        if self._state == "ready":
-            self._proceed()
-        elif self._state == "uploading":
-            self._offer_body()
+        self._proceed()
 
     def eof_received(self) -> bool:
         """Whether the transport stays open: earlier requests are answered first."""
         self._has_eof = True
-        if self._state == "ready":
-            self._proceed()
-        elif self._state == "uploading":
-            self._offer_body()
+        self._proceed()
         return self._state != "ended"
 
     def pause_writing(self) -> None:
@@ -237,6 +231,7 @@ class Connection(asyncio.Protocol):
             self._enter("full")
 
     def resume_writing(self) -> None:
+        self._moved_at = self._server.now
         self._resume("full")
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -258,7 +253,7 @@ class Connection(asyncio.Protocol):
                 self._transport.writelines((b"HTTP/1.1 100 Continue\r\n\r\n",))
             self._body_length, self._uploaded = length, asyncio.Event()
             self._enter("uploading")
-            self._offer_body()
+            self._proceed()
             await self._uploaded.wait()
         return self._unread[:length]
 
@@ -270,7 +265,7 @@ class Connection(asyncio.Protocol):
             self._moved_at = now
             return False
         left = self._transport.get_write_buffer_size()
-        if left != self._left:  # it only shrinks: nothing is answered meanwhile
+        if left != self._left:  # while it is not 0, nothing is answered: it only shrinks
             self._left = left
             self._moved_at = now
         # While answers are unread, new requests are no progress.
@@ -286,9 +281,7 @@ class Connection(asyncio.Protocol):
 
     def importance(self) -> int:
         """0 while it waits for a request, 1 while its answer is not read, 2 while that is made."""
-        if self._state in _WITHOUT_CLIENT:
-            return 2
-        return int(self._transport.get_write_buffer_size() > 0)
+        return 2 if self._state in _WITHOUT_CLIENT else int(self._transport.get_write_buffer_size() > 0)
 
     def finish(self) -> None:
         """Send the answers under way, and close. An answer that the application still makes closes it at its end."""
@@ -320,8 +313,12 @@ class Connection(asyncio.Protocol):
             self._proceed()
 
     def _proceed(self) -> None:
-        """Answer the requests that have arrived."""
+        """Go on with what has arrived, as far as the state allows."""
+        if self._state == "uploading" and (self._has_eof or len(self._unread) >= self._body_length):
+            self._enter("busy")
         for _ in range(_AT_ONCE):
+            if self._state != "ready":
+                return
             head = None
             try:
                 head = self._take_head()
@@ -336,10 +333,9 @@ class Connection(asyncio.Protocol):
                     self._end()
                 return
             self._respond(request)
-            if self._state != "ready":
-                return
-        self._enter("yielding")
-        asyncio.get_running_loop().call_soon(self._resume, "yielding")
+        if self._state == "ready":
+            self._enter("yielding")
+            asyncio.get_running_loop().call_soon(self._resume, "yielding")
 
     def _take_head(self) -> bytes | None:
         unread = self._unread
@@ -381,7 +377,3 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         else:
             self._transport.write_eof()
-
-    def _offer_body(self) -> None:
-        if len(self._unread) >= self._body_length or self._has_eof:
-            self._enter("busy")
