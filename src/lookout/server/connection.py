@@ -195,8 +195,6 @@ class Connection(asyncio.Protocol):
         self._ended_at = 0.0
         self._body_length = 0
 
-    # ---- Called by the event loop
-
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         transport.set_write_buffer_limits(0)  # what the kernel's buffer does not take is waited for
@@ -239,8 +237,6 @@ class Connection(asyncio.Protocol):
         self._enter("ended")
         self._server.forget(self)
 
-    # ---- Called by the application
-
     def reply(self, wire: Wire) -> None:
         if self._state == "busy":
             self._transport.writelines(wire)
@@ -256,8 +252,6 @@ class Connection(asyncio.Protocol):
             self._proceed()
             await self._uploaded.wait()
         return self._unread[:length]
-
-    # ---- Called by the server
 
     def is_stalled(self, now: float, stalled_s: float) -> bool:
         """Close the connection if it made no progress for too long; whether that cut off a request or an answer."""
@@ -295,8 +289,6 @@ class Connection(asyncio.Protocol):
                 with suppress(OSError):
                     self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self._transport.abort()
-
-    # ---- From bytes to answers
 
     def _enter(self, state: State) -> None:
         if self._state == "uploading":
