@@ -195,8 +195,6 @@ class Connection(asyncio.Protocol):
         self._ended_at = 0.0
         self._body_length = 0
 
-    # ---- Called by the event loop
-
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         transport.set_write_buffer_limits(0)  # what the kernel's buffer does not take is waited for
@@ -218,18 +216,12 @@ class Connection(asyncio.Protocol):
                 self._transport.close()
             return
         self._unread += data
-        if self._state == "ready":
-            self._proceed()
-        elif self._state == "uploading":
-            self._offer_body()
+        self._proceed()
 
     def eof_received(self) -> bool:
         """Whether the transport stays open: earlier requests are answered first."""
         self._has_eof = True
-        if self._state == "ready":
-            self._proceed()
-        elif self._state == "uploading":
-            self._offer_body()
+        self._proceed()
         return self._state != "ended"
 
     def pause_writing(self) -> None:
@@ -237,14 +229,13 @@ class Connection(asyncio.Protocol):
             self._enter("full")
 
     def resume_writing(self) -> None:
+        self._moved_at = self._server.now
         self._resume("full")
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._has_eof = True
         self._enter("ended")
         self._server.forget(self)
-
-    # ---- Called by the application
 
     def reply(self, wire: Wire) -> None:
         if self._state == "busy":
@@ -258,11 +249,9 @@ class Connection(asyncio.Protocol):
                 self._transport.writelines((b"HTTP/1.1 100 Continue\r\n\r\n",))
             self._body_length, self._uploaded = length, asyncio.Event()
             self._enter("uploading")
-            self._offer_body()
+            self._proceed()
             await self._uploaded.wait()
         return self._unread[:length]
-
-    # ---- Called by the server
 
     def is_stalled(self, now: float, stalled_s: float) -> bool:
         """Close the connection if it made no progress for too long; whether that cut off a request or an answer."""
@@ -270,7 +259,7 @@ class Connection(asyncio.Protocol):
             self._moved_at = now
             return False
         left = self._transport.get_write_buffer_size()
-        if left != self._left:  # it only shrinks: nothing is answered meanwhile
+        if left != self._left:  # while it is not 0, nothing is answered: it only shrinks
             self._left = left
             self._moved_at = now
         # While answers are unread, new requests are no progress.
@@ -286,9 +275,7 @@ class Connection(asyncio.Protocol):
 
     def importance(self) -> int:
         """0 while it waits for a request, 1 while its answer is not read, 2 while that is made."""
-        if self._state in _WITHOUT_CLIENT:
-            return 2
-        return int(self._transport.get_write_buffer_size() > 0)
+        return 2 if self._state in _WITHOUT_CLIENT else int(self._transport.get_write_buffer_size() > 0)
 
     def finish(self) -> None:
         """Send the answers under way, and close. An answer that the application still makes closes it at its end."""
@@ -302,8 +289,6 @@ class Connection(asyncio.Protocol):
                 with suppress(OSError):
                     self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self._transport.abort()
-
-    # ---- From bytes to answers
 
     def _enter(self, state: State) -> None:
         if self._state == "uploading":
@@ -320,8 +305,12 @@ class Connection(asyncio.Protocol):
             self._proceed()
 
     def _proceed(self) -> None:
-        """Answer the requests that have arrived."""
+        """Go on with what has arrived, as far as the state allows."""
+        if self._state == "uploading" and (self._has_eof or len(self._unread) >= self._body_length):
+            self._enter("busy")
         for _ in range(_AT_ONCE):
+            if self._state != "ready":
+                return
             head = None
             try:
                 head = self._take_head()
@@ -336,10 +325,9 @@ class Connection(asyncio.Protocol):
                     self._end()
                 return
             self._respond(request)
-            if self._state != "ready":
-                return
-        self._enter("yielding")
-        asyncio.get_running_loop().call_soon(self._resume, "yielding")
+        if self._state == "ready":
+            self._enter("yielding")
+            asyncio.get_running_loop().call_soon(self._resume, "yielding")
 
     def _take_head(self) -> bytes | None:
         unread = self._unread
@@ -381,7 +369,3 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         else:
             self._transport.write_eof()
-
-    def _offer_body(self) -> None:
-        if len(self._unread) >= self._body_length or self._has_eof:
-            self._enter("busy")

@@ -5,12 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import inf
 from typing import Final
 
 MINUTE_MS: Final = 60_000
 _MOST: Final = 65_536  # callers on a path; 24 MB at most
 _SECONDS_MS: Final = 5_000  # more than passes between two calls of ``begin_second``
-_NEVER: Final = 2**63
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class Limiter:
         self._ban_ms = ban_ms
         self._most = most
         self._key = secrets.token_bytes(16)
-        self._open_ms = _NEVER  # a minute that ends later is still open, without a look at the clock
+        self._open_ms: float = inf  # a minute that ends later is still open, without a look at the clock
         # The first one ends first. A plain dictionary would search for it past all that were deleted before.
         self._minutes: OrderedDict[bytes, Minute] = OrderedDict()
         self._bans: OrderedDict[bytes, Minute] = OrderedDict()

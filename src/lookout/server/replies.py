@@ -224,12 +224,7 @@ class Responder:
     """Answers requests in one process, counts them, and refuses callers that ask too often (E2)."""
 
     def __init__(
-        self,
-        served: Served,
-        paths: Sequence[str],
-        callers: Callers,
-        limiter: Limiter | None,
-        counts: Counts,
+        self, served: Served, paths: Sequence[str], callers: Callers, limiter: Limiter | None, counts: Counts
     ) -> None:
         """``paths`` are those of the two endpoints."""
         self._served = served
@@ -243,11 +238,7 @@ class Responder:
     def answer(self, request: Request, connection: Connection) -> Wire:
         banned_ms = 0
         if self._limiter is not None:
-            caller: CallerOnPath | None
-            try:
-                caller = connection.located[request.path]
-            except KeyError:
-                caller = self._locate(self._limiter, request, connection)
+            caller = connection.located.get(request.path) or self._locate(self._limiter, request, connection)
             if caller is not None:
                 banned_ms = self._limiter.count_request(caller)
         ready = self._ready.get(request)

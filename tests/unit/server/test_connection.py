@@ -67,3 +67,44 @@ def test_as_much_as_nginx_takes_is_discarded_and_no_more(
     transport.end = ""
     connection.data_received(b"b")
     assert transport.end == "closed"
+
+
+class SlowTransport(CutTransport):
+    """Its other end has not taken so many bytes."""
+
+    def __init__(self, its_socket: socket.socket) -> None:
+        super().__init__(None)
+        self.left = 0
+        self._socket = its_socket
+
+    def get_write_buffer_size(self) -> int:
+        return self.left
+
+    def get_extra_info(self, _name: str) -> socket.socket:
+        return self._socket
+
+
+@pytest.mark.clause("A16")
+@pytest.mark.parametrize(
+    ("left", "are_taken", "is_closed"),
+    [
+        pytest.param([900] * 5, False, True, id="nothing of an answer is taken"),
+        pytest.param([900, 800, 700, 600, 500], False, False, id="some of it is"),
+        pytest.param([900] * 5, True, False, id="all of it is, and as much is left of the next one"),
+    ],
+)
+def test_a_reader_makes_progress_while_it_takes_answers(left: list[int], are_taken: bool, is_closed: bool) -> None:
+    with socket.socket() as unused:
+        built = a_server(FakeReader(), SetClock())
+        server, transport = built.listen(unused), SlowTransport(unused)
+        connection = Connection(server, built.callers.look_up("1.1.1.1"))
+        connection.connection_made(transport)
+        for bytes_left in left:
+            server.now += 10
+            if are_taken:
+                connection.resume_writing()
+            connection.data_received(a_request("GET", "/", close=False))
+            transport.left = bytes_left
+            connection.pause_writing()
+            connection.is_stalled(server.now, 30)
+    assert (transport.end == "closed") == is_closed
