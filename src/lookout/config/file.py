@@ -151,7 +151,7 @@ def _check_targets(settings: "Settings") -> Iterator[Problem]:
         if reached == 0:
             yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
         elif reached > 1:  # if one refuses a message, the others would get it at every retry
-            yield Problem(f"alerts.targets.{name}", "reaches several; give each a target of its own")
+            yield Problem(f"alerts.targets.{name}", "reaches several recipients; give each a target of its own")
 
 
 def _kinds_in(tables: Any) -> Iterator[str]:

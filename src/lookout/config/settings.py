@@ -186,7 +186,7 @@ class Settings(ServerSettings, frozen=True):
     def _check_counted(self) -> Iterator[Problem]:
         for node in self.sources.get(PPOI, ()):
             if isinstance(node, PpoiTable) and node.agrees_with and not self.counted_lists():
-                why = f'no chain of it has an [[{node.agrees_with}]] of kind "squid", whose list could be counted'
+                why = f'none of its chains has an [[{node.agrees_with}]] of kind "squid", whose list could be counted'
                 yield Problem(f"{PPOI}.agrees_with", why)
 
     def _check_rules(self) -> Iterator[Problem]:
@@ -287,7 +287,7 @@ def _check_duplicates(tables: Mapping[str, Table]) -> Iterator[Problem]:
                 identities.setdefault(list_key, []).append(f"chain {table.chain}")
     for key, named in identities.items():
         yield from (
-            Problem(key, f"{identity} is there twice") for identity, times in Counter(named).items() if times > 1
+            Problem(key, f"{identity} is listed twice") for identity, times in Counter(named).items() if times > 1
         )
 
 
