@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
     @property
     def ours(self) -> dict[str, str]:
-        """The headers of Lookout itself; none is there twice."""
+        """The headers of Lookout itself; none is listed twice."""
         ours = [(name, text) for name, text in self.headers if name not in OF_THE_SERVER]
         assert len(dict(ours)) == len(ours), ours
         return dict(ours)

@@ -161,7 +161,7 @@ def test_one_in_use_and_what_is_no_socket_are_left_alone_and_named(tmp_path: Pat
         assert healthy(path)
     with pytest.raises(ListenError) as other, open_port(f"unix:{file}", ROUTES):
         pass
-    assert str(other.value) == f"unix:{file}: there is a file that is no socket"
+    assert str(other.value) == f"unix:{file}: there is a file that is not a socket"
     assert file.read_text() == "precious"
     long = tmp_path / ("x" * 120)
     with pytest.raises(ListenError, match="too long"), open_port(f"unix:{long}", ROUTES):

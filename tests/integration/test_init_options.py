@@ -162,7 +162,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         ),
         pytest.param(
             ["--messaging=https://waku.example", "--alert=ops=json://a.example", "--alert=ops=json://b.example"],
-            "--alert 2: ops is there twice; give each target a name of its own",
+            "--alert 2: ops is listed twice; give each target a name of its own",
             id="two targets of one name",
         ),
     ],

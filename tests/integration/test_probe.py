@@ -215,7 +215,7 @@ def test_the_exit_code_is_0_only_if_every_row_would_be_current_or_unmonitored(tm
             ill = await in_a_process(tmp_path)
             assert (ill.returncode, ill.stderr) == (1, "")
             wrong, *steps = ill.stdout.rpartition("\n\n")[2].splitlines()
-            assert wrong == "1 of 21 rows would be neither current nor unmonitored"
+            assert wrong == "1 of 21 rows are not current"
             assert steps[:2] == [  # a node of ppoi may be trailing by now, which is said after them
                 "http_status: look at the service's own log, or ask those who run it",
                 "missing_list: compare `required_list` with the lists that the node has",

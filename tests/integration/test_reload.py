@@ -51,7 +51,7 @@ async def test_a_bad_file_or_another_monitor_changes_nothing_and_everything_wron
         cases = {
             '"127.0.0.1:0"': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
             f'"127.0.0.1:{port}"': (1, f"no monitor answers at 127.0.0.1:{port}, which admin.monitor names"),
-            f'"{service.service.server_admin}"': (1, "did not do it: there are /metrics, /healthz and /readyz"),
+            f'"{service.service.server_admin}"': (1, "refused: there are /metrics, /healthz and /readyz"),
             f'"127.0.0.1:{service.service.port}"': (1, "is not a monitor"),
             f'"{admin}"': (1, f"has another configuration, {tmp_path}/lookout.toml; nothing was read again"),
         }

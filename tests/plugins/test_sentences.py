@@ -43,7 +43,7 @@ UNUSABLE = {
     ),
     "has no settings": (
         GOOD.replace("Blocks, KindTable, m", "Blocks, dict, m"),
-        "has settings that are no KindTable",
+        "has settings that are not a KindTable",
     ),
 }
 

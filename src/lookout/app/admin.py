@@ -125,7 +125,7 @@ class _AdminPort:
         if path == "*":
             return AdminReply(HTTPStatus.NO_CONTENT, "", b"", _METHODS)
         if request.method == "CONNECT":
-            return error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "this is no proxy")._replace(allow=_METHODS)
+            return error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "this is not a proxy")._replace(allow=_METHODS)
         if request.method in ("GET", "HEAD"):
             with DaemonThread("admin") as thread:  # the event loop does not wait for a scrape
                 return await thread.call(lambda: answer_request(path, request.query, routes))

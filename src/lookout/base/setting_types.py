@@ -94,7 +94,7 @@ def chain_ids(by_chain: Mapping[str, object]) -> list[int]:
 
 def _not_twice(chain_ids: tuple[int, ...]) -> Iterator[Problem]:
     repeated = (chain_id for chain_id, times in Counter(chain_ids).items() if times > 1)
-    yield from (Problem("", f"chain {chain_id} is there twice") for chain_id in repeated)
+    yield from (Problem("", f"chain {chain_id} is listed twice") for chain_id in repeated)
 
 
 def _admin_address(address: str) -> Iterator[Problem]:
@@ -158,8 +158,8 @@ Natural = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Text = Annotated[str, Meta(min_length=1)]
 _printable: Final = must(str.isprintable, "has to be one line that can be printed")
 Line = Annotated[str, _printable]
-Name = Annotated[str, Meta(min_length=1), _printable, must(lambda text: text.strip(), "has to be more than spaces")]
-NameOrNone = Annotated[str, _printable, must(lambda text: not text or text.strip(), "has to be more than spaces")]
+Name = Annotated[str, Meta(min_length=1), _printable, must(lambda text: text.strip(), "may not be blank")]
+NameOrNone = Annotated[str, _printable, must(lambda text: not text or text.strip(), "may not be blank")]
 Url = Annotated[str, SECRET, Meta(min_length=1), _must_pass(find_url_mistake)]
 UrlOrNone = Annotated[str, SECRET, _must_pass(lambda url: find_url_mistake(url) if url else None)]
 ProxyUrl = Annotated[str, SECRET, NOT_EMPTY, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]

@@ -101,7 +101,7 @@ def _is_left_over(path: str) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISSOCK(mode):
-        raise OSError(errno.EEXIST, "there is a file that is no socket")
+        raise OSError(errno.EEXIST, "there is a file that is not a socket")
     with socket.socket(socket.AF_UNIX) as trial:
         trial.settimeout(1)
         try:

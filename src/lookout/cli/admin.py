@@ -242,7 +242,7 @@ class _MonitorPort:
             why = msgspec.json.decode(answered, type=_Error).error
         except (msgspec.DecodeError, UnicodeDecodeError):
             why = "it is not a monitor"
-        return fail(f"what answers at {self.address} did not do it: {why}", exit_code=NOT_FINE)
+        return fail(f"{self.address} refused: {why}", exit_code=NOT_FINE)
 
     def _request(self, path: str, header: str, body: bytes) -> tuple[int, bytes]:
         meant = quote(os.fsencode(self._config.absolute()))
@@ -256,9 +256,9 @@ class _MonitorPort:
         except TimeoutError:
             fail(f"the monitor at {self.address} did not answer within {self._wait_s:g} s", exit_code=NOT_FINE)
         except (OSError, http.client.HTTPException) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no HTTP"
+            why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not HTTP"
             silent = f"no monitor answers at {self.address}, which admin.monitor names: {why}"
-            fail(f"{silent}; one that stands by has no port: {self._instead}", exit_code=NOT_FINE)
+            fail(f"{silent}; a standby has no admin port: {self._instead}", exit_code=NOT_FINE)
         finally:
             connection.close()
 

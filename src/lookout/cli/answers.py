@@ -181,7 +181,7 @@ def _take_target(draft: Draft, text: str) -> Draft:
     scheme = re.match(r"([A-Za-z0-9]{1,20})\w*://", address)
     name = name or number_name(scheme[1] if scheme else "target", "-", targets)
     if name in targets:
-        raise AnswerError(f"{name} is there twice; give each target a name of its own")
+        raise AnswerError(f"{name} is listed twice; give each target a name of its own")
     rules = DraftTable("alerts.rules", {"from": "degraded", "for_s": 300})  # for all that is watched
     return draft.put(DraftTable("alerts", {"targets": {**targets, name: address}})).put(rules)
 

@@ -26,7 +26,7 @@ def run(config: Path) -> None:
     from lookout.app.monitor import ServerEndedError, monitor_and_serve
 
     if config.exists() and not config.is_file():
-        fail(f"{config}: is no file, and run reads it several times; start lookout monitor and lookout serve")
+        fail(f"{config}: is not a file, and run reads it several times; start lookout monitor and lookout serve")
     try:
         _run_reloadable(config, monitor_and_serve)
     except ServerEndedError as ended:

@@ -53,9 +53,7 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
     console.print()
     wrong = sum(not row.is_fine for row in probed.rows)
     console.print(
-        f"{wrong} of {len(rows)} rows would be neither current nor unmonitored"
-        if wrong
-        else "every row would be current or unmonitored"
+        f"{wrong} of {len(rows)} rows are not current" if wrong else "every row would be current or unmonitored"
     )
     for part in probed.parts:
         console.print(Text(f"{part.check.name}: {part.found}", "" if part.can_be_checked else "yellow"))

@@ -41,7 +41,7 @@ _COLOURS: Final = {"pass": "green", "fail": "bold red", "could not tell": "yello
     default=0,
     show_default=True,
     metavar="SECONDS",
-    help="Watch so much longer whether both documents change: 40 is enough for the live report, 80 for the history.",
+    help="Keep watching this long to see both documents change: 40 is enough for the live report, 80 for the history.",
 )
 @click.option(
     "--rate-limit", is_flag=True, help="Also try the rate limit: up to 245 more requests, then a minute of refusals."

@@ -277,9 +277,9 @@ def _describe_allowed(key_type: Any) -> str:
         return limits.description
     inner = typing.get_args(key_type)
     if typing.get_origin(key_type) is tuple:
-        return f"a list{' that is not empty' if limits.min_length else ''}, each of it {_describe_allowed(inner[0])}"
+        return f"a list{' that is not empty' if limits.min_length else ''}, each entry {_describe_allowed(inner[0])}"
     if typing.get_origin(key_type) is dict:
-        return f"a table, each of its values {_describe_allowed(inner[1])}"
+        return f"a table, each value {_describe_allowed(inner[1])}"
     if key_type is bool:
         return "true or false"
     if key_type is str:

@@ -63,7 +63,7 @@ class KindForm:
             if protocol and name in keys and name not in of_kind and written[name] != keys[name].default:
                 *first, last = (f'"{kind}"' for kind, other in self.kinds.items() if name in self.keys_of(other))
                 having = f"{', '.join(first)} and {last}" if first else last
-                yield Problem(name, f"is for kind {having} alone")
+                yield Problem(name, f"is only for kind {having}")
 
 
 def form_of(service: Service) -> type[SourceTable] | KindForm:
@@ -100,10 +100,12 @@ class OwnService(NamedService, frozen=True, kw_only=True):
     def check(self) -> Iterator[Problem]:
         first = self.checks[0]
         if len(self.checks) > 1 and any(check.chain is None for check in self.checks):
-            yield Problem("checks", "one without a chain is the only row of its service; name the chains, or leave one")
+            yield Problem(
+                "checks", "a check without a chain has to be the only one; name the chains, or keep one check"
+            )
         for number, check in enumerate(self.checks):
             if _answer_of(check) is not _answer_of(first):
-                what = f'answers otherwise than "{first.kind}" of checks[0]; make it a service of its own'
+                what = f'gives another kind of answer than "{first.kind}" of checks[0]; make it a service of its own'
                 yield Problem(f"checks[{number}].kind", f'"{check.kind}" {what}')
             if check.chain is None and _answer_of(check) is Blocks:
                 what = f'missing; kind "{check.kind}" gives a position, which is compared with the head of its chain'

@@ -144,7 +144,7 @@ class Settings(_WithFeatures, frozen=True):
     def _check_compared(self) -> Iterator[Problem]:
         for node in self.sources.get(PPOI, ()):
             if isinstance(node, PpoiTable) and node.agrees_with and not find_compared_lists(self.sources_by_check()):
-                why = f'no chain of it has an [[{node.agrees_with}]] of kind "squid", whose list could be counted'
+                why = f'none of its chains has an [[{node.agrees_with}]] of kind "squid", whose list could be counted'
                 yield Problem(f"{PPOI}.agrees_with", why)
 
 
@@ -256,7 +256,7 @@ def _check_duplicates(tables: Mapping[str, Table]) -> Iterator[Problem]:
                 identities.setdefault(list_key, []).append(f"chain {table.chain}")
     for key, named in identities.items():
         yield from (
-            Problem(key, f"{identity} is there twice") for identity, times in Counter(named).items() if times > 1
+            Problem(key, f"{identity} is listed twice") for identity, times in Counter(named).items() if times > 1
         )
 
 

@@ -77,7 +77,7 @@ class ServerTable(Table, frozen=True):
 
 class AdminTable(Table, frozen=True):
     monitor: AdminAddress = "127.0.0.1:9464"
-    """The monitor's port for metrics and health ([Health](operations.md#health)), never public."""
+    """The monitor's [port](operations.md#health) for metrics and health, never public."""
     server: AdminAddress = "127.0.0.1:9465"
     """The same for the server."""
     hosts: tuple[Text, ...] = ()
@@ -131,7 +131,7 @@ class StoreTable(Table, frozen=True):
 
 class MonitorTable(Table, frozen=True):
     record: str = ""
-    """An observation log to append to, for `lookout replay` ([operations.md](operations.md#the-observation-log)).
+    """An [observation log](operations.md#the-observation-log) to append to.
     Allowed: a path, or `""` for none"""
     record_max_mb: Annotated[Any, Former("logrotate keeps the log small; docs/operations.md says how")] = None
 
@@ -321,8 +321,7 @@ class HistoryTable(Table, frozen=True):
 
 class PingTable(Table, frozen=True):
     url: UrlOrNone = ""
-    """Gets a GET while publications are stored ([operations.md](operations.md#a-dead-monitor-sends-no-alert)). Never
-    printed."""
+    """Gets a GET [while publications are stored](operations.md#a-dead-monitor-sends-no-alert). Never printed."""
     every_s: Duration = 60
     """How often."""
 

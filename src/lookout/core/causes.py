@@ -49,7 +49,7 @@ CAUSES: Final = {
         "no usable answer: not JSON", f"{_CHECK_ADDRESS}; a proxy or a login page may answer in its place"
     ),
     "not_understood": CauseEntry(
-        "no usable answer: not as the protocol has it", "check its kind and its address in the configuration"
+        "no usable answer: not in the protocol's format", "check its kind and its address in the configuration"
     ),
     "plug_in": CauseEntry(
         "the plug-in of this kind did something wrong", "look at the monitor's log, and at the plug-in"
@@ -110,7 +110,7 @@ OWN_CAUSES: Final = {
     ),
     "node_gap": CauseEntry(
         "the node and the indexer's list do not hold the same transactions",
-        "compare both with the chain, and repair the wrong one, or ask those who run it; neither may be yours",
+        "compare both with the chain, and repair the wrong one, or ask those who run it; you may run neither",
     ),
     "indexing_errors": CauseEntry(
         "it says that it has indexing errors",

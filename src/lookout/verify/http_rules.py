@@ -168,7 +168,7 @@ def _judge_etags(visit: Visit) -> Iterator[Remark]:
     for etag, tagged in bodies.items():
         yield expect("A4", len(tagged) == 1, f"{len(tagged)} different bodies have the ETag {quote(etag)}")
     if any(len(same) > 1 for same in tags.values()):
-        yield wrong("A4", "the same body came with two ETags, so they are no hash of it")
+        yield wrong("A4", "the same body came with two ETags, so they are not a hash of it")
 
 
 def _judge_limit(endpoint: EndpointVisit) -> Iterator[Remark]:

@@ -44,7 +44,7 @@ BOTH: Final = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "his
 
 
 def headers_of(reply: Reply) -> dict[str, str]:
-    """Its headers, none of which is there twice."""
+    """Its headers, none of which is listed twice."""
     assert len(dict(reply.headers)) == len(reply.headers)
     return dict(reply.headers)
 

@@ -79,7 +79,7 @@ class Alerts(Feature):
             if reached == 0:
                 yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
             elif reached > 1:  # if one refuses a message, the others would get it at every retry
-                yield Problem(f"alerts.targets.{name}", "reaches several; give each a target of its own")
+                yield Problem(f"alerts.targets.{name}", "reaches several recipients; give each a target of its own")
 
     @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> StoredAlerts:

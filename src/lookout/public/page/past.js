@@ -392,7 +392,7 @@ function incidentText({ worst, beginsAt, endsAt, beginSeen, endSeen }, history) 
   });
 }
 
-/** Worse is taller: trouble stands out without its colour. What still fills is outlined, in no status's colour (C13). */
+/** Worse is taller: trouble stands out without its colour. What fills is outlined, in no status's colour (C13). */
 function bar({ status, filling }, x) {
   if (filling) return s("rect", { class: "bar filling", x, y: 4, width: 2, height: HEIGHT - 4 });
   const rank = KNOWN_STATUSES.indexOf(status);
