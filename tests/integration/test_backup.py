@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import psycopg
@@ -28,6 +29,7 @@ from tests.integration.planted import a_fresh_ledger
 from tests.leases import or_skipped
 from tests.machines import a_machine
 from tests.postgres import Postgres, a_postgres, from_a_wheel
+from tests.stores import damage
 from tests.unit.running_monitor import InLine
 from tests.wait import until
 
@@ -188,6 +190,7 @@ BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
     "newer": ("PRAGMA user_version = 9", "written by a newer version of Lookout (schema 9"),
     "a page of other bytes": (overwrite_a_page, "is damaged"),
     "another document": (OTHER_TEXT, "is damaged: the live document is not the one that its ETag was made of"),
+    "another gzip form": ("UPDATE documents SET body = x'00' WHERE name = 'live.gzip'", "is damaged: the live.gzip"),
     "one gone": ("DELETE FROM documents WHERE name = 'history'", "holds no history document"),
     "other buckets": (OTHER_BUCKETS, "is damaged: the stored document days is not what was stored"),
     "no buckets": ("DELETE FROM pieces WHERE name = 'days'", "is damaged: the stored document days is missing"),
@@ -244,6 +247,23 @@ def test_a_backup_from_which_no_monitor_would_start_is_refused(name: str, place:
     for refused in (lambda: place.restore(backup, force=True), damaged.back_up):
         with pytest.raises(StoreError, match=f"is damaged: the stored document {name} cannot be read"):
             refused()
+
+
+@pytest.mark.clause("M7", "H16")
+@pytest.mark.parametrize("tries", [100, pytest.param(10_000, marks=pytest.mark.long)])
+def test_a_backup_in_which_a_bit_a_name_or_a_document_is_not_as_it_was_is_refused(
+    tries: int, whole: bytes, place: Place, held: Snapshot, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    backup.write_bytes(whole)
+    with closing(sqlite3.connect(backup)) as file:
+        for seed in range(tries):
+            file.execute("DELETE FROM pieces")
+            file.executemany("INSERT INTO pieces VALUES (?, ?)", damage(held.state, Random(seed)).items())
+            file.commit()
+            with pytest.raises(StoreError, match="is damaged"):
+                place.restore(backup, force=True)
+    assert read_snapshot(place.file) == held
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lookout.cli import main
+from lookout.store.sqlite import read_snapshot
 from tests.commands import LOOKOUT, a_command, living, meanwhile, said
 from tests.integration.fast import POLICY
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.whole_service import answer
+from tests.stores import read_texts
 from tests.wait import until, until_async
 
 # One for each place, so that a leak tells where it came from; the last is in the environment and asked for by nobody.
@@ -104,9 +106,10 @@ def check_silent(told: str) -> None:
 
 
 def all_stored(folder: Path) -> str:
-    """Every file but the configuration."""
+    """Every file but the configuration, and what is compressed in the store."""
     files = (file for file in folder.iterdir() if file.suffix != ".toml")
-    return "".join(f"{file.name}: {file.read_bytes().decode('latin-1')}\n" for file in files)
+    texts = read_texts(read_snapshot(folder / "lookout.db").state) if (folder / "lookout.db").exists() else []
+    return "".join((*(f"{file.name}: {file.read_bytes().decode('latin-1')}\n" for file in files), *texts))
 
 
 def shown_by_the_system(group: int) -> str:

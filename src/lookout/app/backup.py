@@ -87,10 +87,10 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
 def _check(snapshot: Snapshot, name: object) -> tuple[Contents, dict[str, bytes]]:
     """A summary, and the state's documents in today's form. StoreError, with this name, if the snapshot is damaged: a
     document is missing or not what was stored, or no monitor could resume its state."""
-    for which in _NAMES:
-        document = snapshot.documents.get(which)
-        if document is None:
-            raise StoreError(f"{name}: holds no {which} document: no monitor has published into it yet")
+    for needed in _NAMES:
+        if needed not in snapshot.documents:
+            raise StoreError(f"{name}: holds no {needed} document: no monitor has published into it yet")
+    for which, document in snapshot.documents.items():
         if etag(document.body) != document.etag:
             raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
     try:

@@ -66,7 +66,8 @@ def encode_state(state: State, others: Mapping[str, bytes] = {}, last: EncodedSt
     heads = {f"{_HEADS}{chain_id}": readings for chain_id, readings in state.heads.items()}
     values: dict[str, object] = {**others, **heads, _DAYS: tuple(history.days.items())}
     documents = {
-        name: last.documents[name] if last.values.get(name) == value else _pack(value) for name, value in values.items()
+        name: last.documents[name] if (was := last.values.get(name)) is value or was == value else _pack(value)
+        for name, value in values.items()
     }
     hashes = {name: _hash(document).hex() for name, document in documents.items()}
     checks, tallies = tuple(state.checks.values()), tuple(history.tallies.values())
