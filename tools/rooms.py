@@ -17,6 +17,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 ROOMS: Final = "src/lookout/features"
+FOLDERS: Final = ("tests/unit", "tests/contract", "tests/property")  # whose tests are run
 # How tests name a feature without importing it: by its tables, keys, commands, metrics and entries.
 NAMES: Final = {
     "alerts": re.compile(r"alerts?[\]\".:_]|alerts\b|silence"),
@@ -69,18 +70,23 @@ def _take_out_tests(room: str, removed: list[str], folder: Path) -> list[str]:
             for path, modules in imports.items()
             if path not in gone
             and (
-                any(module.startswith(tuple(removed)) for module in modules)
+                any(_is_in(module, removed) for module in modules)
                 or (path.name.startswith("test_") and NAMES[room].search(texts[path]))
             )
         }
         if not more:
             break
         gone |= more
-        removed = [*removed, *(".".join(path.relative_to(folder).with_suffix("").parts) for path in more)]
+        modules_gone = (".".join(path.relative_to(folder).with_suffix("").parts) for path in more)
+        removed = [*removed, *(module.removesuffix(".__init__") for module in modules_gone)]
     for path in gone:
         path.unlink()
     left = (path for path in texts if path not in gone and path.name.startswith("test_"))
     return sorted(str(path.relative_to(folder)) for path in left)
+
+
+def _is_in(module: str, removed: list[str]) -> bool:
+    return any(module == one or module.startswith(f"{one}.") for one in removed)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
@@ -92,13 +98,11 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def find_problems(
-    room: str, tests: tuple[str, ...] = ("tests/unit", "tests/contract", "tests/property")
-) -> Iterator[str]:
-    """What does not stand without the feature; ``tests`` are folders whose tests are run."""
+def find_problems(room: str) -> Iterator[str]:
+    """What does not stand without the feature."""
     with tempfile.TemporaryDirectory(prefix="lookout-without-") as name:
         folder = Path(name)
-        left = [test for test in copy_without(room, folder) if test.startswith(tests)]
+        left = [test for test in copy_without(room, folder) if test.startswith(FOLDERS)]
         tools = Path(sys.executable).parent
         environment = {"PATH": f"{tools}:/usr/bin:/bin", "PYTHONPATH": f"{folder}/src:{folder}/readers/python/src"}
         commands: dict[str, list[str | Path]] = {

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tests import fuzz
-from tests.campaign import suite
+from tests.campaign import rooms, suite
 from tests.campaign.part import Outcome, Part, show_progress
 from tests.simulation import lists_by_the_thousand, worlds
 from tests.system import soak
@@ -22,6 +22,7 @@ PARTS: dict[str, Part] = {
     "lists": lists_by_the_thousand.PART,
     "hostile": fuzz.PART,
     "life": soak.PART,
+    "rooms": rooms.PART,
 }
 
 

@@ -49,7 +49,6 @@ class _FixedSettings(ServerSettings, frozen=True):
     policy: PolicyTable = PolicyTable()
     history: HistoryTable = HistoryTable()
     edge: Annotated[EdgeTable, RESTART] = EdgeTable()
-    ping: PingTable = PingTable()
 
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ else:
 
 class Settings(_WithFeatures, frozen=True):
     """A whole configuration file, with the tables of the features. A service without tables is not configured (S14)."""
+
+    ping: PingTable = PingTable()
 
     @classmethod
     def applied_by_reload(cls) -> frozenset[str]:
