@@ -10,7 +10,7 @@ from lookout.config.tables import NamedChain, NamedService, PageTable, ServerSet
 from lookout.public.about import Description
 from lookout.server.assembly import Machine, Server, build_server
 from lookout.server.request import parse_head
-from tests.builders import MINUTE
+from tests.builders import MINUTE, SECOND
 from tests.integration.raw import a_request
 from tests.unit.server.fakes import FakeReader, SetClock, a_connection
 
@@ -47,7 +47,8 @@ def test_an_address_cannot_have_all_connections(files: int, of_address: int, lim
 
 @pytest.mark.clause("E2", "E6")
 def test_a_ban_lasts_as_long_as_it_is_set_to_and_not_for_those_behind_a_proxy() -> None:
-    server = a_server(FakeReader(), SetClock(), rate_limit_per_minute=1, ban_s=300, trusted_proxies=(PROXY,))
+    clock = SetClock()
+    server = a_server(FakeReader(), clock, rate_limit_per_minute=1, ban_s=300, trusted_proxies=(PROXY,))
     live = server.poller.site.paths[0]
 
     def ask(peer: str, *headers: str) -> bytes:
@@ -57,6 +58,8 @@ def test_a_ban_lasts_as_long_as_it_is_set_to_and_not_for_those_behind_a_proxy() 
 
     assert [ask("1.1.1.1")[9:12] for _ in range(2)] == [b"503", b"429"]
     assert b"\r\nretry-after: 300\r\n" in ask("1.1.1.1")
+    clock.elapsed += 300 * SECOND
+    assert ask("1.1.1.1")[9:12] == b"503"
     assert [ask(PROXY, f"X-Forwarded-For: 2.2.2.{number}")[9:12] for number in range(3)] == [b"503"] * 3
     assert a_connection(server, PROXY).caller.is_trusted
 
