@@ -20,9 +20,10 @@ ROOMS: Final = "src/lookout/features"
 FOLDERS: Final = ("tests/unit", "tests/contract", "tests/property")  # whose tests are run
 # How tests name a feature without importing it: by its tables, keys, commands, metrics and entries.
 NAMES: Final = {
-    "alerts": re.compile(r"alerts?[\]\".:_]|alerts\b|silence"),
-    "lists": re.compile(r"coverage|agrees_with|agreement|links|\bcomplete\b|incomplete|\blists?\.py"),
+    "alerts": re.compile(r"alert"),
+    "lists": re.compile(r"coverage|agrees_with|agreement|links|\bcomplete\b|incomplete"),
 }
+_OF_ALL: Final = "tests/unit/test_docs.py"  # the documents name every feature's tests
 
 
 def find_rooms() -> list[str]:
@@ -60,7 +61,7 @@ def copy_without(room: str, folder: Path) -> list[str]:
 
 
 def _take_out_tests(room: str, removed: list[str], folder: Path) -> list[str]:
-    """Remove the tests, and what they share, that name the feature."""
+    """Remove the tests, and what they share, that import the feature; returns the tests that do not name it either."""
     texts = {path: path.read_text() for top in ("tests", "tools", "bench") for path in (folder / top).rglob("*.py")}
     imports = {path: set(_imported(ast.parse(text))) for path, text in texts.items()}
     gone: set[Path] = set()
@@ -68,11 +69,7 @@ def _take_out_tests(room: str, removed: list[str], folder: Path) -> list[str]:
         more = {
             path
             for path, modules in imports.items()
-            if path not in gone
-            and (
-                any(_is_in(module, removed) for module in modules)
-                or (path.name.startswith("test_") and NAMES[room].search(texts[path]))
-            )
+            if path not in gone and any(_is_in(module, removed) for module in modules)
         }
         if not more:
             break
@@ -81,7 +78,8 @@ def _take_out_tests(room: str, removed: list[str], folder: Path) -> list[str]:
         removed = [*removed, *(module.removesuffix(".__init__") for module in modules_gone)]
     for path in gone:
         path.unlink()
-    left = (path for path in texts if path not in gone and path.name.startswith("test_"))
+    left = {path for path in texts if path not in gone and path.name.startswith("test_")}
+    left = {path for path in left if not NAMES[room].search(texts[path])} - {folder / _OF_ALL}
     return sorted(str(path.relative_to(folder)) for path in left)
 
 
