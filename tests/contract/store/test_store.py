@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from lookout.documents.document import COMPRESSED, Document, DocumentName, with_compressed
-from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
+from lookout.store.protocol import Left, LostStoreError, Reader, Snapshot, StoreError, StorePosition, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, Store, write_again
 from tests.wait import until
 
@@ -132,6 +132,21 @@ def test_a_store_of_the_own_epoch_that_went_back_is_written_whole(store: Store, 
     assert (reader.read("live"), reader.read("history")) == (LIVE, HISTORY)
     writer.write({**documents, "live": HISTORY}, {"a": b"2"})
     assert (writer.load(), reader.read("live")) == ({"a": b"2"}, HISTORY)
+
+
+@pytest.mark.clause("M7")
+def test_a_write_is_of_what_changed_since_the_last_one_or_of_everything() -> None:
+    first = Snapshot({"live": LIVE}, {"a": b"1", "b": b"1"})
+    second = Snapshot({"live": LIVE, "history": HISTORY}, {"a": b"2", "b": b"1"})
+    left, changes = Left(StorePosition(1, 0)).find_changes(StorePosition(1, 0), first, "a store")
+    assert (left.position, changes) == (StorePosition(1, 1), first)
+    left, changes = left.find_changes(StorePosition(1, 1), second, "a store")
+    assert (left.position, changes) == (StorePosition(1, 2), Snapshot({"history": HISTORY}, {"a": b"2"}))
+    for found, writes in ((1, 3), (7, 8)):  # it went back, or took a write whose answer was lost
+        after, changes = left.find_changes(StorePosition(1, found), second, "a store")
+        assert (after.position, changes) == (StorePosition(1, writes), second)
+    with pytest.raises(LostStoreError, match="another monitor has taken over"):
+        left.find_changes(StorePosition(2, 2), second, "a store")
 
 
 @pytest.mark.clause("M7")
