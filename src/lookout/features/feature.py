@@ -1,7 +1,7 @@
 """What a feature is to the monitor, and the monitor to a feature."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -138,26 +138,26 @@ class Feature:
     gauges: ClassVar[Declared] = {}
 
     @classmethod
-    def check(cls, table: Any, monitored: frozenset[Check], services: tuple[Service, ...]) -> Iterable[Problem]:  # noqa: ARG003
+    def check(cls, table: Any, monitored: frozenset[Check], services: tuple[Service, ...]) -> Iterable[Problem]:
         """Problems of its table with the rest of a configuration."""
         return ()
 
     @classmethod
-    def check_here(cls, table: Any) -> Iterable[Problem]:  # noqa: ARG003
+    def check_here(cls, table: Any) -> Iterable[Problem]:
         """Problems of its table that only this machine can find."""
         return ()
 
     @classmethod
-    def decode(cls, documents: Mapping[str, bytes]) -> Any:  # noqa: ARG003
+    def decode(cls, documents: Mapping[str, bytes]) -> Any:
         """What it keeps, from its documents among these. StateError if one of them cannot be read."""
         return None
 
     @classmethod
-    def rehearse(cls, table: Any, around: Around) -> Rehearsal | None:  # noqa: ARG003
+    def rehearse(cls, table: Any, around: Around) -> Rehearsal | None:
         return None
 
     @classmethod
-    async def probe(cls, probing: Probing) -> tuple[ProbedPart, ...]:  # noqa: ARG003
+    async def probe(cls, probing: Probing) -> tuple[ProbedPart, ...]:
         """Ask once, for ``lookout probe``."""
         return ()
 
@@ -186,7 +186,7 @@ class Feature:
     def hear(self, check: Check, found: Any, at: int) -> None:
         """A probe of a source ended, and its row is judged."""
 
-    def describe_gaps(self, check: Check) -> str:  # noqa: ARG002
+    def describe_gaps(self, check: Check) -> str:
         """What is wrong with a check beside its probe; "" if nothing is."""
         return ""
 
@@ -198,12 +198,3 @@ class Feature:
 
     def mark_stored(self) -> None:
         """What was about to be stored is."""
-
-
-def describe_all_gaps(features: Iterable[Feature], check: Check) -> str:
-    return "; ".join(filter(None, (feature.describe_gaps(check) for feature in features)))
-
-
-def encode_all(features: Iterable[Feature]) -> Iterator[tuple[str, bytes]]:
-    for feature in features:
-        yield from feature.documents().items()

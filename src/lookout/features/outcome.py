@@ -77,7 +77,7 @@ class Note(Struct, frozen=True):
     def describe(self) -> Entry:
         return Entry(*self.common(), chain_id=self.key.chain_id)
 
-    def samples(self, now: int) -> Iterator[Sample]:  # noqa: ARG002
+    def samples(self, now: int) -> Iterator[Sample]:
         yield from ()
 
     def common(self) -> tuple[str, str, str, int, EntryOutcome, str | UnsetType]:

@@ -11,7 +11,7 @@ from lookout.core.causes import STANDS_AFTER_MS, code_of, describe_cause, explai
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Gaps, Observation, Row
-from lookout.features.feature import Feature, describe_all_gaps
+from lookout.features.feature import Feature
 from lookout.monitor.recorder import Recorder
 from lookout.protocols.client.failure import OwnFault
 from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
@@ -111,7 +111,8 @@ class Journal:
         self._record(seen)
         for feature in self.features:
             feature.hear(check, found, seen.at)
-        gaps, head = describe_all_gaps(self.features, check), self.ledger.head_for(check, seen.at)
+        gaps = "; ".join(filter(None, (feature.describe_gaps(check) for feature in self.features)))
+        head = self.ledger.head_for(check, seen.at)
         answers = check.chain_id not in self.silent_chains
         since_at = self._follow_position(row)
         cause = explain(found, row, head, gaps, endpoints_answer=answers, still_since_at=since_at)

@@ -2,18 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from random import Random
 
-from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.core.causes import code_of, describe_cause, find_doubts
 from lookout.core.model import Blocks, Failed, Found, Members
-from lookout.core.own_clock import OwnClock
-from lookout.core.plan import Limits
 from lookout.features.outcome import chain_label
-from lookout.monitor.heads import FollowedChains
-from lookout.monitor.journal import Journal
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.heads import Asking, FollowedChains
 from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Source, observe
@@ -22,23 +16,9 @@ log = get_logger()
 
 
 class Prober:
-    def __init__(
-        self,
-        journal: Journal,
-        chains: FollowedChains,
-        own_clock: OwnClock,
-        limits: Limits,
-        clock: Clock,
-        instruments: Instruments,
-        chance: Random,
-    ) -> None:
-        self._journal = journal
+    def __init__(self, chains: FollowedChains, asking: Asking) -> None:
         self._chains = chains
-        self._own_clock = own_clock
-        self._limits = limits
-        self._clock = clock
-        self._instruments = instruments
-        self._chance = chance
+        self._journal, self._own_clock, self._limits, self._clock, self._instruments, self._chance = asking
 
     async def probe(self, source: Source, session: Session) -> int:
         """Probe a source, and judge its answers; return the wait until the next probe in milliseconds."""

@@ -14,7 +14,6 @@ from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
 from lookout.documents.reports import history_document, live_document
-from lookout.features.feature import encode_all
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.notice_keeper import NoticeKeeper
@@ -85,8 +84,10 @@ class Publisher:
 
     def _encode_others(self) -> dict[str, bytes]:
         """The state of everything but the ledger."""
-        features = dict(encode_all(self._journal.features))
-        return {**encode_sightings(self._seen()), **features, **self._unclaimed, **self._notices.pieces}
+        others = {**self._unclaimed, **encode_sightings(self._seen()), **self._notices.pieces}
+        for feature in self._journal.features:
+            others.update(feature.documents())
+        return others
 
     async def _publish_always(self) -> None:
         while True:

@@ -18,7 +18,7 @@ from lookout.core.plan import Limits
 from lookout.features.feature import Job
 from lookout.features.outcome import EntryKey, RowOutcome
 from lookout.monitor.board import describe_rows
-from lookout.monitor.heads import FollowedChains
+from lookout.monitor.heads import Asking, FollowedChains
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.own_faults import OwnFaults
@@ -78,8 +78,9 @@ class Watcher:
         self._clock = clock
         self._instruments = instruments
         self._chance = chance
-        self._chains = FollowedChains(upstreams.endpoints, journal, self._own_clock, limits, clock, instruments, chance)
-        self._prober = Prober(journal, self._chains, self._own_clock, limits, clock, instruments, chance)
+        asking = Asking(journal, self._own_clock, limits, clock, instruments, chance)
+        self._chains = FollowedChains(upstreams.endpoints, asking)
+        self._prober = Prober(self._chains, asking)
         self._own_faults = OwnFaults(limits, clock, instruments)
         self._woken = asyncio.Event()
         self._turns: dict[str, _Turn] = {}  # by source name

@@ -101,7 +101,7 @@ class Alerts(Feature):
         self._host = host
         self._changed = asyncio.Event()  # a target's next step may have changed; replaced when set
 
-    def start(self, at: int, *, was_set: bool) -> None:  # noqa: ARG002
+    def start(self, at: int, *, was_set: bool) -> None:
         """Unmonitored time does not count. Episodes are found again by their rules' keys, and messages by their
         targets' names."""
         self._state = restart(self._state)

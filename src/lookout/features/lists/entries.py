@@ -172,7 +172,7 @@ class LinksNote(Note, frozen=True, kw_only=True):
     def describe(self) -> EntryOfLinks:
         return EntryOfLinks(*self.common(), links=_describe_links(self.check, self.links))
 
-    def samples(self, now: int) -> Iterator[Sample]:  # noqa: ARG002
+    def samples(self, now: int) -> Iterator[Sample]:
         yield "lookout_links_breaks", row_labels(self.check), len(confirmed_breaks(self.links))
 
 
@@ -191,7 +191,7 @@ class AgreementNote(Note, frozen=True, kw_only=True):
         )
         return EntryOfAgreement(*self.common(), agreement=agreement)
 
-    def samples(self, now: int) -> Iterator[Sample]:  # noqa: ARG002
+    def samples(self, now: int) -> Iterator[Sample]:
         yield "lookout_agreement_gap", row_labels(self.node), self.known.gap
         yield "lookout_agreement_confirmed", row_labels(self.node), int(self.known.is_confirmed)
 
