@@ -147,7 +147,7 @@ async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when
 def test_run_says_that_its_configuration_has_to_be_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lookout.toml")
     ran = lookout(tmp_path, "run", "-c", "lookout.toml")
-    why = "is no file, and run reads it several times; start lookout monitor and lookout serve"
+    why = "is not a file, and run reads it several times; start lookout monitor and lookout serve"
     assert (ran.returncode, ran.stderr) == (2, f"lookout: lookout.toml: {why}\n")
 
 
