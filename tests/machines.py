@@ -30,7 +30,6 @@ def a_host(registry: CollectorRegistry, clock: Clock, **replaced: Any) -> Host:
         "clock": clock,
         "open_thread": DaemonThread,
         "now": clock.now,
-        "is_stepped": lambda: False,
         "heights": lambda _: {},
         "set_gaps": lambda *_: None,
         "causes": {},

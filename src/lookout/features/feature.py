@@ -72,8 +72,6 @@ class Host:
     open_thread: Callable[[str], AbstractContextManager[Caller]]
     now: Callable[[], int]
     """The current instant; if the clock was set, a start comes first."""
-    is_stepped: Callable[[], bool]
-    """Whether the clock was set, and not every source is being asked again yet."""
     heights: Callable[[int], Mapping[str, int]]
     """Of a chain's endpoints that agree on the head, by name."""
     set_gaps: Callable[[Check, Gaps], None]

@@ -66,7 +66,6 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
         clock=clock,
         open_thread=machine.open_thread,
         now=journal.now,
-        is_stepped=journal.timeline.stepped.is_set,
         heights=watcher.heights,
         set_gaps=journal.set_gaps,
         causes=journal.causes,

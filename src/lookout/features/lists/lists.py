@@ -199,8 +199,6 @@ class Lists(Feature):
         """The last block up to which an indexer's list is complete and final (S17); None without a head, or if the
         indexer does not say how far it is."""
         at = self._host.now()
-        if self._host.is_stepped():  # every source is asked again soon
-            return None
         final, position = self._host.ledger.final_block(check, at), self._known.position(check)
         return None if final is None or position is None else min(final, position)
 
