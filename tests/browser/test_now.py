@@ -156,7 +156,7 @@ def test_the_band_says_what_is_so_and_no_more(
     expect(page.locator(".band")).to_have_attribute("data-status", status)
 
 
-@pytest.mark.clause("C12", "C16")
+@pytest.mark.clause("C12")
 def test_words_and_colours_of_a_network_say_the_same_and_its_help_stays_when_it_is_opened(
     site: Site, open_page: Open
 ) -> None:
@@ -325,7 +325,7 @@ url = "http://127.0.0.1:1"
         expect(open_page(server.base).locator("h1")).to_have_text("None of the watched services answers")
 
 
-@pytest.mark.clause("C16")
+@pytest.mark.clause("C12")
 def test_of_two_services_of_one_name_each_has_its_own_state(tmp_path: Path, open_page: Open) -> None:
     def table(name: str) -> str:
         check = '[[services.checks]]\nchain = 1\nkind = "http"\nurl = "http://127.0.0.1:1"\n'

@@ -74,7 +74,7 @@ def test_a_day_is_as_its_worst_was_and_no_greener_than_most_of_it(site: Site, op
     assert len({str(look) for look in looks}) == 6, "also what is not over looks like nothing else"
 
 
-@pytest.mark.clause("C16")
+@pytest.mark.clause("C12")
 def test_a_network_of_which_nothing_was_seen_has_no_green_day_from_what_it_shares_with_others(
     site: Site, open_page: Open
 ) -> None:

@@ -329,6 +329,18 @@ def test_a_tally_that_is_taken_up_again_is_no_longer_kept_aside() -> None:
     assert (tally.lasted_ms["u"], tally.later) == (90 * SECOND, {})
 
 
+@pytest.mark.clause("M7", "H16")
+def test_what_is_kept_of_buckets_that_a_clock_left_survives_a_restart() -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + 2 * BUCKET + 2 * MINUTE, a_row("unavailable"))
+    history.publish(NOON + BUCKET, [])  # the clock was set back
+    resumed = History(LAUNCH_SPAN, state_of(history))
+    for each in (history, resumed):
+        each.publish(NOON + 3 * BUCKET, [])
+    assert state_of(resumed) == state_of(history)
+    assert shown(resumed)[:3] == "uuu"  # the third was left after two minutes of trouble
+
+
 @pytest.mark.clause("H15", "M7")
 def test_a_check_may_leave_or_return_in_the_very_publication_with_which_it_ages_out() -> None:
     new_days = range(145, 7 * 288, 288)  # those that follow the first bucket of a day
