@@ -77,7 +77,7 @@ def test_the_band_is_green_only_if_everything_that_counts_is_current(site: Site,
     expect(page.locator("h1")).to_have_text(FINE)
     expect(page.locator(".band")).to_have_attribute("data-status", "current")
     expect(line(page, 11155111)).to_contain_text("test network")
-    expect(page.locator(".age")).to_have_text(re.compile(r"Report of \d+ s ago"))
+    expect(page.locator(".age")).to_have_text(re.compile(r"Updated \d+ s ago"))
     site.has(a_live_report([*all_current()[:-2], a_check("unknown", "hosted-indexer", 42161)]), a_history(trouble))
     page = open_page()
     expect(page.locator("h1")).to_have_text(
@@ -199,7 +199,7 @@ def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_pat
     expect(page.locator(".advice")).to_have_text("This says nothing about your wallet; look again later.")
     page.clock.run_for(180 * SECOND)
     expect(page.locator(".past")).to_have_class("past old")
-    expect(page.locator(".past > p")).to_contain_text("What is shown was written")
+    expect(page.locator(".past > p")).to_contain_text("The history shown was written")
 
 
 @pytest.mark.clause("C4", "M14")
@@ -238,9 +238,9 @@ def test_by_a_clock_that_is_wrong_nothing_is_healthy(site: Site, open_page: Open
     site.has(a_live_report(changed({("hosted-indexer", 11155111): UNWATCHED})), a_history(all_current()))
     page = open_page(clock_ahead_ms=ahead_ms)
     way = "ahead of" if ahead_ms > 0 else "behind"
-    expect(page.locator(".troubles")).to_contain_text(f"The clock of this device seems to be {way} the server's.")
+    expect(page.locator(".troubles")).to_contain_text(f"This device's clock seems to be {way} the server's.")
     expect(page.locator(".age")).to_contain_text(f"the clock here is 1 h {way} the server's")
-    expect(row(page, "indexer", 1)).to_contain_text("The clock of this device is wrong")
+    expect(row(page, "indexer", 1)).to_contain_text("This device's clock is wrong")
     expect(row(page, "hosted-indexer", 11155111)).to_contain_text("not watched")
     assert page.locator(GREEN).count() == 0
 
@@ -283,7 +283,7 @@ def test_a_clock_that_a_cache_explains_is_not_called_wrong(
     copy = Dated(off_ms)
     page = open_page(routes={LIVE: copy, HISTORY: copy})
     expect(page.locator(".band")).to_have_attribute("data-status", "unknown" if is_wrong else "current")
-    expect(page.locator(".troubles")).to_contain_text("The clock of this device seems to be ahead" if is_wrong else "")
+    expect(page.locator(".troubles")).to_contain_text("This device's clock seems to be ahead" if is_wrong else "")
 
 
 @pytest.mark.clause("C12", "M10")
@@ -376,7 +376,7 @@ def test_the_first_minutes_of_an_outage_are_said_to_be_that_until_the_row_is_old
             {"status": "degraded", "reason": "incomplete", "metrics": {"position": 9, "missing": 2, "extra": 1}},
             "2 transactions missing, 1 transaction too many, at 9",
         ),
-        ({"status": "unknown", "reason": "no-observation"}, "Nothing is seen of it on this chain now."),
+        ({"status": "unknown", "reason": "no-observation"}, "No longer seen on this chain."),
     ],
 )
 def test_no_row_contradicts_itself(site: Site, open_page: Open, fields: Json, shown: str) -> None:

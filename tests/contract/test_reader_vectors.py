@@ -442,13 +442,13 @@ def test_every_warning_of_the_contract_is_shown() -> None:
     wanted = [
         "partial reading",
         "do not prove that a message is delivered",
-        "does not tell whether your wallet is synced",
+        "does not say whether your wallet is synced",
         "proofs, compliance or balance",
         "one monitor",
         "not an official status",
         "not a signal that it is safe to transact",
         "run by other people",
-        "does not tell what is up now",
+        "does not say what is up now",
     ]
     assert [words for words in wanted if words not in shown] == []
 

@@ -279,7 +279,7 @@ def test_a_test_of_the_targets_says_of_each_whether_it_accepted(tmp_path: Path) 
     (tmp_path / "lookout.toml").write_text("")
     code, _, said = tried()
     assert code == 2
-    assert said.endswith("alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]\n")
+    assert said.endswith("alerts.targets: there is no target; add [alerts.targets] and [[alerts.rules]]\n")
 
 
 def count_of(receiver: Receiver, *headings: str) -> int:

@@ -104,7 +104,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         ),
         pytest.param(
             ["--rpc=31337=https://a.example"],
-            "--rpc: Lookout knows nothing about chain 31337; say ID,NAME,SECONDS[,test] first",
+            "--rpc: Lookout knows nothing about chain 31337; give ID,NAME,SECONDS[,test] first",
             id="a chain about which nothing is said",
         ),
         pytest.param(
@@ -153,7 +153,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
                 "--service=bundler",
                 "--service=node=evm:https://a",
             ],
-            "--chain 1: Lookout knows nothing about chain 31337; say ID,NAME,SECONDS[,test]\n"
+            "--chain 1: Lookout knows nothing about chain 31337; give ID,NAME,SECONDS[,test]\n"
             "lookout: --chain 2: has to be ID,NAME,SECONDS[,test]\n"
             "lookout: --rpc: has to name one chain; repeat the option for another\n"
             "lookout: --service 1: has to be NAME[@CHAIN,CHAIN]=[KIND:]URL\n"

@@ -85,14 +85,14 @@ def test_the_command_shows_what_fails_and_a_line_for_the_rest(served: Server) ->
     assert "is this the base address and --protocol right" in shown
     assert "could not tell" not in result.stdout
     *_, last, unseen = result.stdout.splitlines()
-    rest = r"\d+ pass, 0 could not be told, \d+ not seen \(--all lists them\)"
+    rest = r"\d+ pass, 0 undecided, \d+ not seen \(--all lists them\)"
     assert re.fullmatch(f"Of 94 clauses 1 fail, {rest}", last)
     assert unseen.startswith("Not seen here, though another visit may show them: M5, R1, R2, ")
 
 
 def test_a_healthy_server_is_one_line_and_with_all_every_clause(served: Server) -> None:
     short, full = command(served.base), command(served.base, "--all", COLUMNS="120")
-    counts = f"{94 - len(NOT_SEEN)} pass, 0 could not be told, {len(NOT_SEEN)} not seen"
+    counts = f"{94 - len(NOT_SEEN)} pass, 0 undecided, {len(NOT_SEEN)} not seen"
     unseen = "M5, R14, S4, S8, S18, S21, H14, H16, A11, A12, E2, E3"
     report = json.loads(command(f"{served.base}/", "--json").stdout)
     assert report["url"] == served.base

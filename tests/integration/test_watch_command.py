@@ -67,12 +67,12 @@ def test_into_a_pipe_all_columns_are_written_and_no_line_is_broken(served: Serve
     strip_at = header.index("last 24 hours")
     (indexer,) = (line for line in lines if line.startswith("indexer chain 1 "))
     assert len(indexer) == strip_at + CELLS
-    assert any(line.endswith("The history does not tell what is up now.") and "official" in line for line in lines)
+    assert any(line.endswith("The history does not say what is up now.") and "official" in line for line in lines)
 
 
 def test_at_a_terminal_it_draws_the_screen_again_until_ctrl_c(served: Server, tmp_path: Path) -> None:
     with at_a_terminal(tmp_path, "watch", served.base, TERM="xterm") as terminal:
         for _ in range(2):
-            terminal.wait_for("The history does not tell")
+            terminal.wait_for("The history does not say")
         assert terminal.break_off(CTRL_C) == 0
     assert "Traceback" not in terminal.shown

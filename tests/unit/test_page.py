@@ -63,9 +63,9 @@ def test_a_row_states_its_status_its_reason_and_its_instants() -> None:
     text = rendered(replace(a_row("catching-up"), reason="behind"), a_row("current", MESSAGING))
     assert "<time>2026-11-05 12:00:00</time> UTC" in text
     instants = "<td>2026-11-05 11:59:59</td><td>2026-11-05 12:02:29</td>"
-    behind = "<td>Ethereum</td><td>behind</td><td>It trails what it should have reached.</td>"
+    behind = "<td>Ethereum</td><td>behind</td><td>It is behind where it should be.</td>"
     assert f'<tr><th scope="row">Indexer</th>{behind}{instants}</tr>' in text
-    current = "<td>all</td><td>no problem seen</td><td>It has come as far as it should.</td>"
+    current = "<td>all</td><td>no problem seen</td><td>It is up to date.</td>"
     assert f'<tr><th scope="row">Messaging</th>{current}{instants}</tr>' in text
     assert text.index("It is not a signal that it is safe to transact.") < text.index("<table>")
 

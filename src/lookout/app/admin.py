@@ -116,11 +116,11 @@ class _AdminPort:
     async def _reply(self, request: Request, connection: Connection) -> AdminReply:
         path, routes = request.path, self._routes
         if not request.names_one_host:
-            return error_reply(HTTPStatus.BAD_REQUEST, "needs one Host, with the name of a host")
+            return error_reply(HTTPStatus.BAD_REQUEST, "exactly one valid Host header is required")
         hosts = self._hosts
         if hosts is not None and not all(may_be_asked_by(host, hosts) for host in request.headers.get("host", ())):
             # A foreign page could point its own DNS name at this port.
-            why = "not asked by a name of its own; admin.hosts can add names"
+            why = "the Host header is not a name of this port; admin.hosts can add names"
             return error_reply(HTTPStatus.MISDIRECTED_REQUEST, why)
         if path == "*":
             return AdminReply(HTTPStatus.NO_CONTENT, "", b"", _METHODS)
@@ -136,14 +136,14 @@ class _AdminPort:
             # A page in a browser on this machine could send it, but not with this header, nor without Origin.
             return error_reply(HTTPStatus.FORBIDDEN, f"needs the header {change.header}: 1, and is not for browsers")
         if "transfer-encoding" in request.headers:
-            return error_reply(HTTPStatus.LENGTH_REQUIRED, "needs a body with Content-Length")
+            return error_reply(HTTPStatus.LENGTH_REQUIRED, "a body with Content-Length is required")
         length = int(request.join("content-length") or 0)
         if length > _MOST_BYTES:
-            return error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"may have {_MOST_BYTES} bytes")
+            return error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body may have at most {_MOST_BYTES} bytes")
         is_expected = (request.join("expect") or "").lower() == "100-continue"
         body = await connection.read_body(length, is_expected=is_expected)
         if len(body) < length:
-            return error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
+            return error_reply(HTTPStatus.BAD_REQUEST, "the body ended too early")
         return await change.apply(body, request.join(CONFIG_HEADER.lower()))
 
     def _encode(self, reply: AdminReply, *, with_body: bool) -> Wire:

@@ -46,7 +46,7 @@ T = TypeVar("T")
 def reload(config: Path) -> None:
     """Make the running monitor read its configuration again, without a gap, and show what changed.
 
-    The monitor checks the file first, with its own environment. Exit code 1 if it did not reload it.
+    The monitor checks the file first, with its own environment. Exit code 1 if nothing was reloaded.
     """
     port = _MonitorPort(config, reloader.ANSWER_WITHIN_S, "send the monitor SIGHUP instead")
     reloaded = port.ask("/reload", reloader.Reloaded, RELOAD_HEADER, refused=NOT_FINE)
@@ -65,11 +65,11 @@ def reload(config: Path) -> None:
 @click.argument("service", default="")
 @click.argument("chain", default="")
 def recheck(config: Path, service: str, chain: str) -> None:
-    """Make the running monitor ask a source now, after a repair, and not after its back-off of up to two minutes: that
-    of SERVICE, on CHAIN (an id or a name); without them every source.
+    """Make the running monitor ask its sources now: those of SERVICE, on CHAIN (an id or a name), or all of them if you
+    name none. After a repair you need not wait for the back-off of up to two minutes.
 
     It counts like any other probe. A source is asked at most once in 10 seconds. Exit code 1 if a row is not current,
-    or if the monitor could not ask, since this machine lacks something.
+    or if the monitor could not ask because its machine lacks a resource.
     """
     port = _open_for_notices(config)
     asked = Recheck((service,) if service else (), (chain,) if chain else ())
@@ -116,13 +116,13 @@ def silence() -> None:
     """Hold back alerts of some services and chains for some time.
 
     What is still bad when the silence ends is reported then, and what was reported before is still reported when it
-    recovers. Nothing public changes. Exit code 1 if the monitor did not do it, 2 if what was asked for is wrong.
+    recovers. Nothing public changes. Exit code 1 if the monitor could not do it, 2 if the request is wrong.
     """
 
 
 @silence.command("add", short_help="Begin a silence.")
 @_notice_options
-@click.option("--why", "text", default="", metavar="TEXT", help="For those who read the list: up to 200 characters.")
+@click.option("--why", "text", default="", metavar="TEXT", help="The reason, for the list: up to 200 characters.")
 def add_silence(config: Path, **asked: Any) -> None:
     """Hold back alerts; without --service and --chain all of them. Either --until or --for is needed.
 
@@ -152,7 +152,7 @@ def end_silence(config: Path, notice_id: str) -> None:
 def note() -> None:
     """Publish a note, such as planned maintenance, on the page and in the feeds, beside what is measured.
 
-    It changes no measurement. Exit code 1 if the monitor did not do it, 2 if what was asked for is wrong.
+    It changes no measurement. Exit code 1 if the monitor could not do it, 2 if the request is wrong.
     """
 
 

@@ -28,7 +28,7 @@ def test(config: Path, target: str | None) -> None:
     policy = build_policy(settings.table_of(Alerts), around_of(settings))
     targets = policy.targets
     if not targets:
-        fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
+        fail(f"{config}: alerts.targets: there is no target; add [alerts.targets] and [[alerts.rules]]")
     if target is not None and target not in targets:
         fail(f"--target: no target in [alerts.targets] has this name; there is {', '.join(targets)}")
     chosen = targets if target is None else {target: targets[target]}

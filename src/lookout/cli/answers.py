@@ -78,7 +78,7 @@ def _take_chain(draft: Draft, text: str) -> Draft:
         keys |= {"name": given[1], "block_time_s": _parse_number(given[2])}
         keys |= {"test_network": True} if given[3:] else {}
     elif keys["id"] not in KNOWN_CHAINS:
-        raise AnswerError(f"Lookout knows nothing about chain {keys['id']}; say {_CHAIN_FORM}")
+        raise AnswerError(f"Lookout knows nothing about chain {keys['id']}; give {_CHAIN_FORM}")
     return draft.put(DraftTable("chains", {**keys, "rpc": []}))
 
 
@@ -86,7 +86,7 @@ def _take_endpoint(draft: Draft, text: str) -> Draft:
     (chain_id,), url = _split_chains(text, None)
     table = draft.find_chain(chain_id)
     if chain_id not in KNOWN_CHAINS and "name" not in table.keys:
-        raise AnswerError(f"Lookout knows nothing about chain {chain_id}; say {_CHAIN_FORM} first")
+        raise AnswerError(f"Lookout knows nothing about chain {chain_id}; give {_CHAIN_FORM} first")
     return draft.put(table.with_keys(rpc=[*table.keys["rpc"], url]))
 
 
@@ -285,7 +285,7 @@ ENTRIES: Final = (
     Entry(
         "service",
         _SERVICE_FORM,
-        f"A service of your own; KIND is a kind, or {', '.join(PRESETS)}; without it, NAME says it, or it is http.",
+        f"A service of your own; KIND is a kind, or {', '.join(PRESETS)}; without it, NAME decides it, or it is http.",
         _take_service,
         repeats=True,
     ),

@@ -31,10 +31,10 @@ _NOT_COMPARED: Final = 3
     help="The last block; default: the last final one that the indexer has.",
 )
 def coverage(config: Path, first: int | None, last: int | None) -> None:
-    """Compare the list of every indexer that has a table `complete` with its chain, now, and print which transactions
+    """Compare the list of every indexer that has a table `complete` with its chain now, and print which transactions
     are missing or too many.
 
-    What differs is read twice on both sides. Nothing is stored. Exit code 0 if all of it agreed, 1 if something is
+    What differs is read twice on both sides. Nothing is stored. Exit code 0 if everything agreed, 1 if something is
     missing or too many, 3 if something could not be compared.
     """
     settings = settings_of(config, read_config)

@@ -41,8 +41,8 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     """Write a configuration to PATH (default: lookout.toml; - is standard output), which only its owner can read.
 
     On a terminal it asks, and probes each source as you name it. With options it asks nothing; most of them can be
-    repeated. What follows a # in a URL is its JSON pointer, deployment or method. With neither, it writes a file to
-    start from, with every table.
+    repeated. What follows a # in a URL is its JSON pointer, deployment or method. With no terminal and no options it
+    writes a file to start from, with every table.
     """
     is_file, draft = path != _STANDARD_OUTPUT, begin(path, is_probing=not no_probe)
     has_options = any(options.values())
@@ -111,8 +111,8 @@ def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
 
 def _interview(draft: Draft) -> Draft:
     """Ask for every entry. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
-    click.echo("Enter leaves something out, or ends a list;", nl=False)
-    click.echo(f" {_BACK} returns to the question before; Ctrl-C ends this, unwritten.")
+    click.echo("Enter skips a question, or ends a list;", nl=False)
+    click.echo(f" {_BACK} returns to the previous question; Ctrl-C ends this, and nothing is written.")
     click.echo("In any answer, ${NAME} stands for the environment variable NAME.")
     number, before = 0, list[tuple[int, Draft]]()
     try:

@@ -26,11 +26,11 @@ _NOT_COMPARED: Final = 3
 @click.command()
 @config_option
 def probe(config: Path) -> None:
-    """Ask every source and endpoint once, compare as the monitor does at its start, and show each row as it would be
-    published, and each endpoint beside the head.
+    """Ask every source and endpoint once. Show each row as a monitor that has just started would publish it, and each
+    endpoint beside the head.
 
     Exit code 0 if every row would be current or unmonitored, otherwise 1. A status that takes several probes, such as
-    "unavailable", is not among them.
+    "unavailable", is never shown.
     """
     settings = settings_of(config, read_config)
     with show_status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"):

@@ -49,8 +49,8 @@ _COLOURS: Final = {"pass": "green", "fail": "bold red", "could not tell": "yello
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit code 1 also if something was not seen that every healthy deployment shows, or if the monitor looks"
-    " stopped.",
+    help="Exit code 1 also if something that every healthy deployment shows was not seen, or if the monitor seems to"
+    " have stopped.",
 )
 def verify(  # Click gives each option as a parameter
     url: str,
@@ -64,8 +64,8 @@ def verify(  # Click gives each option as a parameter
 ) -> None:
     """Compare the deployment at URL (http://host:port) with the contract, clause by clause.
 
-    Prints the clauses that fail, with what was seen, and how many pass: those that an answer could have broken. The
-    others were not seen. At most 40 requests are made on a path. Exit code 1 if a clause failed.
+    Prints the clauses that fail, with what was seen, and how many pass. A clause is "not seen" if none of the answers
+    could have broken it. At most 40 requests are made on a path. Exit code 1 if a clause failed.
     """
     try:
         base = parse_base_url(url)
@@ -89,7 +89,7 @@ def verify(  # Click gives each option as a parameter
         click.echo(msgspec.json.encode(report))
     else:
         _show(findings, doubts, wants_all=wants_all)
-        rest = f"{summary['pass']} pass, {summary['could not tell']} could not be told, {summary['not seen']} not seen"
+        rest = f"{summary['pass']} pass, {summary['could not tell']} undecided, {summary['not seen']} not seen"
         click.echo(
             f"Of {len(findings)} clauses {summary['fail']} fail, {rest}{'' if wants_all else ' (--all lists them)'}"
         )

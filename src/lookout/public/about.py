@@ -50,7 +50,7 @@ class Description(Struct, frozen=True, rename="camel"):
     title: Annotated[str, Meta(description="of the status page")]
     operator: Annotated[str, Meta(description="who runs the monitor; empty if that is not said")] = ""
     contact: Annotated[str, Meta(description="an address or a URL; empty if there is none")] = ""
-    show_unmonitored: Annotated[bool, Meta(description="whether the page has rows that nobody watches")] = True
+    show_unmonitored: Annotated[bool, Meta(description="whether the page shows rows that are not watched")] = True
     notes: Annotated[list[NoteDescription], Meta(description="the newest first")] = []
 
     def encode(self) -> bytes:

@@ -82,7 +82,7 @@ class _Event(Struct, frozen=True, kw_only=True):
 class Incident(_Event, frozen=True, kw_only=True):
     """What lasts, by the history."""
 
-    status: Annotated[Literal["investigating"], Meta(description="it lasts; nobody is said to investigate")]
+    status: Annotated[Literal["investigating"], Meta(description="it lasts; it need not be under investigation")]
     impact: Impact
 
 

@@ -151,7 +151,7 @@ STATUSES: Final = (
         ".",
         0,
         "unwatched",
-        "Nobody watches this here. That is not a failure.",
+        "It is not watched here. That is not a failure.",
         Appearance(*GREY, '<path d="M2.5 6.9h11v2.2h-11z"/>', "·", "bright_black"),
         Statuspage(None, "minor"),
     ),
@@ -161,7 +161,7 @@ STATUSES: Final = (
         None,
         30,
         "unknown",
-        "There is no recent reading: what was seen is too old to tell.",
+        "There is no recent reading: the last one is too old to judge by.",
         Appearance(
             *GREY,
             '<circle class="line" cx="8" cy="8" r="6.2"/><path class="line" d="M8 4.4V8l2.6 2"/>',

@@ -19,16 +19,16 @@ Reason = Literal[
 ]
 
 REASON_TEXTS: Final[dict[str, str]] = {
-    "synced": "It has come as far as it should.",
-    "behind": "It trails what it should have reached.",
+    "synced": "It is up to date.",
+    "behind": "It is behind where it should be.",
     "responding": "Everything that was asked has answered.",
-    "partial-coverage": "Some of them were heard, others were not.",
+    "partial-coverage": "Some were heard, others were not.",
     "unreachable": "It could not be reached, or its answer could not be understood.",
     "not-configured": "The operator has set up nothing to watch here.",
     "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
     "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
-    "incomplete": "It has come as far as it should, but its list has a gap.",
-    "inconsistent": "It has come as far as it should, but holds other transactions than what it is compared with.",
+    "incomplete": "It is up to date, but its list has a gap.",
+    "inconsistent": "It is up to date, but its transactions differ from the reference.",
 }
 
 
@@ -47,7 +47,7 @@ class Note:
 NOTES: Final = (
     Note("one-view", None, "This is what one monitor sees from one place. It is not an official status."),
     Note("not-a-signal", None, "It is not a signal that it is safe to transact."),
-    Note("history", None, "The history does not tell what is up now."),
+    Note("history", None, "The history does not say what is up now."),
     Note(
         "partial",
         ("broadcasters",),
@@ -57,9 +57,9 @@ NOTES: Final = (
     Note(
         "wallet-sync",
         ("indexer", "hosted-indexer"),
-        "Whether an indexer is up to date does not tell whether your wallet is synced.",
+        "Whether an indexer is up to date does not say whether your wallet is synced.",
     ),
-    Note("proofs", ("ppoi",), "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."),
+    Note("proofs", ("ppoi",), "An up-to-date node says nothing about your wallet's proofs, compliance or balance."),
     Note(OTHERS, ("ppoi", "hosted-indexer"), "This is run by other people, not by the operator of the monitor."),
 )
 

@@ -30,7 +30,7 @@ _CUT: Final = "The rest is left out, since this message would be longer than 4 K
 OVER: Final = ("ended", "left")
 _NOTHING_KNOWN: Final = AlertFacts()
 
-_SAMPLE: Final = "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done."
+_SAMPLE: Final = "This is a test of Lookout's alerts. Nothing is wrong, and you need to do nothing."
 _CLOCK_IS_WRONG: Final = """\
 The answers of most upstreams say that {error}. Its time is {at}.
 Until it is right, broadcasters are not judged, and readers may take every row for old or unknown.

@@ -2,7 +2,7 @@
 
 A script takes the table's place and keeps it up to date. Where no script runs, the server's clock judges the rows, and
 the page reloads itself (if scripts run but page.js has failed, reload.js does that). No row is shown as plainly
-healthy: nobody knows how long ago the page was loaded.
+healthy: the page may have been loaded long ago.
 """
 
 import json
@@ -84,12 +84,12 @@ def _report(report: LiveReport, description: Description, now: int, received_ago
     unwatched = [row for row in rows if row.published_status == "unmonitored"]
     rows = [row for row in rows if row not in unwatched] + (unwatched if description.show_unmonitored else [])
     lines = "\n".join(_rows(rows, description, now, received_ago_ms))
-    return f"""<p>By the report of <time>{_instant(report.generated_at)}</time> UTC. A row says until when it
-counts: after that, nothing is known of it. The page asks for a newer report every 30 seconds where it can: if the time
-above stays the same, reload it.</p>
+    return f"""<p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when
+it is valid: after that, nothing is known about it. The page asks for a newer report every 30 seconds where it can: if
+the time above does not change, reload the page.</p>
 <table>
 <thead><tr><th scope="col">service</th><th scope="col">network</th><th scope="col">status then</th>
-<th scope="col">reason</th><th scope="col">seen (UTC)</th><th scope="col">counts until (UTC)</th></tr></thead>
+<th scope="col">reason</th><th scope="col">seen (UTC)</th><th scope="col">valid until (UTC)</th></tr></thead>
 <tbody>
 {lines}
 </tbody>

@@ -109,7 +109,7 @@ function legend() {
   );
 }
 
-/** Whether it is not known to be of now. */
+/** Whether the history is old, or may be. */
 function isOld({ now, history, clockIsWrong }) {
   return history !== null && (clockIsWrong || !(Math.abs(now - history.generatedAt) < OLD_HISTORY_MS));
 }
