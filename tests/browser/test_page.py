@@ -109,7 +109,7 @@ def test_where_a_script_is_missing_the_rows_are_there_and_the_page_loads_itself_
     missing: dict[str, Callable[[Route], None]] = {f"/assets/*/{asset}": lambda route: route.fulfill(status=404)}
     page = open_page(clock_ahead_ms=0, routes=missing)
     until_ready_made_of(page, 21)
-    expect(page.locator(".ready-made > p").nth(1)).to_contain_text("if the time above stays the same, reload it")
+    expect(page.locator(".ready-made > p").nth(1)).to_contain_text("if the time above does not change, reload the page")
     run_until_loaded_anew(page, 31)
 
 

@@ -25,7 +25,7 @@ ServiceName = Annotated[str, Meta(description="{services}; or a service of the o
 ChainId = Annotated[int, Meta(ge=1)]
 RowChainId = Annotated[
     ChainId | None,
-    Meta(description="null for a row of no chain: {shared}, and what is shared of the operator's own"),
+    Meta(description="null for a row without a chain: {shared}, and what is shared of the operator's own"),
 ]
 _STATUSES: Final = tuple(CHARACTERS)
 _CHARACTERS: Final = ", ".join(f"{character} {status}" for status, character in CHARACTERS.items())

@@ -35,7 +35,7 @@ class NoteDescription(Struct, frozen=True, rename="camel"):
     id: str
     text: str
     services: Annotated[tuple[str, ...], Meta(description="none: all of them")]
-    chains: Annotated[tuple[int, ...], Meta(description="none: all of them, and the rows of no chain")]
+    chains: Annotated[tuple[int, ...], Meta(description="none: all of them, and the rows without a chain")]
     from_: Annotated[str, Meta(description="UTC, to the second")] = field(name="from")
     until: Annotated[str | None, Meta(description="from then on it is not shown; null: until it is taken away")]
     added_at: Annotated[str, Meta(description="when it was declared")]

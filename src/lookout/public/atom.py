@@ -95,7 +95,7 @@ def _silence(picture: Picture, names: Names) -> _Entry:
         published_at=since_at + SILENT_MS,
         updated_at=since_at + SILENT_MS,
         category="unknown",
-        text="Nothing was reported since, so what is up now is not known. Incidents that lasted then may be over.",
+        text="Nothing was reported since, so what is up now is not known. Incidents that were open then may be over.",
     )
 
 

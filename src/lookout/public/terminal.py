@@ -104,7 +104,7 @@ def _head_lines(shown: Shown, now: int, clocks: Clocks) -> list[Text]:
             span = _span(max(age_ms, int(clocks.received_ago_ms or 0)))
             troubles.append(f"The report is {span} old: the monitor may have stopped.")
         if wrong_clock(update.clock_ahead_ms) == "behind":
-            troubles.append("This machine's clock is behind the server's: by it nothing can be known.")
+            troubles.append("This machine's clock is behind the server's, so rows may be older than shown.")
         if report.unreadable_rows:
             troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
         headline = headline_of(

@@ -216,7 +216,7 @@ def _judge_openapi(description: dict[str, Any], endpoints: list[EndpointVisit]) 
             methods = [description["paths"][endpoint.path][method]["responses"] for method in _DESCRIBED_METHODS]
             headers = {name.lower() for name in methods[0]["200"]["headers"]}
         except (KeyError, TypeError) as error:
-            what = f"{endpoint.path} is not described whole: {type(error).__name__} {error}"
+            what = f"{endpoint.path} is not fully described: {type(error).__name__} {error}"
             yield wrong("V2", f"{_OPENAPI}: {what}")
             continue
         lacking = _OPENAPI_CODES.difference(*methods) | (_OPENAPI_HEADERS - headers)

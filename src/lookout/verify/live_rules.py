@@ -94,7 +94,7 @@ def _judge_report(report: LiveReport) -> Iterator[Remark]:
     shared = {row.service for row in report.rows if row.chain_id is None}
     for row in report.rows:
         if row.service not in SERVICES and row.service in shared:
-            yield expect("R14", row.chain_id is None, f"{row.service} has a row of no chain, and of {row.chain_id}")
+            yield expect("R14", row.chain_id is None, f"{row.service} has rows with a chain and without one")
 
 
 def _judge_row(row: Row) -> Iterator[tuple[str, bool]]:

@@ -84,9 +84,9 @@ def _report(report: LiveReport, description: Description, now: int, received_ago
     unwatched = [row for row in rows if row.published_status == "unmonitored"]
     rows = [row for row in rows if row not in unwatched] + (unwatched if description.show_unmonitored else [])
     lines = "\n".join(_rows(rows, description, now, received_ago_ms))
-    return f"""<p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when
-it is valid: after that, nothing is known about it. The page asks for a newer report every 30 seconds where it can: if
-the time above does not change, reload the page.</p>
+    return f"""<p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when it is
+valid: after that, nothing is known about it. The page asks for a newer report every 30 seconds where it can: if the
+time above does not change, reload the page.</p>
 <table>
 <thead><tr><th scope="col">service</th><th scope="col">network</th><th scope="col">status then</th>
 <th scope="col">reason</th><th scope="col">seen (UTC)</th><th scope="col">valid until (UTC)</th></tr></thead>
