@@ -89,7 +89,7 @@ def test_the_limit_is_the_one_at_launch() -> None:
 def test_the_paths_are_there_and_the_operators_own_ones_as_conveniences() -> None:
     assert [cells[0].strip("`") for cells in TABLES["document"].values()] == list(paths("protocol"))
     conveniences = PAGE.partition("## Conveniences")[2]
-    assert "no public API" in conveniences
+    assert "not public API" in conveniences
     assert set(re.findall(r"`(/.+?)`", conveniences)) == set(describe_api("protocol")["paths"]) - set(paths("protocol"))
 
 
