@@ -52,7 +52,7 @@ _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 
 class AlertRule(Table, frozen=True):
     name: str = ""
-    """Tells rules of the same scope apart."""
+    """Distinguishes rules of the same scope."""
     services: tuple[Text, ...] = ()
     """The services that it applies to; `[]` means all.
     Allowed: names of services"""
