@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
@@ -95,22 +95,25 @@ class FollowedChain:
         self.has_head.set()
 
 
-class Asking(NamedTuple):
-    """What all that ask share."""
-
-    journal: Journal
-    own_clock: OwnClock
-    limits: Limits
-    clock: Clock
-    instruments: Instruments
-    chance: Random
-
-
 class FollowedChains:
     """All chains, and the jobs that read their endpoints."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], asking: Asking) -> None:
-        self._journal, self._own_clock, self._limits, self._clock, self._instruments, self._chance = asking
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        journal: Journal,
+        own_clock: OwnClock,
+        limits: Limits,
+        clock: Clock,
+        instruments: Instruments,
+        chance: Random,
+    ) -> None:
+        self._journal = journal
+        self._own_clock = own_clock
+        self._limits = limits
+        self._clock = clock
+        self._instruments = instruments
+        self._chance = chance
         self._endpoints: dict[int, list[Endpoint]] = defaultdict(list)
         for endpoint in endpoints:
             self._endpoints[endpoint.chain_id].append(endpoint)
