@@ -1,8 +1,8 @@
 """The whole monitor, while it runs."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from lookout.base.logger import get_logger
@@ -46,6 +46,7 @@ class Monitor:
         self.notices = notices
         self.publisher = publisher
         self.recheck = watcher.recheck
+        self.heights = watcher.heights
         self._plan = plan
         self._description = description
         self._upstreams = upstreams
@@ -75,6 +76,19 @@ class Monitor:
             log.info("stopped")
         if lost := publishing.result():
             raise lost
+
+    @asynccontextmanager
+    async def asking_once(self) -> AsyncIterator[Session]:
+        """Ask every source and endpoint once, and publish nothing. The session is for more questions inside the
+        block."""
+        self.journal.start()
+        async with self._open_session(self._plan.limits.probe_timeout_ms / 1000) as session:
+            clock = asyncio.create_task(self._watch_clock(), name="clock")
+            try:
+                async with self._watcher.asked_once(session):
+                    yield session
+            finally:
+                clock.cancel()
 
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
         """Publish until the store is lost, then cancel the other tasks. It returns the error: a task group that fails

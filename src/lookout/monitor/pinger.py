@@ -12,7 +12,7 @@ from lookout.base.logger import get_logger
 from lookout.config.tables import PingTable
 from lookout.core.plan import Limits
 from lookout.monitor.metrics import Instruments
-from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 
@@ -53,7 +53,7 @@ class Pinger:
             await session.fetch(Request("GET", self._ping.url))
         except ProbeFailed as failure:
             # Other codes, such as 202 or 204, are as good as 200.
-            if not (isinstance(failure, HttpCodeFailed) and 200 <= failure.http_code < 300):
+            if failure.code is None or not 200 <= failure.code < 300:
                 self._instruments.count_ping("failed")
                 if not self._failing:
                     log.error("the ping fails; trying again at its interval", error=str(failure))

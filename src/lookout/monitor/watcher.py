@@ -1,8 +1,8 @@
 """Asks all sources and endpoints, and whatever features ask, independently (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -94,6 +94,18 @@ class Watcher:
             self._woken.clear()
             await self._ask_until_woken(session)
 
+    @asynccontextmanager
+    async def asked_once(self, session: Session) -> AsyncIterator[None]:
+        """Ask everything once, as after a start; what endpoints agree on holds inside the block."""
+        self._chains.begin()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in self._jobs():
+                    group.create_task(self._ask(job, session))
+            yield
+        finally:
+            self._chains.end()
+
     def judge_own_clock(self) -> int | None:
         """The error of this machine's clock, 0 if it is right; None while unknown (M17)."""
         return self._own_clock.verdict_ms(self._clock.elapsed_ms())
@@ -149,19 +161,23 @@ class Watcher:
         await asyncio.sleep(job.first_wait_s)
         clock = self._clock
         while True:
-            began_ms = clock.elapsed_ms()
-            try:
-                next_ms = await job.ask(session)
-            except Exception as error:  # noqa: BLE001  it is noted with its traceback
-                self._note_own_failure(job.key, began_ms, error)
-                next_ms = self._limits.recheck_ms
-            else:
-                if self._is_exhausted and not self._instruments.is_exhausted(self._limits.recheck_ms):
-                    log.info("the monitor's own fault is over")
-                    self._is_exhausted = False
+            next_ms = await self._ask(job, session)
             due_ms = clock.elapsed_ms() + next_ms
             await job.rest(next_ms / 1000)
             self._instruments.measure("lookout_scheduler_delay_seconds", clock.elapsed_ms() - due_ms)
+
+    async def _ask(self, job: Job, session: Session) -> int:
+        """Ask once; return the wait until the next time in milliseconds."""
+        began_ms = self._clock.elapsed_ms()
+        try:
+            next_ms = await job.ask(session)
+        except Exception as error:  # noqa: BLE001  it is noted with its traceback
+            self._note_own_failure(job.key, began_ms, error)
+            return self._limits.recheck_ms
+        if self._is_exhausted and not self._instruments.is_exhausted(self._limits.recheck_ms):
+            log.info("the monitor's own fault is over")
+            self._is_exhausted = False
+        return next_ms
 
     async def _probe(self, source: Source, turn: _Turn, session: Session) -> int:
         """Probe a source, and judge its answers; return the wait until the next probe in milliseconds."""
