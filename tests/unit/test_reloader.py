@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from lookout.app.monitor import prepare_server
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
-from lookout.app.server_process import prepare_server
 from lookout.base.clock import SystemClock
 from lookout.config.services import OwnService
 from lookout.config.settings import Settings, Upstreams, upstreams_of
