@@ -15,10 +15,17 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from lookout.demo.sim.faults import FAULTS, Fault, FaultKind, OrderError
-from lookout.demo.sim.indexers import DOCUMENT, SQUID
-from lookout.demo.sim.ppoi import NODE
-from lookout.demo.sim.rpc import ENDPOINT
-from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply, text_reply
+from lookout.demo.sim.upstreams import (
+    DOCUMENT,
+    ENDPOINT,
+    NODE,
+    SQUID,
+    Asked,
+    Upstream,
+    UpstreamReply,
+    json_reply,
+    text_reply,
+)
 from lookout.demo.sim.waku import MESSAGES, PEERS
 from lookout.demo.sim.world import World, launch_world
 
