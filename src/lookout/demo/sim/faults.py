@@ -98,7 +98,6 @@ FAULTS: Final[Mapping[str, FaultKind]] = {
     "extra": FaultKind(("indexer",), Parameter("transactions", 1)),
     "lose": FaultKind(("indexer",), Parameter("entries", 1)),
     "old-tree": FaultKind(("network",), Parameter("by", 10)),
-    "drop-logs": FaultKind(("endpoint",), Parameter("oneIn", 2)),
     "narrow": FaultKind(("endpoint",), Parameter("blocks", 100)),
 }
 
