@@ -18,9 +18,9 @@ from msgspec.structs import FieldInfo
 
 from lookout.base import setting_types as types
 from lookout.base.known_chains import KNOWN_CHAINS
-from lookout.base.setting_types import Former, OneOf, Table
+from lookout.base.setting_types import Former, OneOf, Table, find_note
 from lookout.cli.draft import TABLES, write_value
-from lookout.config.reader import Form, find_note, form_in, keys_of
+from lookout.config.reader import Form, form_in, keys_of
 from lookout.config.services import KindForm, form_of
 from lookout.config.settings import Settings
 from lookout.config.tables import RpcEndpoint

@@ -18,9 +18,8 @@ from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
-from lookout.base.setting_types import RESTART
+from lookout.base.setting_types import RESTART, has_note
 from lookout.config.file import ConfigError, read_sending_config
-from lookout.config.reader import has_note
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 from lookout.monitor.metrics import Instruments, ReloadOutcome

@@ -30,11 +30,11 @@ from lookout.base.setting_types import (
     Url,
     UrlOrNone,
     ValueRule,
+    find_note,
     in_ms,
     must,
 )
 from lookout.base.url import find_url_mistake
-from lookout.config.reader import find_note
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.core.services import OWN_NAME, SERVICES, find_unknown_services, make_title
