@@ -57,10 +57,6 @@ class Odds(NamedTuple):
     largest: int = 0
 
 
-class OrderError(ValueError):
-    """A wrong order; the text says why."""
-
-
 _ALL_BROADCASTERS: Final = 1_000_000
 _FOR_EVER_AT: Final = 1 << 62
 _MONTH_MS: Final = 30 * 86_400_000
@@ -202,7 +198,7 @@ class FaultLog:
         ]
 
     def order(self, document: object, at: int) -> None:
-        """Set or clear a fault from this instant on. OrderError if the order is wrong."""
+        """Set or clear a fault from this instant on. ValueError if the order is wrong."""
         target, kind, size = _parse_order(document, self._addresses)
         self._of_address.clear()
         if kind == "reorg":  # happens once, and replaces nothing
@@ -224,31 +220,21 @@ def _order(fault: Fault) -> dict[str, object]:
 def _parse_order(document: object, known: Mapping[str, AddressKind]) -> tuple[str, str | None, int]:
     """The target, the fault's kind, which is None for clearing, and its size."""
     match document:
-        case {"target": target, "fault": name, **given}:
-            pass
-        case _:
-            raise OrderError('an order has a target and a fault: {"target": "rpc/1/a", "fault": "hang"}')
-    covered = {kind for address, kind in known.items() if target in covering(address)}
-    if not covered:
-        raise OrderError(f"target is {target!r}; it is one of {', '.join(known)}, the beginning of one, or *")
-    if name is None:
-        return target, None, 0
-    possible = [kind for kind, fault in FAULTS.items() if not covered.isdisjoint(fault.applies_to)]
-    if name not in possible:
-        raise OrderError(f"fault is {name!r}; {target} can have {', '.join(possible)}, and null clears")
-    return target, name, _parse_size(name, given)
-
-
-def _parse_size(name: str, given: dict[object, object]) -> int:
-    parameter = FAULTS[name].parameter
-    if parameter is None:
-        if given:
-            raise OrderError(f"{name} takes no parameter")
-        return 0
-    number = given.get(parameter.name, parameter.default)
-    if given.keys() - {parameter.name} or type(number) is not int:
-        raise OrderError(f"{name} takes the whole number {parameter.name} and no other parameter")
-    return number * parameter.unit
+        case {"target": str(target), "fault": str() | None as name, **given}:
+            covered = {kind for address, kind in known.items() if target in covering(address)}
+            if covered and name is None:
+                return target, None, 0
+            if name in FAULTS and not covered.isdisjoint(FAULTS[name].applies_to):
+                parameter = FAULTS[name].parameter
+                if parameter is None and not given:
+                    return target, name, 0
+                if parameter is not None and given.keys() <= {parameter.name}:
+                    number = given.get(parameter.name, parameter.default)
+                    if type(number) is int:
+                        return target, name, number * parameter.unit
+    raise ValueError(
+        "an order has a target, a fault that it can have, or null, and at most its parameter: GET /control"
+    )
 
 
 def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> tuple[Fault, ...]:

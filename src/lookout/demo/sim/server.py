@@ -14,7 +14,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from lookout.demo.sim.faults import FAULTS, Fault, FaultKind, OrderError
+from lookout.demo.sim.faults import FAULTS, Fault, FaultKind
 from lookout.demo.sim.upstreams import (
     DOCUMENT,
     ENDPOINT,
@@ -71,10 +71,8 @@ class Simulation:
         at = self._now()
         try:
             self._world.faults.order(json.loads(await request.read()), at)
-        except OrderError as problem:
-            return _respond(json_reply({"error": str(problem)}, 400))
         except ValueError as problem:
-            return _respond(json_reply({"error": f"the body is not JSON: {problem}"}, 400))
+            return _respond(json_reply({"error": str(problem)}, 400))
         return _respond(json_reply({"set": self._world.faults.ordered_at(at)}))
 
     def _handler(self, upstream: Upstream) -> Handler:
