@@ -5,7 +5,7 @@ the beginning of its path (``rpc/1``, ``rpc``), or ``*``.
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from string import ascii_lowercase
 from typing import Final, Literal, NamedTuple
 
@@ -97,17 +97,10 @@ FAULTS: Final[Mapping[str, FaultKind]] = {
     "narrow": FaultKind(("endpoint",), Parameter("blocks", 100)),
 }
 
-_INDEXER_ODDS: Final = (
-    Odds("hang", 3, 20, 3_600),
-    Odds("refuse", 3, 20, 10_800),
-    Odds("status", 3, 20, 7_200, 500, 503),
-    Odds("freeze", 3, 120, 14_400),
-    Odds("lag", 2, 600, 14_400, 20, 5_000),
-)
-# The targets that fail without an order.
-_ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
-    "rpc/{chain}": (Odds("halt", 0.5, 300, 7_200), Odds("reorg", 4, 0.001, 0.001, 1, 6)),
-    "rpc/{chain}/{letter}": (
+# What fails without an order.
+_ODDS: Final[Mapping[AddressKind, tuple[Odds, ...]]] = {
+    "chain": (Odds("halt", 0.5, 300, 7_200), Odds("reorg", 4, 0.001, 0.001, 1, 6)),
+    "endpoint": (
         Odds("hang", 4, 10, 3_600),
         Odds("refuse", 3, 10, 7_200),
         Odds("status", 5, 10, 7_200, 403, 503),
@@ -118,26 +111,31 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
         Odds("future", 2, 30, 7_200, 90_000, 86_400_000),
         Odds("wrong-chain", 2, 30, 7_200, 61, 61),
     ),
-    "squid/{chain}": _INDEXER_ODDS,
-    "hosted/{chain}": _INDEXER_ODDS,
+    "indexer": (
+        Odds("hang", 3, 20, 3_600),
+        Odds("refuse", 3, 20, 10_800),
+        Odds("status", 3, 20, 7_200, 500, 503),
+        Odds("freeze", 3, 120, 14_400),
+        Odds("lag", 2, 600, 14_400, 20, 5_000),
+    ),
     "ppoi": (
         Odds("hang", 2, 20, 3_600),
         Odds("refuse", 2, 20, 7_200),
         Odds("status", 2, 20, 7_200, 500, 503),
         Odds("missing-list", 1, 300, 7_200),
     ),
-    "ppoi/{chain}": (
+    "network": (
         Odds("freeze", 4, 120, 14_400),
         Odds("lag", 2, 600, 14_400, 1, 20),
         Odds("missing-network", 0.5, 300, 7_200),
     ),
-    "waku/messages": (Odds("hang", 2, 20, 3_600), Odds("status", 3, 20, 3_600, 500, 503)),
-    "waku/peers": (
+    "messages": (Odds("hang", 2, 20, 3_600), Odds("status", 3, 20, 3_600, 500, 503)),
+    "peers": (
         Odds("hang", 2, 20, 3_600),
         Odds("garbage", 3, 20, 3_600),
         Odds("zero-peers", 2, 20, 1_800),
     ),
-    "broadcasters/{chain}": (Odds("silent", 8, 60, 14_400, 1, 9), Odds("unsigned", 1, 60, 3_600, 1, 9)),
+    "broadcasters": (Odds("silent", 8, 60, 14_400, 1, 9), Odds("unsigned", 1, 60, 3_600, 1, 9)),
 }
 
 
@@ -243,7 +241,8 @@ def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
     The faults of one target do not overlap, and depend on no other target's.
     """
     drawn: list[Fault] = []
-    for target, possible in _fallible(layout):
+    for target, kind in addresses(layout).items():
+        possible = _ODDS[kind]
         chance = random.Random(f"{seed}/{target}")
         weights = [odds.per_month for odds in possible]
         pause_ms = _MONTH_MS / (sum(weights) * intensity)  # on average
@@ -255,18 +254,6 @@ def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
             drawn.append(Fault(target, odds.kind, at, at + lasts_ms, size))
             at += lasts_ms + 1 + round(chance.expovariate(1 / pause_ms))
     return tuple(drawn)
-
-
-def _fallible(layout: Layout) -> Iterator[tuple[str, tuple[Odds, ...]]]:
-    """The targets that fail without an order, each with its odds."""
-    known = addresses(layout)
-    for pattern, odds in _ODDS.items():
-        names = (
-            pattern.format(chain=chain.chain_id, letter=letter)
-            for chain in layout
-            for letter in ascii_lowercase[: chain.endpoints]
-        )
-        yield from ((target, odds) for target in dict.fromkeys(names) if target in known)
 
 
 def _between(chance: random.Random, low: float, high: float) -> float:
