@@ -129,6 +129,7 @@ class Row(Struct, frozen=True, gc=False):
     expires_at: int | None = None
     metrics: Metrics = NO_METRICS
     has_lapsed: bool = False  # the last broadcaster of the chain is no longer monitored, since it was silent for long
+    still_since_at: int | None = None  # behind, and since when at the same position
 
     @property
     def has_failed(self) -> bool:
