@@ -127,6 +127,11 @@ OWN_CAUSES: Final = {
         "no RPC endpoint of this chain answers, so there is nothing to compare with",
         "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
     ),
+    "no_new_block": CauseEntry(
+        "no new block since …: the chain stands still, or all its endpoints do",
+        "look at a public explorer of this chain: if it has newer blocks, replace the chain's endpoints (`rpc`);"
+        " otherwise wait for the chain",
+    ),
     "no_peers": CauseEntry("the node is connected to no peer", "check the waku node's network and its bootstrap nodes"),
     "not_moving": CauseEntry("behind, and not moving since …", "restart it, or ask those who run it"),
     "none_responding": CauseEntry(
@@ -220,6 +225,10 @@ def explain(
             return _explain_lag(row, "blocks below the head")
 
 
+def describe_no_new_block(since_at: int, at: int) -> str:
+    return f"no_new_block: {format_time(since_at, at)}"
+
+
 def find_doubts(found: Iterable[Found], certificate_ends_at: int | None, at: int) -> tuple[str, ...]:
     """What is wrong with a source, for the operator alone: rows do not depend on it."""
     doubts = ["indexing_errors"] if any(isinstance(what, FaultyBlocks) for what in found) else []
@@ -244,10 +253,10 @@ def _explain_gaps(code: str, row: Row, gaps: str) -> str:
 
 
 def _explain_lag(row: Row, what: str) -> str:
-    head, position, at, since_at = row.metrics.head, row.metrics.position, row.observed_at, row.still_since_at
+    head, position, since_at = row.metrics.head, row.metrics.position, row.still_since_at
     if not (isinstance(head, int) and isinstance(position, int)):
         return "behind"
     lag = f"{head - position} {what} ({position} of {head})"
-    if at is None or since_at is None or at - since_at < _STANDS_AFTER_MS:
+    if since_at is None or not row.stood_still(_STANDS_AFTER_MS):
         return f"behind: {lag}"
-    return f"not_moving: {format_time(since_at, at)}; {lag}"
+    return f"not_moving: {format_time(since_at, row.observed_at or since_at)}; {lag}"

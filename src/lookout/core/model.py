@@ -148,6 +148,11 @@ class Row(Struct, frozen=True, gc=False):
             return False
         return self.answered_without_data and since_at - self.last_success_at < _LATELY_MS
 
+    def stood_still(self, for_ms: int) -> bool:
+        """Whether its position is behind and did not move for so long."""
+        at, since_at = self.observed_at, self.still_since_at
+        return at is not None and since_at is not None and at - since_at >= for_ms
+
     def has_expired(self, at: int) -> bool:
         return self.expires_at is not None and self.expires_at <= at
 

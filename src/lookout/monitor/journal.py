@@ -5,7 +5,7 @@ from typing import Final
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.core.causes import code_of, describe_cause, explain
+from lookout.core.causes import code_of, describe_cause, describe_no_new_block, explain
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Gaps, Observation, Row
@@ -79,6 +79,7 @@ class Journal:
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why probed checks are not current
         self.silent_chains: set[int] = set()  # no RPC endpoint answers
+        self._standing_chains: set[int] = set()  # reported
         self._recorder = recorder
 
     def start(self) -> None:
@@ -134,6 +135,17 @@ class Journal:
         if self.ledger.heads(chain_id).is_new(answer):
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
+            self._report_standstill(chain_id, at)
+
+    def _report_standstill(self, chain_id: int, at: int) -> None:
+        since_at = self.ledger.heads(chain_id).stands_since_at
+        if since_at is not None and chain_id not in self._standing_chains:
+            self._standing_chains.add(chain_id)
+            cause = describe_no_new_block(since_at, at)
+            log.warning("a chain does not move", chain=chain_id, cause=cause, why=describe_cause(cause))
+        elif since_at is None and chain_id in self._standing_chains:
+            self._standing_chains.discard(chain_id)
+            log.info("the chain moves again", chain=chain_id)
 
     def set_gaps(self, check: Check, gaps: Gaps) -> None:
         """These are the gaps by which a row is judged from now on (S18, S20, S21)."""
