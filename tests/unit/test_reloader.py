@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.app.server_process import prepare_server
 from lookout.base.clock import SystemClock
+from lookout.config.environment_file import Environment
 from lookout.config.settings import Settings, Upstreams, upstreams_of
 from lookout.config.tables import (
     AdminTable,
@@ -281,6 +282,22 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
         a_file(tmp_path, 30)
         assert (await reloader.reload()).outcome == "applied"
         assert is_in_force() == 1
+
+
+async def test_a_reload_reads_the_files_of_variables_again_and_names_those_that_it_cannot(tmp_path: Path) -> None:
+    monitor, secrets = Applying(CollectorRegistry()), tmp_path / "environment"
+    path = a_file(tmp_path, 60, '[messaging]\nurl = "http://127.0.0.1/${TOKEN}"\n[page]\ntitle = "${TITLE}"\n')
+    environment = Environment({"TOKEN": "own", "TITLE": "Status"}, (secrets,))
+    reloader = Reloader(path, Settings(), SystemClock(), environment)
+    with reloader.attached(monitor.replace, monitor.instruments):
+        for token in ("first", "second"):
+            secrets.write_text(f"TOKEN={token}\n")
+            assert (await reloader.reload()).kept_variables == ("TITLE",)
+            assert reloader.variables["TOKEN"] == token
+        secrets.write_text("TOKEN\n")
+        assert (await reloader.reload()).problems[0].startswith(f"{secrets}: line 1: is not NAME=value")
+    urls = [table.address() for new in monitor.applied for table in new.sources_by_check().values()]
+    assert urls == ["http://127.0.0.1/first", "http://127.0.0.1/second"]
 
 
 async def test_a_standby_that_refused_a_file_says_so_when_it_takes_over(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,7 +17,8 @@ from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
-from lookout.config.file import ConfigError, read_sending_config
+from lookout.config.environment_file import Environment
+from lookout.config.file import ConfigError, read_with_variables
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 from lookout.core.model import Check
@@ -34,6 +34,7 @@ _WATCHED: Final = ("chains", "sources", "services")
 _APPLIED: Final = Settings.applied_by_reload()
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
 _SERVERS_OWN: Final = _UNUSED_BY_MONITOR | {"protocol"}
+_OWN: Final = Environment(os.environ)
 _Key = TypeVar("_Key")
 
 Replace = Callable[[Settings], Awaitable[None]]
@@ -52,16 +53,20 @@ class Reloaded(Struct, frozen=True, rename="camel"):
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     needs_restart: tuple[str, ...] = ()
+    kept_variables: tuple[str, ...] = ()
+    """Of the environment that the monitor was started with, which only a restart reads again."""
 
 
 class Reloader:
     """The settings in force, their file, and their users: the running monitor and server."""
 
-    def __init__(self, path: Path, settings: Settings, clock: Clock) -> None:
+    def __init__(self, path: Path, settings: Settings, clock: Clock, environment: Environment = _OWN) -> None:
         self.settings = settings
         self.loaded_at = clock.now()
         self.path = path
         self.folder = path.parent  # paths in the settings are relative to it
+        self.variables: Mapping[str, str] = os.environ
+        self._environment = environment
         self._clock = clock
         self._last_outcome: ReloadOutcome = "applied"  # the first settings had no problem
         self._served: ServerSettings | None = None  # the settings of the running server, if there is one
@@ -113,9 +118,12 @@ class Reloader:
         async with self._one_at_a_time:
             try:
                 with DaemonThread("read the configuration") as thread:  # a disk that hangs must not stop the monitor
-                    new = await thread.call(partial(read_sending_config, self.path))
+                    variables, new, kept = await thread.call(self._read)
                 self._check(new)
-                reloaded = await self._apply(new)
+                reloaded = replace(await self._apply(new), kept_variables=kept)
+                self.variables = variables
+                if kept:
+                    log.info("variables that only a restart reads again", names=kept)
             except ConfigError as error:
                 reloaded = Reloaded(str(self.path), "refused", tuple(error.messages))
                 for problem in reloaded.problems:
@@ -128,6 +136,13 @@ class Reloader:
             if self._instruments is not None:
                 self._instruments.count_reload(reloaded.outcome)
             return reloaded
+
+    def _read(self) -> tuple[Mapping[str, str], Settings, tuple[str, ...]]:
+        """The variables, the settings with them, and the names in the file of those that only a restart reads again."""
+        of_files = self._environment._replace(own={}).read()
+        variables = {**self._environment.own, **of_files}
+        settings, named = read_with_variables(self.path, variables)
+        return variables, settings, tuple(sorted(named - of_files.keys()))
 
     def _check(self, new: Settings) -> None:
         was, wanted = self.settings.history.bucket_s, new.history.bucket_s

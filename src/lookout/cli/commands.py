@@ -3,6 +3,7 @@
 Each imports what it needs when it is called: a server starts without what a monitor imports.
 """
 
+import os
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +48,7 @@ def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any
     from lookout.app.reloader import Reloader
     from lookout.base.clock import SystemClock
     from lookout.base.sockets import ListenError
+    from lookout.config.environment_file import Environment
     from lookout.config.file import read_sending_config
     from lookout.state.errors import StateError
     from lookout.store.protocol import StoreError
@@ -55,7 +57,8 @@ def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any
     settings = settings_of(config, read_sending_config)
     configure_log(settings.log)
     log_warnings(settings)
-    reloader = Reloader(config.absolute(), settings, SystemClock())
+    environment = click.get_current_context().obj or Environment(dict(os.environ))
+    reloader = Reloader(config.absolute(), settings, SystemClock(), environment)
     try:
         run_until_stopped(work(reloader), reloader.request)
     except (ListenError, StateError, StoreError) as error:
