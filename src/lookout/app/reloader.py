@@ -150,10 +150,6 @@ class Reloader:
             what = f"the stored history has buckets of {was} s; set it back, or begin another store with {wanted}"
             raise ConfigError(self.path, [f"history.bucket_s: {what}"])
 
-        # A file truncated by a full disk is valid, and would empty the report.
-        if self.settings.sources_by_check() and not new.sources_by_check():
-            raise ConfigError(self.path, ["names nothing to watch; restart the monitor if that is meant"])
-
     async def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
         in_force = replace(

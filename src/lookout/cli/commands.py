@@ -15,6 +15,7 @@ from lookout.cli.arguments import check_address, config_option, fail, settings_o
 if TYPE_CHECKING:
     from lookout.app.reloader import Reloader
     from lookout.base.problem import Problem
+    from lookout.config.settings import Settings
     from lookout.config.tables import ServerTable
 
 _SHELLS: Final = ("bash", "zsh", "fish")
@@ -105,9 +106,17 @@ def check_config(config: Path) -> None:
     from lookout.config.file import read_sending_config
 
     settings = settings_of(config, read_sending_config)
-    for warning in (*settings.warnings(), *_doubt_connections(settings.server)):
+    for warning in (*settings.warnings(), *_doubt_silence(settings), *_doubt_connections(settings.server)):
         click.echo(f"lookout: warning: {config}: {warning}", err=True)
     click.echo("ok")
+
+
+def _doubt_silence(settings: "Settings") -> "Iterator[Problem]":
+    from lookout.base.problem import Problem
+    from lookout.features.registry import FEATURES
+
+    if not settings.ping.url and not any(feature.reaches_people(settings.table_of(feature)) for feature in FEATURES):
+        yield Problem("alerts.targets", "there is none, and no ping.url: nobody hears of a failure")
 
 
 def _doubt_connections(server: "ServerTable") -> "Iterator[Problem]":

@@ -44,7 +44,10 @@ def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ)
 
 def read_with_variables(path: Path, environment: Mapping[str, str]) -> "tuple[Settings, set[str]]":
     """Like ``read_sending_config``, with the environment variables that are filled in."""
-    return _read(path, *_load(path), environment, _check_here)
+    settings, variables = _read(path, *_load(path), environment, _check_here)
+    if not settings.sources_by_check():  # a file cut off by a full disk is valid, and a reload would empty the report
+        raise ConfigError(path, ["names nothing to watch; add a source, such as [[indexer]] or [[services]]"])
+    return settings, variables
 
 
 def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> "Settings":

@@ -83,6 +83,10 @@ class Alerts(Feature):
                 yield Problem(f"alerts.targets.{name}", "reaches several recipients; give each a target of its own")
 
     @classmethod
+    def reaches_people(cls, table: AlertsTable) -> bool:
+        return bool(table.targets)
+
+    @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> StoredAlerts:
         return decode_alerts(documents)
 

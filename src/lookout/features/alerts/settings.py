@@ -47,7 +47,6 @@ _DEFAULT_REASONS: Final = frozenset(BAD_REASONS) - {"partial-coverage"}
 _UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
 # After a start, and between two heads, rows are unknown for a moment: no alert for that.
 _UNJUDGED_FOR_S: Final = 300
-_WITHOUT_ROWS_FOR_S: Final = 3600
 _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 
 
@@ -124,15 +123,19 @@ class AlertRule(Table, frozen=True):
             )
 
     def build_without_rows(
-        self, chains: Collection[episodes.StandIn], others: Collection[episodes.StandIn], all_targets: Iterable[str]
+        self,
+        chains: Collection[episodes.StandIn],
+        others: Collection[episodes.StandIn],
+        others_for_ms: int,
+        all_targets: Iterable[str],
     ) -> Iterator[episodes.EpisodeRule]:
-        """The rules that report once what no row shows: a chain that does not move, and after an hour a lost or
-        differing RPC endpoint, or a fault of a source."""
+        """The rules that report once what no row shows: a chain that does not move, a lost or differing RPC endpoint,
+        or a fault of a source."""
         targets = self.targets or tuple(all_targets)
         chains_after_ms = max(0, in_ms(self.not_moving_s) - CHAIN_STANDS_AFTER_MS)
         for part, checks, for_ms in (
             ("chains", chains if self.not_moving_s else (), chains_after_ms),
-            ("endpoints", others, in_ms(_WITHOUT_ROWS_FOR_S)),
+            ("endpoints", others, others_for_ms),
         ):
             matching = frozenset(check for check in checks if self.matches(check))
             bad = frozenset[Status](("unavailable", "degraded"))
@@ -250,7 +253,8 @@ def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
     }
     rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
     for rule in rules_without_rows(alerts.rules):
-        rules += tuple(rule.build_without_rows(chains, stand_ins, alerts.targets))
+        after_ms = plan.limits.endpoint_alert_ms
+        rules += tuple(rule.build_without_rows(chains, stand_ins, after_ms, alerts.targets))
     rules += (store_rule(alerts.targets),)
     stand_ins |= chains
     stand_ins[episodes.STORE] = STORE_KEY
