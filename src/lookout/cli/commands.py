@@ -4,7 +4,7 @@ Each imports what it needs when it is called: a server starts without what a mon
 """
 
 import os
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,9 +14,6 @@ from lookout.cli.arguments import check_address, config_option, fail, settings_o
 
 if TYPE_CHECKING:
     from lookout.app.reloader import Reloader
-    from lookout.base.problem import Problem
-    from lookout.config.settings import Settings
-    from lookout.config.tables import ServerTable
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -104,29 +101,15 @@ def serve(config: Path, listen: str, admin: str, beside_monitor: bool) -> None:
 def check_config(config: Path) -> None:
     """List everything wrong with a configuration, or print "ok"."""
     from lookout.config.file import read_sending_config
-
-    settings = settings_of(config, read_sending_config)
-    for warning in (*settings.warnings(), *_doubt_silence(settings), *_doubt_connections(settings.server)):
-        click.echo(f"lookout: warning: {config}: {warning}", err=True)
-    click.echo("ok")
-
-
-def _doubt_silence(settings: "Settings") -> "Iterator[Problem]":
-    from lookout.base.problem import Problem
     from lookout.features.registry import FEATURES
 
+    settings = settings_of(config, read_sending_config)
+    warnings = [str(warning) for warning in settings.warnings()]
     if not settings.ping.url and not any(feature.reaches_people(settings.table_of(feature)) for feature in FEATURES):
-        yield Problem("alerts.targets", "there is none, and no ping.url: nobody hears of a failure")
-
-
-def _doubt_connections(server: "ServerTable") -> "Iterator[Problem]":
-    from lookout.base.problem import Problem
-    from lookout.server.assembly import count_acceptable_connections
-
-    of_address, accepted = server.connections_per_address, count_acceptable_connections()
-    if of_address >= accepted:
-        what = f"lets one address have {of_address} connections"
-        yield Problem("server.connections_per_address", f"{what}; a process on this machine accepts {accepted}")
+        warnings.append("alerts.targets: there is none, and no ping.url: nobody hears of a failure")
+    for warning in warnings:
+        click.echo(f"lookout: warning: {config}: {warning}", err=True)
+    click.echo("ok")
 
 
 @click.command("edge-config")
