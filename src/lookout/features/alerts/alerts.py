@@ -259,8 +259,8 @@ class Alerts(Feature):
         about = {"target": attempt.queued.target, "message": attempt.number}
         try:
             call.result()
-        except NotAcceptedError:
-            log.warning("a message was not accepted; trying again", **about)
+        except NotAcceptedError as error:
+            log.warning("a message was not accepted; trying again", **about, why=str(error) or "unknown")
         except Exception:  # a bug here or in Apprise must not stop other messages
             log.exception("sending crashed; trying again", **about)
         else:

@@ -25,6 +25,7 @@ from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import NOTES, REASON_TEXTS
 
 MOST_LISTED: Final = 20
+_MOST_NAMED: Final = 3  # beside a next step
 _LONGEST_BODY: Final = 4096  # in bytes: many services take no more
 _CUT: Final = "The rest is left out, since this message would be longer than 4 KB."
 OVER: Final = ("ended", "left")
@@ -236,8 +237,15 @@ def _write_section(
         yield f"- and {others} more"
     if endpoints:
         yield from ("RPC endpoints:", *(f"  {name}: {state}" for (_, name), state in endpoints.items()))
-    steps = (_choose_next_step(news, facts.get(news, _NOTHING_KNOWN)) for news in section if _needs_action(news))
-    yield from (f"Next: {step}." for step in dict.fromkeys(steps))
+    steps: dict[str, dict[str, None]] = {}
+    for news in section:
+        if _needs_action(news):
+            step = _choose_next_step(news, facts.get(news, _NOTHING_KNOWN))
+            steps.setdefault(step, {})[_name(news.check, deployment)] = None
+    for step, names in steps.items():
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        whose = f", {', '.join([*names][:_MOST_NAMED])}{more}" if len(steps) > 1 else ""
+        yield f"Next{whose}: {step}."
 
 
 def _write_time(news: News) -> str:
