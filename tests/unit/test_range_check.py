@@ -53,7 +53,7 @@ class Run:
                 self.place.order("squid/1", fault, **parameters)
             endpoints_alone = upstreams_of(self._settings)._replace(sources=())
             asking = asking_once(self._settings, self.clock, endpoints_alone, lambda _: nullcontext(session))
-            async with asking as (_, _, probing):
+            async with asking as (_, probing):
                 return await check_ranges(probing, *ends)
 
         with asyncio.Runner(loop_factory=FastLoop) as runner:

@@ -19,7 +19,6 @@ from lookout.features.feature import ProbedPart, Probing
 from lookout.features.outcome import Entry
 from lookout.features.registry import FEATURES
 from lookout.monitor.assembly import Machine, build_monitor
-from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor, OpenSession
 from lookout.protocols.client.session import open_session
@@ -83,13 +82,12 @@ class _NoStore:
 @asynccontextmanager
 async def asking_once(
     settings: Settings, clock: Clock, upstreams: Upstreams, open_session: OpenSession = open_session
-) -> AsyncIterator[tuple[Monitor, Board, Probing]]:
+) -> AsyncIterator[tuple[Monitor, Probing]]:
     """Ask these sources and endpoints as a monitor does that starts now; more questions may follow."""
-    instruments = Instruments(CollectorRegistry(), clock)
     machine = Machine(
         writer=_NoStore(),
         store=DaemonThread("store"),
-        instruments=instruments,
+        instruments=Instruments(CollectorRegistry(), clock),
         clock=clock,
         open_session=open_session,
         features=(),
@@ -99,15 +97,16 @@ async def asking_once(
     async with monitor.asking_once() as session:
         ledger = monitor.journal.ledger
         rows = {check: ledger.newest_row(check) for check in settings.plan().checks()}
-        probing = Probing(around_of(settings), ledger, session, clock, rows, monitor.heights)
-        yield monitor, instruments.board, probing
+        yield monitor, Probing(around_of(settings), ledger, session, clock, rows, monitor.watcher.heights)
 
 
 async def probe_once(settings: Settings, clock: Clock) -> Probed:
     upstreams = upstreams_of(settings)
-    async with asking_once(settings, clock, upstreams) as (monitor, board, probing):
+    async with asking_once(settings, clock, upstreams) as (monitor, probing):
         parts = await asyncio.gather(*(feature.probe(probing) for feature in FEATURES))
-        entries = {(entry.kind, entry.name, entry.chain_id): entry for entry in board.list_entries()}
+        entries = {
+            (entry.kind, entry.name, entry.chain_id): entry for entry in monitor.instruments.board.list_entries()
+        }
         now = clock.now()
         progress = probing.ledger.progress(now)
         of_endpoints = [(endpoint.chain_id, endpoint.name) for endpoint in upstreams.endpoints]

@@ -59,7 +59,7 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
 
 async def _compare(settings: Settings, first: int | None, last: int | None) -> list[CheckedRange]:
     endpoints_alone = upstreams_of(settings)._replace(sources=())
-    async with asking_once(settings, SystemClock(), endpoints_alone) as (_, _, probing):
+    async with asking_once(settings, SystemClock(), endpoints_alone) as (_, probing):
         return await check_ranges(probing, first, last)
 
 
