@@ -1,6 +1,7 @@
 """The last outcome of everything that is asked: ``/sources`` on the admin port (M16)."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Final
 
 from msgspec import UNSET
@@ -62,16 +63,15 @@ class Board:
         self._store = _UNKNOWN
 
     def list_entries(self) -> list[Entry]:
-        standings, doubts = self._standings.copy(), self._doubts.copy()
-        notes = sorted(self._notes.copy().items(), key=lambda item: item[0])
-        return [
-            replace(note.describe(), doubts=doubts[key.name])
-            if key.kind == "source" and doubts.get(key.name)
-            else replace(note.describe(), standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
-            if isinstance(key.chain_id, int)
-            else note.describe()
-            for key, note in notes
-        ]
+        return [self._describe_note(note) for _, note in sorted(self._notes.copy().items(), key=itemgetter(0))]
+
+    def _describe_note(self, note: Note) -> Entry:
+        key, entry = note.key, note.describe()
+        if key.kind == "source":
+            return replace(entry, doubts=self._doubts.get(key.name) or UNSET)
+        if isinstance(key.chain_id, int):
+            return replace(entry, standing=self._standings.get(key.chain_id, {}).get(key.name, UNSET))
+        return entry
 
     def samples(self, now: int) -> Iterator[Sample]:
         """The gauges of all that is shown."""

@@ -43,8 +43,8 @@ class Rechecked(Struct, frozen=True, rename="camel", omit_defaults=True):
     not_asked: str = ""
 
 
-class _Turn:
-    """The wait between two probes of a source; a recheck ends it."""
+class _Pause:
+    """The pause between two probes of a source; a recheck ends it."""
 
     def __init__(self) -> None:
         self.began_ms = 0  # of the last probe
@@ -85,7 +85,7 @@ class Watcher:
         self._chains = FollowedChains(upstreams.endpoints, journal, self._own_clock, limits, clock, instruments, chance)
         self._is_exhausted = False  # a local resource ran out
         self._woken = asyncio.Event()
-        self._turns: dict[str, _Turn] = {}  # by source name
+        self._pauses: dict[str, _Pause] = {}  # by source name
         self.heights = self._chains.heights
 
     async def run(self, session: Session) -> None:
@@ -118,15 +118,15 @@ class Watcher:
     async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
         """Probe the sources of these services and chains now, ignoring back-off, but none twice in 10 s."""
         meant = [source for source in self._sources if any(check.is_among(services, chains) for check in source.checks)]
-        asked: list[_Turn] = []
+        asked: list[_Pause] = []
         for source in meant:
-            turn = self._turns.get(source.name)
-            if turn is not None and turn.done.is_set() and self._clock.elapsed_ms() - turn.began_ms >= _AGAIN_MS:
-                turn.end_rest()
-                asked.append(turn)
-        for turn in asked:
-            await turn.done.wait()
-        return [self._describe_recheck(source, is_asked=self._turns.get(source.name) in asked) for source in meant]
+            pause = self._pauses.get(source.name)
+            if pause is not None and pause.done.is_set() and self._clock.elapsed_ms() - pause.began_ms >= _AGAIN_MS:
+                pause.end_rest()
+                asked.append(pause)
+        for pause in asked:
+            await pause.done.wait()
+        return [self._describe_recheck(source, is_asked=self._pauses.get(source.name) in asked) for source in meant]
 
     def _describe_recheck(self, source: Source, *, is_asked: bool) -> Rechecked:
         rows = map(self._journal.ledger.newest_row, source.checks)
@@ -144,14 +144,14 @@ class Watcher:
                     task.cancel()
         finally:
             self._chains.end()
-            for turn in self._turns.values():
-                turn.done.set()  # wakes a recheck if a reload or a set clock cancels the task
+            for pause in self._pauses.values():
+                pause.done.set()  # wakes a recheck if a reload or a set clock cancels the task
 
     def _jobs(self) -> Iterator[Job]:
         for source in self._sources:
-            turn = self._turns[source.name] = _Turn()
+            pause = self._pauses[source.name] = _Pause()
             first_wait_s = self._chance.random() * self._limits.jitter_ms / 1000
-            yield Job(EntryKey("source", source.name), partial(self._probe, source, turn), turn.rest, first_wait_s)
+            yield Job(EntryKey("source", source.name), partial(self._probe, source, pause), pause.rest, first_wait_s)
         yield from self._chains.jobs()
         for feature in self._journal.features:
             yield from feature.jobs()
@@ -179,9 +179,9 @@ class Watcher:
             self._is_exhausted = False
         return next_ms
 
-    async def _probe(self, source: Source, turn: _Turn, session: Session) -> int:
+    async def _probe(self, source: Source, pause: _Pause, session: Session) -> int:
         """Probe a source, and judge its answers; return the wait until the next probe in milliseconds."""
-        began_ms = turn.began_ms = self._clock.elapsed_ms()
+        began_ms = pause.began_ms = self._clock.elapsed_ms()
         ends: list[int] = []
         found = await observe(source, replace(session, hear_certificate=ends.append), self._clock.now)
         self._require_observation(began_ms, found.values())
