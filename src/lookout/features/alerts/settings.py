@@ -39,11 +39,12 @@ BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
     "unreachable": ("unavailable", "unknown"),
     "no-observation": ("unknown",),
     "incompatible-reference": ("unknown",),
+    "not-everywhere": ("catching-up", "degraded", "unknown"),
 }
 # Without `reasons`, a rule leaves out broadcasters of which some are silent: other people's, and nothing to repair.
 _DEFAULT_REASONS: Final = frozenset(BAD_REASONS) - {"partial-coverage"}
 # Reasons for which a row stays unknown, however long the monitor waits. `unreachable` is soon `unavailable` (S1, S2).
-_UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
+_UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference", "not-everywhere"))
 # After a start, and between two heads, rows are unknown for a moment: no alert for that.
 _UNJUDGED_FOR_S: Final = 300
 _WITHOUT_ROWS_FOR_S: Final = 3600
