@@ -239,6 +239,18 @@ export default {
     "metrics": {}
    }
   },
+  "reason:not-everywhere": {
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "degraded",
+    "reason": "not-everywhere",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": "2026-11-15T12:02:26.000Z",
+    "metrics": {}
+   }
+  },
   "stale": {
    "indexer": {
     "service": "indexer",

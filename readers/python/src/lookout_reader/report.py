@@ -32,6 +32,8 @@ class Metrics:
     extra: int | None = None
     breaks: int | None = None
     gap: int | None = None
+    views: int | None = None
+    agreeing: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
