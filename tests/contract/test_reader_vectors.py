@@ -323,7 +323,7 @@ def test_a_wrong_clock_is_known(case: dict[str, Any]) -> None:
         assert wrong_clock(feed.clock_ahead_ms) == step["wrong"]
 
 
-@pytest.mark.clause("C5", "C11")
+@pytest.mark.clause("C5", "C11", "W8")
 @each("about")
 def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
     found = parse_about(json.dumps(case["document"]))

@@ -195,6 +195,7 @@ def around_of(settings: Settings, upstreams: Upstreams | None = None, config: st
         tables=settings.sources_by_check(),
         sources=sources,
         endpoints=endpoints,
+        place=settings.monitor.place,
         has_admin_port=can_be_asked(settings.admin.monitor),
         config=config,
     )

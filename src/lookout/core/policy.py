@@ -92,6 +92,29 @@ def judge(
             assert_never(never)
 
 
+def apply_gaps(row: Row, gaps: Gaps) -> Row:
+    """The row of a check with these gaps: if it would be current, it is degraded (S18, S20, S21)."""
+    if gaps == NO_GAPS or row.status != "current":
+        return row
+    metrics = replace(
+        row.metrics,
+        missing=gaps.missing or UNSET,
+        extra=gaps.extra or UNSET,
+        breaks=gaps.breaks or UNSET,
+        gap=gaps.gap or UNSET,
+    )
+    reason: Reason = "incomplete" if gaps.missing or gaps.breaks else "inconsistent"
+    return replace(row, status="degraded", reason=reason, metrics=metrics)
+
+
+def take_off_gaps(row: Row) -> Row:
+    """A judged row as it would be if its check had no gaps."""
+    if row.reason not in ("incomplete", "inconsistent"):
+        return row
+    metrics = replace(row.metrics, missing=UNSET, extra=UNSET, breaks=UNSET, gap=UNSET)
+    return replace(row, status="current", reason="synced", metrics=metrics)
+
+
 def move_to(memory: Memory, address: str) -> Memory:
     """The check is asked at this address from now on. Another address is another deployment, which is not judged by
     its predecessor's past; only the last success is kept."""
@@ -130,19 +153,9 @@ def _judge_blocks(
 
 
 def _at_head(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
-    """The position is good: current, unless the list has known gaps (S18, S20, S21)."""
-    gaps = memory.gaps
-    if gaps == NO_GAPS:
-        return _evaluated(memory, seen, ("current", "synced", metrics), limits)
-    reason: Reason = "incomplete" if gaps.missing or gaps.breaks else "inconsistent"
-    metrics = replace(
-        metrics,
-        missing=gaps.missing or UNSET,
-        extra=gaps.extra or UNSET,
-        breaks=gaps.breaks or UNSET,
-        gap=gaps.gap or UNSET,
-    )
-    return _evaluated(memory, seen, ("degraded", reason, metrics), limits)
+    """The position is good: current, unless the list has known gaps."""
+    memory, row = _evaluated(memory, seen, ("current", "synced", metrics), limits)
+    return memory, apply_gaps(row, memory.gaps)
 
 
 def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, limits: Limits) -> tuple[Memory, Row]:

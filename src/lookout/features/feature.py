@@ -49,6 +49,8 @@ class Around:
     """The settings of the source that answers for each check."""
     sources: tuple[Source, ...]
     endpoints: tuple[Endpoint, ...]
+    place: str
+    """The monitor's own name among the places; empty if it has none."""
     has_admin_port: bool
     config: str = ""
     """The path of the configuration file, for messages."""
@@ -129,7 +131,8 @@ class Feature:
 
     key: ClassVar[str] = ""
     """The name of its table in the configuration file; empty if it has none of its own."""
-    table: ClassVar[type[Table]] = Table
+    table: ClassVar[Any] = Table
+    """Its class, or a tuple of it if there may be several."""
     claimed: ClassVar[tuple[str, ...]] = ()
     """The names, up to a slash, of its documents in the store."""
     counters: ClassVar[Declared] = {}
