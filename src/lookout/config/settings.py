@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import defstruct, field
@@ -188,7 +189,7 @@ def upstreams_of(settings: Settings) -> Upstreams:
 def around_of(settings: Settings, upstreams: Upstreams | None = None, config: str = "") -> Around:
     """The deployment as features need it; ``config`` is the file that messages name in commands."""
     sources, endpoints = upstreams or upstreams_of(settings)
-    return Around(
+    around = Around(
         plan=settings.plan(),
         description=settings.description(),
         name=settings.page.title or (settings.protocol if settings.protocol != UNNAMED else ""),
@@ -199,6 +200,8 @@ def around_of(settings: Settings, upstreams: Upstreams | None = None, config: st
         has_admin_port=can_be_asked(settings.admin.monitor),
         config=config,
     )
+    found = (feature.stand_ins(settings.table_of(feature), around) for feature in FEATURES)
+    return replace(around, stand_ins={stand_in: key for those in found for stand_in, key in those.items()})
 
 
 def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:

@@ -96,6 +96,11 @@ OWN_CAUSES: Final = {
         "wait while its position moves; if it stands still, restart it, or ask those who run it",
     ),
     "certificate_ends": CauseEntry("its certificate ends on …", "renew it, or ask those who run it"),
+    "dissent": CauseEntry("…", "ask it from there; look for a block or a rate limit"),
+    "own_dissent": CauseEntry("…", "ask it from another machine; look for a block or a rate limit of this one"),
+    "silent": CauseEntry(
+        "it gave no row that counts lately", "look at its monitor and its server, and at the way to them"
+    ),
     "far_above": CauseEntry(
         "far above the head: another chain, or a wrong pointer",
         "check its address and `pointer`, and that it is an indexer of this chain; then the chain's `rpc`",

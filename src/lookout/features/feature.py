@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Gaps, Reason, Row, Status
 from lookout.core.plan import Plan
 from lookout.core.services import Service
-from lookout.features.outcome import EntryKey, Note, Sample
+from lookout.features.outcome import EntryKey, Note, Sample, StandIn
 from lookout.protocols.client.request import SourceTable
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
@@ -52,6 +52,8 @@ class Around:
     place: str
     """The monitor's own name among the places; empty if it has none."""
     has_admin_port: bool
+    stand_ins: Mapping[StandIn, EntryKey] = field(default_factory=dict)
+    """What alerts report of features beside rows, and by which key each is judged."""
     config: str = ""
     """The path of the configuration file, for messages."""
 
@@ -82,6 +84,8 @@ class Host:
     """Why probed checks are not current."""
     find_silenced: Callable[[int, Iterable[Check]], frozenset[Check]]
     judge: Callable[[EntryKey], Verdict]
+    verdicts: dict[EntryKey, Verdict]
+    """How the features' own stand-ins are judged; they are unknown until a feature sets it."""
     describe_endpoints: Callable[[int | None], tuple[tuple[str, str], ...]]
     """The name and the state of each RPC endpoint of a chain."""
     publish_soon: Callable[[], None]
@@ -158,6 +162,11 @@ class Feature:
         return None
 
     @classmethod
+    def stand_ins(cls, table: Any, around: Around) -> Mapping[StandIn, EntryKey]:
+        """What alerts report of it beside rows, and by which key each is judged."""
+        return {}
+
+    @classmethod
     async def probe(cls, probing: Probing) -> tuple[ProbedPart, ...]:
         """Ask once, for ``lookout probe``."""
         return ()
@@ -193,6 +202,10 @@ class Feature:
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
         """After a publication, before it is stored together with the documents."""
+
+    def describe(self, description: Description) -> Description:
+        """The deployment, with what is known of it now."""
+        return description
 
     def begin_write(self) -> None:
         """The documents, as they are now, are about to be stored."""

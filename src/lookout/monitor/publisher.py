@@ -164,7 +164,10 @@ class Publisher:
 
     def _describe(self, at: int) -> bytes:
         notes = self._notices.current.list_valid(at, "note")
-        return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
+        description = replace(self._description, notes=[describe_note(note) for note in notes])
+        for feature in self._journal.features:
+            description = feature.describe(description)
+        return description.encode()
 
 
 def _heartbeat_ms(limits: Limits) -> int:

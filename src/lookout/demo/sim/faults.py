@@ -20,6 +20,7 @@ AddressKind = Literal[
     "peers",  # the waku node about itself
     "messages",  # its store
     "broadcasters",  # of one chain
+    "line",  # line/singapore/squid: from a place to all upstreams whose addresses begin so
 ]
 
 
@@ -57,6 +58,10 @@ class Odds(NamedTuple):
     largest: int = 0
 
 
+PLACES: Final = ("singapore", "lima")
+_FAMILIES: Final = ("rpc", "squid", "hosted", "json", "ppoi", "waku")
+
+
 class OrderError(ValueError):
     """A wrong order; the text says why."""
 
@@ -64,7 +69,7 @@ class OrderError(ValueError):
 _ALL_BROADCASTERS: Final = 1_000_000
 _FOR_EVER_AT: Final = 1 << 62
 _MONTH_MS: Final = 30 * 86_400_000
-_SPEAKERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "ppoi", "peers", "messages")
+_SPEAKERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "ppoi", "peers", "messages", "line")
 _FOLLOWERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "network")
 _MEMBERS: Final = Parameter("first", _ALL_BROADCASTERS)
 
@@ -143,6 +148,8 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
         Odds("zero-peers", 2, 20, 1_800),
     ),
     "broadcasters/{chain}": (Odds("silent", 8, 60, 14_400, 1, 9), Odds("unsigned", 1, 60, 3_600, 1, 9)),
+    **{f"line/{place}": (Odds("refuse", 60, 120, 600), Odds("hang", 30, 120, 600)) for place in PLACES},
+    **{f"line/{place}/hosted": (Odds("status", 400, 300, 900, 403, 429),) for place in PLACES},
 }
 
 
@@ -155,7 +162,13 @@ def addresses(layout: Layout) -> dict[str, AddressKind]:
         families = ("squid", "hosted", "json") if chain.hosted_indexer else ("squid", "json")
         found |= {f"{family}/{chain_id}": "indexer" for family in families}
         found |= {f"ppoi/{chain_id}": "network", f"broadcasters/{chain_id}": "broadcasters"}
-    return found | {"ppoi": "ppoi", "waku/peers": "peers", "waku/messages": "messages"}
+    found |= {"ppoi": "ppoi", "waku/peers": "peers", "waku/messages": "messages"}
+    return found | {line_of(place, family): "line" for place in PLACES for family in _FAMILIES}
+
+
+def line_of(place: str, address: str) -> str:
+    """The address of the line from a place to an upstream."""
+    return f"line/{place}/{address.partition('/')[0]}"
 
 
 def covering(address: str) -> list[str]:
@@ -274,7 +287,7 @@ def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
 
 def _fallible(layout: Layout) -> Iterator[tuple[str, tuple[Odds, ...]]]:
     """The targets that fail without an order, each with its odds."""
-    known = addresses(layout)
+    known = {target for address in addresses(layout) for target in covering(address)}
     for pattern, odds in _ODDS.items():
         names = (
             pattern.format(chain=chain.chain_id, letter=letter)

@@ -12,8 +12,8 @@ from lookout.base.instants import format_instant
 from lookout.core.causes import split_cause
 from lookout.core.model import NO_METRICS, Metrics
 from lookout.core.services import SERVICES
-from lookout.features.alerts.rules import EpisodeRules, News, StandIn
-from lookout.features.outcome import EntryKey
+from lookout.features.alerts.rules import EpisodeRules, News
+from lookout.features.outcome import EntryKey, StandIn
 
 VERSION: Final = 1
 

@@ -161,6 +161,8 @@ def _rank(news: News) -> tuple[int, int]:
 
 def _choose_heading(news: News) -> str:
     """A section's heading; ``{be}`` becomes is or are."""
+    if _is_dissent(news) and news.kind != "left":
+        return "{be} as published again" if news.kind == "ended" else "{be} not as published"
     bad = "cannot be judged" if news.status == "unknown" else f"{{be}} {news.status}"
     match news.kind:
         case "began":
@@ -189,6 +191,11 @@ def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
     """The one chain of all checks, if so: it may be the cause."""
     chain_id, *others = {check.chain_id for check in checks}
     return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
+
+
+def _is_dissent(news: News) -> bool:
+    """Whether it is about what one place sees of a row."""
+    return news.reason == "not-everywhere" and not has_row(news.check)
 
 
 def _be(heading: str, checks: Sequence[Check]) -> str:
@@ -237,7 +244,8 @@ def _write_time(news: News) -> str:
 
 def _write_course(news: News, known: AlertFacts) -> str:
     """The status until the episode's end, and why it is not current now."""
-    was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
+    bad = "not as published" if _is_dissent(news) else news.was
+    was = "could not be judged" if news.was == "unknown" else f"was {bad}"
     lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":
         return f"{lasted}; whether it recovered is not known"

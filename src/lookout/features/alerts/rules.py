@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from lookout.base.instants import Instant, Lasted
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status, unobserved
+from lookout.features.outcome import StandIn
 from lookout_reader.statuses import BY_WORD, KNOWN_STATUSES
 
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
@@ -49,11 +50,6 @@ class EpisodeRule(Struct, frozen=True):
         lost after a day."""
         is_named = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
         return is_named and (self.alerts_on_no_data or row.lost_data(since_at) or not row.answered_without_data)
-
-
-class StandIn(Check):
-    """Stands in episodes for what no row shows: an RPC endpoint, a source or the store. ``service`` is its name for
-    people."""
 
 
 def stand_for_endpoint(name: str, chain_id: int) -> StandIn:

@@ -26,7 +26,7 @@ from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
 from lookout.features.alerts.event import AlertPolicy, Deployment
 from lookout.features.feature import Around
-from lookout.features.outcome import STORE_KEY, EntryKey
+from lookout.features.outcome import STORE_KEY, EntryKey, StandIn
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -111,11 +111,9 @@ class AlertRule(Table, frozen=True):
                 other_part=rule,
             )
 
-    def build_without_rows(
-        self, checks: Iterable[episodes.StandIn], all_targets: Iterable[str]
-    ) -> episodes.EpisodeRule:
-        """The rule that reports once, after an hour, what no row shows: a lost or differing RPC endpoint, or a fault of
-        a source."""
+    def build_without_rows(self, checks: Iterable[StandIn], all_targets: Iterable[str]) -> episodes.EpisodeRule:
+        """The rule that reports once, after an hour, what no row shows: a lost or differing RPC endpoint, a fault of a
+        source, or what a feature has reported."""
         return episodes.EpisodeRule(
             f"{self.key()}\nendpoints",
             frozenset(check for check in checks if self.matches(check)),
@@ -221,7 +219,8 @@ class AlertsTable(Table, frozen=True):
 def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
     """The table as the monitor needs it."""
     plan, description = around.plan, around.description
-    stand_ins = {
+    stand_ins = dict(around.stand_ins)
+    stand_ins |= {
         episodes.stand_for_endpoint(endpoint.name, endpoint.chain_id): EntryKey(
             "endpoint", endpoint.name, endpoint.chain_id
         )
