@@ -117,6 +117,8 @@ class Settings(_WithFeatures, frozen=True):
     def warnings(self) -> Iterator[Problem]:
         yield from super().warnings()
         yield from (doubt.below("monitor") for doubt in self.monitor.warnings())
+        for feature in FEATURES:
+            yield from feature.warnings(self.table_of(feature), self.monitor.place)
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
         for name, tables in self.sources.items():

@@ -148,6 +148,11 @@ class Feature:
         return ()
 
     @classmethod
+    def warnings(cls, table: Any, place: str) -> Iterable[Problem]:
+        """What is allowed in its table, but may not be wanted; ``place`` is the monitor's name among the places."""
+        return ()
+
+    @classmethod
     def check_here(cls, table: Any) -> Iterable[Problem]:
         """Problems of its table that only this machine can find."""
         return ()

@@ -8,7 +8,7 @@ from lookout.core.model import Check
 from lookout.core.services import Service
 from lookout.features.feature import Feature, Host
 from lookout.features.witnesses.places import Standing
-from lookout.features.witnesses.settings import WitnessTable, check_witnesses
+from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
 
 
 class Witnesses(Feature):
@@ -21,6 +21,10 @@ class Witnesses(Feature):
         cls, table: tuple[WitnessTable, ...], monitored: frozenset[Check], services: tuple[Service, ...]
     ) -> Iterable[Problem]:
         return check_witnesses(table, services)
+
+    @classmethod
+    def warnings(cls, table: tuple[WitnessTable, ...], place: str) -> Iterable[Problem]:
+        return doubt_witnesses(table, place)
 
     @classmethod
     def build(cls, table: tuple[WitnessTable, ...], _kept: Any, host: Host) -> Self:
