@@ -37,6 +37,7 @@ def a_host(registry: CollectorRegistry, clock: Clock, **replaced: Any) -> Host:
         "judge": instruments.board.judge,
         "describe_endpoints": instruments.board.describe_endpoints,
         "publish_soon": lambda: None,
+        "record": lambda _: None,
         "note": instruments.board.note,
         "count": instruments.count,
         "set_samples": instruments.set_samples,
