@@ -38,6 +38,7 @@ def a_host(registry: CollectorRegistry, clock: Clock, **replaced: Any) -> Host:
         "verdicts": instruments.board.verdicts,
         "describe_endpoints": instruments.board.describe_endpoints,
         "publish_soon": lambda: None,
+        "record": lambda _: None,
         "note": instruments.board.note,
         "count": instruments.count,
         "set_samples": instruments.set_samples,

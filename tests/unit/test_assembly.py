@@ -81,7 +81,7 @@ def test_all_that_is_stored_is_there_again_when_a_monitor_is_built(tmp_path: Pat
         **encode_alerts(alerts),
         **encode_notices(Notices(2, (Notice("1", "note", "Maintenance", NOON, NOON, None),))),
         **encode_sightings({"broadcasters": SeenBroadcasters((), {1: NOON})}),
-        "witnesses/1": b"a feature's that this version does not have",
+        "weather/1": b"a feature's that this version does not have",
     }
     stored = encode_state(ledger.state(), kept).documents
     monitor = build_monitor(settings, stored, a_machine(KeptInMemory(), SystemClock()))

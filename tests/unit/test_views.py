@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import pytest
 from msgspec import to_builtins
-from msgspec.structs import replace
 
 from lookout.core.model import NO_GAPS, Gaps, Metrics, Reason, Row, unmonitored
-from lookout.core.policy import apply_gaps, take_off_gaps
+from lookout.core.policy import apply_gaps, split_gaps
 from lookout.features.witnesses.reading import view_of
 from lookout.features.witnesses.rules import BEST_FIRST, combine, counts
 from lookout_reader import Row as ReportRow
@@ -25,6 +24,7 @@ CASES: Final[list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent.parent / "data" / "vectors" / "views.json").read_text()
 )
 LIFETIME_MS: Final = 150_000
+MISSING: Final = Gaps(missing=3)
 
 
 def read_row(row: dict[str, Any]) -> ReportRow:
@@ -130,11 +130,30 @@ def test_one_bad_place_of_three_or_more_makes_no_row_unknown() -> None:
 
 
 @pytest.mark.clause("W6")
-def test_a_row_with_gaps_without_them_is_the_row_that_was_judged() -> None:
+@pytest.mark.parametrize(
+    ("shown", "known", "found"),
+    [
+        (MISSING, MISSING, MISSING),
+        (MISSING, NO_GAPS, MISSING),
+        (Gaps(extra=1, breaks=2, gap=3), NO_GAPS, Gaps(extra=1, breaks=2, gap=3)),
+        (NO_GAPS, MISSING, NO_GAPS),
+    ],
+    ids=[
+        "a row shows the gaps by which it was judged",
+        "gaps that have ended since",
+        "gaps of every kind",
+        "gaps that were found since",
+    ],
+)
+def test_a_judged_row_and_its_gaps_are_split(shown: Gaps, known: Gaps, found: Gaps) -> None:
     row = Row(INDEXER, "current", "synced", NOON, NOON, NOON + LIFETIME_MS, Metrics(position=7, head=9))
-    assert take_off_gaps(apply_gaps(row, Gaps(missing=1, breaks=2))) == row
-    behind = replace(row, status="degraded", reason="behind")
-    assert take_off_gaps(behind) == behind
+    assert split_gaps(apply_gaps(row, shown), known) == (row, found)
+
+
+@pytest.mark.clause("W6")
+def test_a_row_that_is_not_current_has_the_known_gaps_and_shows_none() -> None:
+    behind = Row(INDEXER, "degraded", "behind", NOON, NOON, NOON + LIFETIME_MS, Metrics(position=7, head=9))
+    assert split_gaps(behind, MISSING) == (behind, MISSING)
 
 
 A_REPORT_ROW: Final = ReportRow(

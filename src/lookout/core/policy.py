@@ -107,12 +107,17 @@ def apply_gaps(row: Row, gaps: Gaps) -> Row:
     return replace(row, status="degraded", reason=reason, metrics=metrics)
 
 
-def take_off_gaps(row: Row) -> Row:
-    """A judged row as it would be if its check had no gaps."""
+def split_gaps(row: Row, known: Gaps) -> tuple[Row, Gaps]:
+    """A judged row as it would be without gaps, and the gaps by which it is published: those that it shows or, if it
+    could show none, the ``known`` ones."""
+    if row.status == "current":
+        return row, NO_GAPS
     if row.reason not in ("incomplete", "inconsistent"):
-        return row
-    metrics = replace(row.metrics, missing=UNSET, extra=UNSET, breaks=UNSET, gap=UNSET)
-    return replace(row, status="current", reason="synced", metrics=metrics)
+        return row, known
+    shown = row.metrics
+    gaps = Gaps(shown.missing or 0, shown.extra or 0, shown.breaks or 0, shown.gap or 0)
+    metrics = replace(shown, missing=UNSET, extra=UNSET, breaks=UNSET, gap=UNSET)
+    return replace(row, status="current", reason="synced", metrics=metrics), gaps
 
 
 def move_to(memory: Memory, address: str) -> Memory:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Worker
 from lookout.base.problem import Problem
 from lookout.base.setting_types import Table
-from lookout.core.ledger import Ledger
+from lookout.core.ledger import Combine, Ledger
 from lookout.core.model import Check, Gaps, Reason, Row, Status
 from lookout.core.plan import Plan
 from lookout.core.services import Service
@@ -21,6 +21,7 @@ from lookout.protocols.client.request import SourceTable
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
 from lookout.public.about import Description
+from lookout.state.log import Event
 
 Declared = Mapping[str, tuple[str, *tuple[str, ...]]]
 """Metrics: the help text and the labels of each, by name."""
@@ -89,6 +90,8 @@ class Host:
     describe_endpoints: Callable[[int | None], tuple[tuple[str, str], ...]]
     """The name and the state of each RPC endpoint of a chain."""
     publish_soon: Callable[[], None]
+    record: Callable[[Event], None]
+    """Writes an event into the observation log."""
     note: Callable[[Note], None]
     count: Callable[..., None]
     """Counts one, or ``by`` so many, of a declared counter with these labels."""
@@ -122,12 +125,21 @@ class SentMessage(NamedTuple):
     title: str
 
 
-class Rehearsal(Protocol):
-    """What a feature would have sent, while a log is replayed."""
+class Rehearsal:
+    """A feature while a log is replayed. What it does not need stays as it is here: it does nothing."""
 
-    def start(self) -> None: ...
+    combine: Combine | None = None
 
-    def publish(self, at: int, rows: tuple[Row, ...]) -> Iterable[SentMessage]: ...
+    def start(self, at: int) -> None:
+        """The monitor started, or its clock was set."""
+
+    def hear(self, event: Event) -> bool:
+        """An event of a feature. Whether it is this one's, and counts under its table."""
+        return False
+
+    def publish(self, at: int, rows: tuple[Row, ...]) -> Iterable[SentMessage]:
+        """What would have been sent."""
+        return ()
 
 
 class Feature:
@@ -200,6 +212,10 @@ class Feature:
 
     def hear(self, check: Check, found: Any, at: int) -> None:
         """A probe of a source ended, and its row is judged."""
+
+    def combiner(self) -> Combine | None:
+        """What becomes of all rows before they are published; None if they stay as they are."""
+        return None
 
     def describe_gaps(self, check: Check) -> str:
         """What is wrong with a check beside its probe; "" if nothing is."""

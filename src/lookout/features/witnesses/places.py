@@ -13,10 +13,10 @@ NAMED_AFTER_MS: Final = 60_000
 """From then on the public description names a dissent or a silence."""
 
 
-class Since(Struct, frozen=True):
-    """Since when a place has seen each of these rows otherwise than it is published, and since when it is silent."""
+class Since(Struct, frozen=True, omit_defaults=True):
+    """Since when a place has seen these rows otherwise than they are published, and since when it is silent."""
 
-    differs: Mapping[Check, Instant] = {}
+    differs: tuple[tuple[Check, Instant], ...] = ()
     silent: Instant | None = None
 
 
@@ -44,7 +44,7 @@ def follow(since: Since, views: Iterable[Row], published: Mapping[Check, Row], a
     """After a publication of these rows: a place differs while its view counts and has another status, and is silent
     while none of its views counts."""
     counted = [view for view in views if counts(view, at)]
+    before = dict(since.differs)
     differing = (view.check for view in counted if view.status != published[view.check].status)
-    differs = {check: since.differs.get(check, at) for check in differing}
-    silent = None if counted else at if since.silent is None else since.silent
-    return since if (differs, silent) == (since.differs, since.silent) else Since(differs, silent)
+    differs = tuple((check, before.get(check, at)) for check in differing)
+    return Since(differs, None if counted else at if since.silent is None else since.silent)
