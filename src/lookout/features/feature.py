@@ -153,6 +153,8 @@ class Feature:
     """The names, up to a slash, of its documents in the store."""
     counters: ClassVar[Declared] = {}
     gauges: ClassVar[Declared] = {}
+    gauges_in_use: ClassVar[Declared] = {}
+    """Those that a scrape names only if they have a sample."""
 
     @classmethod
     def check(cls, table: Any, monitored: frozenset[Check], services: tuple[Service, ...]) -> Iterable[Problem]:
@@ -224,7 +226,7 @@ class Feature:
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
         """After a publication, before it is stored together with the documents."""
 
-    def describe(self, description: Description) -> Description:
+    def describe(self, description: Description, at: int) -> Description:
         """The deployment, with what is known of it now."""
         return description
 

@@ -166,7 +166,7 @@ class Publisher:
         notes = self._notices.current.list_valid(at, "note")
         description = replace(self._description, notes=[describe_note(note) for note in notes])
         for feature in self._journal.features:
-            description = feature.describe(description)
+            description = feature.describe(description, at)
         return description.encode()
 
 
