@@ -15,7 +15,7 @@ from lookout.core.model import Check, Found, Peers
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.witnesses import Witnesses
 from lookout.monitor.assembly import Succession
-from lookout.protocols.client.connection import Answer
+from lookout.protocols.client.connection import RawAnswer
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
@@ -37,7 +37,7 @@ SINGAPORE: Final = WitnessTable(name="Singapore", url="http://sg.test:8080", pub
 SAO_PAULO: Final = WitnessTable(name="São Paulo", url="http://sp.test")
 BOTH: Final = (SINGAPORE, SAO_PAULO)
 # What a witness's report has of a row, by the second of the monitor's life; None: no report.
-Says = Callable[[int], "Sequence[dict[str, Any]] | Answer | Exception | None"]
+Says = Callable[[int], "Sequence[dict[str, Any]] | RawAnswer | Exception | None"]
 PEERS: Final = Peers(5)
 
 
@@ -75,12 +75,12 @@ class Wire(Session):
     requests: list[tuple[int, Request]] = field(default_factory=list)
     clock: FastClock = field(default_factory=FastClock)
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request) -> RawAnswer:
         self.requests.append((self.clock.elapsed_ms(), request))
         await asyncio.sleep(0.05)
         host = request.url.split("/")[2]
         said = self.says[host](self.clock.now())
-        if isinstance(said, Answer):
+        if isinstance(said, RawAnswer):
             return said
         if isinstance(said, Exception):
             raise said.with_traceback(None)
@@ -89,7 +89,7 @@ class Wire(Session):
             raise ProbeFailed("timeout")
         report = {"schemaVersion": 1, "generatedAt": format_instant(self.clock.now()), "checks": list(said)}
         date = formatdate(self.clock.now() / 1000, usegmt=True).encode()
-        return Answer(200, {b"date": date}, json.dumps(report).encode())
+        return RawAnswer(200, {b"date": date}, json.dumps(report).encode())
 
 
 class Life:
@@ -303,9 +303,9 @@ def test_a_witness_whose_report_lacks_the_row_is_no_place_of_it() -> None:
     assert life.readings["Singapore"].doubts == ("no_rows",)
 
 
-def an_answer(report: object, **headers: str) -> Answer:
+def an_answer(report: object, **headers: str) -> RawAnswer:
     body = report if isinstance(report, bytes) else json.dumps(report).encode()
-    return Answer(200, {name.encode(): text.encode() for name, text in headers.items()}, body)
+    return RawAnswer(200, {name.encode(): text.encode() for name, text in headers.items()}, body)
 
 
 def a_report(*lines: dict[str, Any], generated_at: int = NOON) -> dict[str, Any]:
@@ -328,7 +328,7 @@ A_COMBINED = a_line("current", NOON, metrics={"peers": 9, "views": 3, "agreeing"
     ],
     ids=["combined", "another version", "not JSON", "nested too deeply", "not ready", "not there"],
 )
-def test_a_report_that_is_refused_is_no_view_and_its_cause_is_known(said: Answer | Exception, cause: str) -> None:
+def test_a_report_that_is_refused_is_no_view_and_its_cause_is_known(said: RawAnswer | Exception, cause: str) -> None:
     with capture_logs() as logs:
         life = Life(30, {SG: lambda _: said, SP: always("current")})
     assert life.at(30)["metrics"]["agreeing"] == 2
@@ -347,7 +347,7 @@ def test_a_row_with_a_metric_that_is_no_count_does_not_count_and_others_do() -> 
 def test_neither_the_same_report_again_nor_an_older_one_renews_a_view() -> None:
     ahead = a_line("current", NOON + 29 * SECOND)
 
-    def say(now: int) -> Answer | Exception:
+    def say(now: int) -> RawAnswer | Exception:
         if now - NOON < 10 * SECOND:
             return an_answer(a_report(ahead, generated_at=NOON + 1), etag='"a"')
         if now - NOON < 20 * SECOND:

@@ -11,7 +11,7 @@ from lookout.core.causes import describe_cause
 from lookout.core.ledger import Combine
 from lookout.core.model import Check, Gaps, Row
 from lookout.core.services import Service
-from lookout.documents.document import paths
+from lookout.documents.api import paths
 from lookout.features.feature import Around, Feature, Host, Job, Rehearsal
 from lookout.features.outcome import EntryKey, Note, Outcome, end
 from lookout.features.witnesses.places import AGREES, Dissent, Standing, follow
