@@ -1,8 +1,9 @@
 """A monitor beside its witnesses: on a clock that does not wait, with reports that a test gives."""
 
 import asyncio
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any, Final, cast
@@ -11,7 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.base.instants import format_instant
+from lookout.config.settings import Upstreams, around_of
+from lookout.config.tables import HistoryTable
 from lookout.core.model import Check, Found, Peers
+from lookout.documents.reports import history_document, live_document
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.witnesses import Witnesses
 from lookout.monitor.assembly import Succession
@@ -19,7 +23,8 @@ from lookout.protocols.client.connection import RawAnswer
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
-from lookout.state.log import Started, Viewed
+from lookout.replay.replay import Replay, read_log, run_log
+from lookout.state.log import Event, Started, Viewed, format_event
 from tests.builders import LAUNCH, MESSAGING, NOON, SECOND, a_plan
 from tests.logs import capture_logs
 from tests.unit.running_monitor import (
@@ -28,6 +33,7 @@ from tests.unit.running_monitor import (
     FastClock,
     Kept,
     Record,
+    given_settings,
     lived,
     reloading,
     setting,
@@ -131,6 +137,7 @@ class Life:
             session=self.wire,
             stored=stored,
             witnesses=witnesses,
+            history=HistoryTable(write_every_s=1),
             **tables,
         )
 
@@ -379,3 +386,53 @@ def test_the_log_has_each_change_of_a_view_once() -> None:
     assert [(view.witness, view.row.status) for view in life.record if isinstance(view, Viewed)] == [
         ("Singapore", "current")
     ]
+
+
+def replayed(events: Iterable[Event], *, witnesses: tuple[WitnessTable, ...] = BOTH) -> Replay:
+    """From the lines of a log, as the command does it."""
+    plan = a_plan(MESSAGING)
+    around = around_of(given_settings(plan), Upstreams((), ()))
+    rehearsal = Witnesses.rehearse(witnesses, around)
+    replay = Replay(plan, [] if rehearsal is None else [rehearsal])
+    run_log(read_log(io.BytesIO(b"".join(map(format_event, events))), []), replay)
+    return replay
+
+
+def statuses(document: bytes) -> list[Any]:
+    return [row["buckets"] for row in json.loads(document)["rows"]]
+
+
+@pytest.mark.clause("W9")
+def test_a_log_replays_to_what_was_published_also_over_a_restart_and_a_set_clock() -> None:
+    says: dict[str, Says] = {SG: always("current", until_s=1_000), SP: always("unavailable", since_s=40)}
+    before = Life(300, says, PEERS, FAILED)
+    clock = moved(320 * SECOND)
+    again: dict[str, Says] = {SG: lambda _: None, SP: always("current")}
+    after = Life(
+        700, again, FAILED, clock=clock, stored=before.kept.state, happenings=[(400.0, setting(clock, -90_000))]
+    )
+    for events, life in ((before.record, before), ([*before.record, *after.record], after)):
+        replay = replayed(events)
+        last = {name: body for _, documents in life.kept.written for name, body in documents.items()}
+        assert (
+            json.loads(live_document(replay.ledger.report()).body)["checks"] == json.loads(last["live"].body)["checks"]
+        )
+        assert statuses(history_document(replay.ledger.view()).body) == statuses(last["history"].body)
+        assert replay.skipped == 0
+
+
+@pytest.mark.clause("W9")
+def test_views_that_a_start_does_not_name_are_forgotten_in_a_replay_too() -> None:
+    """The witness's address was changed: the log has no line for that."""
+    before = Life(60, {SG: always("current"), SP: always("current")}, FAILED)
+    elsewhere = (replace(SINGAPORE, url="http://sg.test:9"), replace(SAO_PAULO, url="http://sp.test:9"))
+    silent: dict[str, Says] = {"sg.test:9": lambda _: None, "sp.test:9": lambda _: None}
+    after = Life(20, silent, FAILED, clock=moved(70 * SECOND), stored=before.kept.state, witnesses=elsewhere)
+    assert replayed([*before.record, *after.record]).ledger.published_rows[0].status == "unknown"
+
+
+def test_without_the_witness_in_the_configuration_its_lines_are_skipped() -> None:
+    life = Life(60, {SG: always("current"), SP: always("current")})
+    replay = replayed(life.record, witnesses=(SINGAPORE,))
+    assert replay.skipped == len([view for view in life.record if isinstance(view, Viewed)]) // 2
+    assert replay.ledger.published_rows[0].metrics.views == 2

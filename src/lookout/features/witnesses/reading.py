@@ -123,5 +123,6 @@ def view_of(check: Check, found: ReportRow | UnreadableRow | None, at: int, life
     if observed_at - at > FUTURE_MS or expires_at <= observed_at:  # C2
         return Row(check, "unknown", reason)
     seen_at, lasts_ms = min(observed_at, at), min(expires_at - observed_at, lifetime_ms)
+    success_at = None if found.last_success_at is None else min(found.last_success_at, at)  # one that can be stored
     metrics = {name: count for name, count in asdict(found.metrics).items() if count is not None}
-    return Row(check, status, reason, seen_at, found.last_success_at, seen_at + lasts_ms, Metrics(**metrics))
+    return Row(check, status, reason, seen_at, success_at, seen_at + lasts_ms, Metrics(**metrics))
