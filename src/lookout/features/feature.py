@@ -105,6 +105,8 @@ class ProbedPart(Struct, frozen=True):
     check: Check
     found: str
     can_be_checked: bool = True
+    place: str = ""
+    """If it is the status that another place sees: that place's name."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ class Feature:
         return {}
 
     @classmethod
-    async def probe(cls, probing: Probing) -> tuple[ProbedPart, ...]:
+    async def probe(cls, table: Any, probing: Probing) -> tuple[ProbedPart, ...]:
         """Ask once, for ``lookout probe``."""
         return ()
 

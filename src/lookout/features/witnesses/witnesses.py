@@ -14,9 +14,10 @@ from lookout.core.ledger import Combine
 from lookout.core.model import Check, Gaps, Row
 from lookout.core.services import Service
 from lookout.documents.api import paths
-from lookout.features.feature import Around, Feature, Host, Job, Rehearsal
+from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Probing, Rehearsal
 from lookout.features.outcome import EntryKey, Outcome, StandIn, end
 from lookout.features.witnesses.places import AGREES, Dissent, Standing, follow
+from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
 from lookout.features.witnesses.shown import (
@@ -80,6 +81,10 @@ class Witnesses(Feature):
     @classmethod
     def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
         return _ReplayedViews(Views(table, around.plan.monitored)) if table else None
+
+    @classmethod
+    async def probe(cls, table: tuple[WitnessTable, ...], probing: Probing) -> tuple[ProbedPart, ...]:
+        return await probe_witnesses(table, probing)
 
     @classmethod
     def build(cls, table: tuple[WitnessTable, ...], kept: StoredWitnesses, host: Host) -> Self:
