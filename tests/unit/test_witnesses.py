@@ -10,12 +10,15 @@ from typing import Any, Final, cast
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry, generate_latest
 
 from lookout.base.instants import format_instant
 from lookout.config.settings import Upstreams, around_of
 from lookout.config.tables import HistoryTable
-from lookout.core.model import Check, Found, Peers
+from lookout.core.model import Check, Found, Indexes, Peers
 from lookout.documents.reports import history_document, live_document
+from lookout.features.feature import Feature
+from lookout.features.registry import FEATURES
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.witnesses import Witnesses
 from lookout.monitor.assembly import Succession
@@ -25,7 +28,7 @@ from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, Started, Viewed, format_event
-from tests.builders import LAUNCH, MESSAGING, NOON, SECOND, a_plan
+from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, SECOND, a_plan
 from tests.logs import capture_logs
 from tests.unit.running_monitor import (
     FAILED,
@@ -436,3 +439,61 @@ def test_without_the_witness_in_the_configuration_its_lines_are_skipped() -> Non
     replay = replayed(life.record, witnesses=(SINGAPORE,))
     assert replay.skipped == len([view for view in life.record if isinstance(view, Viewed)]) // 2
     assert replay.ledger.published_rows[0].metrics.views == 2
+
+
+def bombs() -> dict[str, bytes]:
+    """Reports of nearly two megabytes, and more than that."""
+    rows = [a_line("current", NOON, Check("indexer", number + 1)) for number in range(7_000)]
+    return {
+        "too many bytes": b"x" * (2 * 1024 * 1024 + 1),
+        "numbers": b'{"schemaVersion":1,"checks":[],"a":[' + b"1," * 1_000_000 + b"1]}",
+        "a number": b'{"schemaVersion":1,"checks":[],"a":' + b"1" * 2_000_000 + b"}",
+        "nested": b'{"schemaVersion":1,"checks":[' + b"[" * 90_000 + b"]" * 90_000 + b"]}",
+        "rows": json.dumps(a_report(*rows)).encode(),
+    }
+
+
+@pytest.mark.clause("W2")
+def test_a_hostile_witness_costs_no_row_no_log_and_no_record() -> None:
+    """Each reading gives something else of the greatest size."""
+    said = [an_answer(body) for body in bombs().values()]
+    with capture_logs() as logs:
+        life = Life(60, {SG: lambda now: said[(now // 5_000) % len(said)], SP: always("current")})
+    assert life.at(60)["metrics"]["agreeing"] == 2
+    assert len([line for line in logs if line.get("witness") == "Singapore"]) < 12
+    of_singapore = [event for event in life.record if isinstance(event, Viewed) and event.witness == "Singapore"]
+    assert [view.row.status for view in of_singapore] == ["unmonitored"]
+    assert len(life.kept.others["witnesses"]) < 2_000
+
+
+@pytest.mark.clause("W2", "R10")
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59.999Z", "2026-11-05T13:00:00.000Z"])
+def test_instants_of_another_time_can_be_stored_and_replayed(at: str) -> None:
+    lines = [a_line("unavailable", NOON, lastSuccessAt=at, expiresAt=at)]
+    life = Life(10, {SG: lambda _: lines, SP: lambda _: lines})
+    again = Life(10, {SG: lambda _: None, SP: lambda _: None}, clock=moved(20 * SECOND), stored=life.kept.state)
+    assert again.at(5)["metrics"]["views"] == 3
+    assert replayed(life.record).ledger.published_rows[0].status == "unavailable"
+
+
+@pytest.mark.clause("W1")
+def test_without_witnesses_everything_is_as_if_there_were_no_such_feature() -> None:
+    """Documents, stored state, log, and metrics but for the help of those of witnesses."""
+
+    def live(features: tuple[type[Feature], ...]) -> tuple[list[object], list[bytes], list[str]]:
+        record, registry = Record(), CollectorRegistry()
+        scraped: list[str] = []
+
+        def scrape(_: Succession) -> None:
+            lines = generate_latest(registry).decode().splitlines()
+            scraped.extend(line for line in lines if not line.startswith("# ") and "_created" not in line)
+
+        said = (PEERS, FAILED, FAILED, FAILED, FAILED, PEERS)
+        plan = a_plan(MESSAGING, PPOI)
+        sources = [Asked(MESSAGING, *said, takes_s=0.1), Asked(PPOI, Indexes(5, 9), takes_s=0.2)]
+        kept = lived(700, plan, sources, [], (699, scrape), record=record, registry=registry, features=features)
+        documents = [(at, {name: new.body for name, new in documents.items()}) for at, documents in kept.written]
+        assert len(scraped) > 50
+        return [documents, dict(kept.state)], list(map(format_event, record)), scraped
+
+    assert live(FEATURES) == live(tuple(feature for feature in FEATURES if feature is not Witnesses))

@@ -35,12 +35,13 @@ from lookout.features.witnesses.stored import (
     encode_witnesses,
 )
 from lookout.features.witnesses.views import Views
-from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.public.about import Description
 from lookout.state.log import Event, Viewed
 from lookout_reader.document import rows_by_check
-from lookout_reader.feed import Answer, take_answer
+from lookout_reader.feed import Answer, Feed, take_answer
+from lookout_reader.report import LiveReport
 
 _LEAST_WAIT_MS: Final = 1_000
 _OWN: Final = ""  # the name under which the own place is kept
@@ -134,30 +135,41 @@ class Witnesses(Feature):
         answer, cause = None, None
         try:
             answer = await ask(witness, path, self._feeds[name].etag, session)
+            cause = await self._take(name, answer)
         except ProbeFailed as failure:
             cause = failure.reason
-        at = host.now()  # a clock that was set begins all feeds anew
-        if answer is not None:
-            cause = self._take(witness, answer, at)
         took_ms = host.clock.elapsed_ms() - began_ms
-        self._note(name, end(at, took_ms, cause), None if answer is None else answer.age)
+        self._note(name, end(host.now(), took_ms, cause), None if answer is None else answer.age)
         return max(_LEAST_WAIT_MS, EVERY_MS - took_ms)
 
-    def _take(self, witness: WitnessTable, answer: Answer, at: int) -> str | None:
+    async def _take(self, name: str, answer: Answer) -> str | None:
         """Set the views that a new report gives. The cause why there is none, if it cannot be read."""
-        name, plan = witness.name, self._host.around.plan
-        before = self._feeds[name]
-        feed = self._feeds[name] = take_answer(before, answer, at, 0)
+        before, at = self._feeds[name], self._host.now()
+        feed = await self._read_answer(before, answer, at)
+        at = self._host.now()
+        if self._feeds[name] is not before:  # the clock was set meanwhile
+            return None
+        self._feeds[name] = feed
         if feed.document is None or feed.arrivals == before.arrivals:  # the same again renews nothing (C4)
             return find_cause(feed)
-        rows = rows_by_check(feed.document)
-        views = (view_of(check, rows.get(check), at, plan.limits.row_lifetime_ms) for check in self._views.asked(name))
+        rows, lifetime_ms = rows_by_check(feed.document), self._host.around.plan.limits.row_lifetime_ms
+        views = (view_of(check, rows.get(check), at, lifetime_ms) for check in self._views.asked(name))
         changed = [view for view in views if self._views.set(name, view)]
         for view in changed:
             self._host.record(Viewed(at, name, view))
         if changed:
             self._host.publish_soon()
         return find_cause(feed)
+
+    async def _read_answer(self, before: Feed[LiveReport], answer: Answer, at: int) -> Feed[LiveReport]:
+        """In a thread: a hostile witness's two megabytes take a second, in which no probe may wait."""
+        read: list[Feed[LiveReport]] = []
+        try:
+            with self._host.open_thread("witness") as thread:
+                await thread.call(lambda: read.append(take_answer(before, answer, at, 0)))
+        except RuntimeError:  # the system starts no thread
+            raise OwnFault("threads") from None
+        return read[0]
 
     def _note(self, name: str, outcome: Outcome, age: str | None) -> None:
         has_rows = any(view.status != "unmonitored" for view in self._views.of(name).values())
