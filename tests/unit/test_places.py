@@ -11,11 +11,14 @@ from prometheus_client import generate_latest
 from lookout.base.admin_port import process_registry
 from lookout.base.clock import SystemClock
 from lookout.config.settings import around_of
-from lookout.core.model import Check, Metrics, Reason, Row, Status
+from lookout.core.model import Check, Failed, Metrics, Reason, Row, Status
+from lookout.features.alerts.messages import Message
+from lookout.features.alerts.settings import AlertRule, AlertsTable
 from lookout.features.feature import Around, Verdict
 from lookout.features.outcome import EntryKey, Outcome, StandIn
 from lookout.features.witnesses.places import Dissent, Standing
 from lookout.features.witnesses.reading import Reading
+from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.shown import (
     WitnessNote,
     count_rows,
@@ -23,10 +26,14 @@ from lookout.features.witnesses.shown import (
     judge_places,
     list_stand_ins,
 )
+from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import Description
+from tests.alerting import with_sender
 from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, SECOND
+from tests.unit.running_monitor import FastClock
 from tests.unit.simulated_upstreams import settings_of
+from tests.unit.test_witnesses import BOTH, SG, SP, Life, Says, a_line, always
 
 POLYGON = Check("hosted-indexer", 137)
 WATCHED = """
@@ -204,3 +211,63 @@ def test_sources_shows_a_witness_with_all_that_is_doubted_of_it() -> None:
         ("lookout_witness_rows", "Lima", "silent"): 1,
         ("lookout_witness_report_age_seconds", "Lima"): 80,
     }
+
+
+def sees_otherwise(from_s: float, until_s: float) -> Says:
+    """A witness that does not reach the service in this time."""
+
+    def say(now: int) -> list[dict[str, object]]:
+        is_refused = from_s * SECOND <= now - NOON < until_s * SECOND
+        return [a_line("unavailable" if is_refused else "current", now - SECOND)]
+
+    return say
+
+
+@pytest.mark.clause("W8")
+def test_places_that_differ_or_are_silent_are_alerted_once_after_an_hour_and_at_the_end() -> None:
+    sent = list[tuple[int, Message]]()
+    clock = FastClock()
+    features = with_sender(lambda _: lambda message: sent.append((clock.elapsed_ms() // MINUTE, message)))
+    alerts = AlertsTable(targets={"ops": "json://127.0.0.1"}, rules=(AlertRule(remind_s=60),))
+    says = {SG: sees_otherwise(150, 3_900), SP: always("current"), "lima.test": always("current", since_s=3_900)}
+    lima = WitnessTable(name="Lima", url="http://lima.test")
+    life = Life(4_100, says, witnesses=(*BOTH, lima), clock=clock, features=features, alerts=alerts)
+    assert {row["status"] for second, row in life.rows() if second > 10} == {"current"}
+    assert [(minute, message.title) for minute, message in sent] == [
+        (60, "Lookout: witness Lima is unavailable"),
+        (63, "Lookout: messaging from Singapore is not as published"),
+        (65, "Lookout: 1 witness recovered, 1 is as published again"),
+    ]
+    seen = "Singapore sees it not answering; 2 of 4 places see it working, and the row stays so, for 1 h, since"
+    assert f"- messaging from Singapore: {seen} 2026-11-05T12:02:3" in sent[1][1].body
+    assert "Next: ask it from there; look for a block or a rate limit." in sent[1][1].body
+    assert "This is what one monitor sees from 4 places." in sent[1][1].body
+
+
+@pytest.mark.clause("W8")
+def test_this_monitor_is_named_where_it_alone_differs() -> None:
+    sent = list[Message]()
+    alerts = AlertsTable(targets={"ops": "json://127.0.0.1"}, rules=(AlertRule(),))
+    says = {SG: always("current"), SP: always("current")}
+    life = Life(3_800, says, Failed("refused"), features=with_sender(lambda _: sent.append), alerts=alerts)
+    assert life.at(3_700)["status"] == "current"
+    (message,) = sent
+    assert message.title == "Lookout: messaging from this monitor is not as published"
+    assert "this monitor alone sees it not answering; 2 of 3 places see it working, and the row" in message.body
+    assert "Next: ask it from another machine; look for a block or a rate limit of this one." in message.body
+
+
+@pytest.mark.clause("W8")
+def test_the_description_and_sources_follow_what_is_published() -> None:
+    board = Board()
+    life = Life(200, {SG: sees_otherwise(60, 7_500), SP: lambda _: None}, board=board)
+    described = {at: json.loads(about.body) for at, made in life.kept.written if (about := made.get("about"))}
+    _, singapore, lima = max(described.items())[1]["places"]
+    assert [(found["service"], found["status"]) for found in singapore["differs"]] == [("messaging", "unavailable")]
+    assert lima["name"] == "São Paulo"
+    assert lima["silentSince"] < "2026-11-05T12:00:02Z"
+    entries = {entry.name: json.loads(msgspec.json.encode(entry)) for entry in board.list_entries()}
+    assert [found["status"] for found in entries["Singapore"]["witness"]["differs"]] == ["unavailable"]
+    assert entries["São Paulo"]["cause"] == "timeout"
+    samples = {(name, *labels): value for name, labels, value in board.samples(NOON + 200 * SECOND)}
+    assert samples["lookout_witness_rows", "São Paulo", "silent"] == 1

@@ -20,8 +20,8 @@ VERSION: Final = 1
 
 class Deployment(Struct, frozen=True):
     """The deployment as messages describe it: chain names by id, service names in the report's order, the operator, the
-    page, the admin port, the configuration file, and what users notice if an own service fails. An empty text is
-    absent."""
+    page, the admin port, the configuration file, what users notice if an own service fails, and the number of places
+    that watch. An empty text is absent."""
 
     chains: dict[int, str]
     services: tuple[str, ...]
@@ -31,6 +31,7 @@ class Deployment(Struct, frozen=True):
     has_admin_port: bool = True
     config: str = ""
     effects: dict[str, str] = {}
+    places: int = 1
 
 
 DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)

@@ -22,7 +22,7 @@ from lookout.features.alerts.event import (
 )
 from lookout.features.alerts.rules import News, has_row
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
-from lookout_reader.words import NOTES, REASON_TEXTS
+from lookout_reader.words import REASON_TEXTS, notes_for
 
 MOST_LISTED: Final = 20
 _LONGEST_BODY: Final = 4096  # in bytes: many services take no more
@@ -115,7 +115,7 @@ def _write(
     signature = (
         *((f"The status page: {deployment.link}",) if deployment.link else ()),
         *((f"The monitor is run by {deployment.operator}.",) if deployment.operator else ()),
-        NOTES[0].text,
+        notes_for("", places=deployment.places)[0].text,
     )
     event = make_event(kind, deployment, items, is_over=is_over)
     room = _LONGEST_BODY - len("\n".join(("", "", *signature)).encode())

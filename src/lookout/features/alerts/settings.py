@@ -247,6 +247,7 @@ def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
             around.has_admin_port,
             around.config,
             {service.name: service.effect for service in description.services if service.effect},
+            1 + sum(key.name.startswith("witness ") for key in around.stand_ins.values()),
         ),
         {check: key for check, key in stand_ins.items() if any(check in rule.checks for rule in rules)},
     )
