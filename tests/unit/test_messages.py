@@ -24,7 +24,7 @@ from lookout.features.alerts.messages import (
     write_message,
     write_sample,
 )
-from lookout.features.alerts.rules import News, NewsKind, stand_for_endpoint
+from lookout.features.alerts.rules import News, NewsKind, stand_for_chain, stand_for_endpoint
 from lookout.features.alerts.settings import AlertsTable, build_policy
 from lookout.features.outcome import StandIn
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
@@ -152,6 +152,19 @@ CASES = {
             FROM_SINGAPORE: AlertFacts(
                 "dissent: Singapore sees it not answering; 2 of 3 places see it working, and the row stays so"
             )
+        },
+    ),
+    "not-moving": Case(
+        [
+            some_news("began", INDEXER, "catching-up", "behind", lasted_ms=0),
+            some_news("began", stand_for_chain("Polygon", 137), "degraded", "behind", lasted_ms=0),
+            some_news("ended", stand_for_chain("Base", 8453), "current", "responding", was="degraded"),
+        ],
+        {
+            INDEXER: AlertFacts("not_moving: 02:55 UTC; 120 blocks below the head (880 of 1000)"),
+            stand_for_chain("Polygon", 137): AlertFacts(
+                "no_new_block: 02:54 UTC", endpoints=(("rpc 1 of Polygon", "block 1000"), ("own node", "refused"))
+            ),
         },
     ),
     "nothing-left": Case(
