@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from lookout_reader.report import Metrics
 from lookout_reader.statuses import BY_WORD, EffectiveStatus
 
 Reason = Literal[
@@ -77,9 +76,9 @@ def reason_text(reason: str | None) -> str | None:
     return None if reason is None else REASON_TEXTS.get(reason)
 
 
-def agreement_text(metrics: Metrics) -> str | None:
+def agreement_text(views: int | None, agreeing: int | None) -> str | None:
     """How many places see the published status, in a sentence; None if none does, or the row is watched from one."""
-    return f"{metrics.agreeing} of {metrics.views} places see this." if metrics.views and metrics.agreeing else None
+    return f"{agreeing} of {views} places see this." if views and agreeing else None
 
 
 def notes_for(service: str, run_by_others: bool | None = None, places: int = 1) -> tuple[Note, ...]:
