@@ -75,8 +75,7 @@ def parse_witness(body: str | bytes) -> LiveReport | Unreadable:
 
 
 def _read_row(raw: Fields, check: tuple[str, int | None]) -> ReportRow | str:
-    metrics = _metrics_of(raw)
-    if any(name in metrics and whole(metrics[name], 0) is None for name in _METRICS):
+    if any(name in _METRICS and whole(count, 0) is None for name, count in _metrics_of(raw).items()):
         return "a metric is no count"
     return read_report_row(raw, check)
 

@@ -45,6 +45,9 @@ class Views:
             views.clear()
             views.update(kept)
 
+    def of_check(self, check: Check) -> list[Row | None]:
+        """The views of all witnesses that may watch the check; None if never heard."""
+        return [views.get(check) for views in self._of_check.get(check, ())]
+
     def combine(self, own: Row, gaps: Gaps, at: int) -> Row:
-        views = [views.get(own.check) for views in self._of_check.get(own.check, ())]
-        return combine(own, gaps, views, at)
+        return combine(own, gaps, self.of_check(own.check), at)
