@@ -60,8 +60,7 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
-        self.verdicts: dict[EntryKey, Verdict] = {}  # on what features have alerts report
-        self._store = _UNKNOWN
+        self.verdicts: dict[EntryKey, Verdict] = {}  # on the store, sources, and what features have alerts report
 
     def list_entries(self) -> list[Entry]:
         return [self._describe_note(note) for _, note in sorted(self._notes.copy().items(), key=itemgetter(0))]
@@ -98,15 +97,8 @@ class Board:
 
     def judge(self, key: EntryKey) -> Verdict:
         """Unknown before the first answer, and for an endpoint without a head."""
-        if key == STORE_KEY:
-            return self._store
-        if key.kind == "source":
-            doubts = self._doubts.get(key.name)
-            if doubts:
-                return Verdict("degraded", "incomplete", doubts[0])
-            return _UNKNOWN if doubts is None else _FINE
-        if key in self.verdicts:
-            return self.verdicts[key]
+        if key.kind != "endpoint":
+            return self.verdicts.get(key, _UNKNOWN)
         note = self._notes.get(key)
         standing = self._standings.get(key.chain_id or 0, {}).get(key.name)
         if note is not None and note.outcome.kind == "failed":
@@ -121,14 +113,14 @@ class Board:
         """A monitor starts, perhaps with other settings: forget all outcomes."""
         self._notes, self._doubts, self.certificates_end_at = {}, {}, {}
         self.verdicts.clear()
-        self._store = _UNKNOWN
 
     def note(self, note: Note) -> None:
         self._notes[note.key] = note
 
     def note_store(self, error: str | None) -> None:
         """A publication is stored, or could not be."""
-        self._store = _FINE if error is None else Verdict("unavailable", "unreachable", f"not_stored: {error}")
+        failed = None if error is None else Verdict("unavailable", "unreachable", f"not_stored: {error}")
+        self.verdicts[STORE_KEY] = failed or _FINE
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = describe_rows(rows, causes, at)
@@ -142,6 +134,7 @@ class Board:
         """Set what is wrong with a source, and return the doubts whose codes are new."""
         before = set(map(code_of, self._doubts.get(source, ())))
         self._doubts[source] = doubts
+        self.verdicts[EntryKey("source", source)] = Verdict("degraded", "incomplete", doubts[0]) if doubts else _FINE
         return [doubt for doubt in doubts if code_of(doubt) not in before]
 
     def note_reading(
