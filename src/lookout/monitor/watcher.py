@@ -1,8 +1,9 @@
 """Asks all sources and endpoints, and whatever features ask, independently (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -15,19 +16,21 @@ from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
 from lookout.config.settings import Upstreams
 from lookout.core.causes import code_of, describe_cause, find_doubts
+from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Failed, Found, Members
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.features.feature import Job
 from lookout.features.outcome import EntryKey, RowOutcome, chain_label
 from lookout.monitor.board import describe_rows
-from lookout.monitor.heads import FollowedChains
+from lookout.monitor.heads import FollowedChain
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
-from lookout.protocols.client.failure import OwnFault, own_fault
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, own_fault
 from lookout.protocols.client.session import Session
-from lookout.protocols.source import Source, observe
+from lookout.protocols.source import Endpoint, Source, observe
 
+_READS_PER_RECHECK: Final = 2  # of an endpoint
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
 
 log = get_logger()
@@ -77,16 +80,19 @@ class Watcher:
     ) -> None:
         self._own_clock = OwnClock()
         self._sources = upstreams.sources
+        self._endpoints: dict[int, list[Endpoint]] = defaultdict(list)
+        for endpoint in upstreams.endpoints:
+            self._endpoints[endpoint.chain_id].append(endpoint)
+        self._chains: dict[int | None, FollowedChain] = {}
+        self._failing: set[EntryKey] = set()  # endpoints
         self._journal = journal
         self._limits = limits
         self._clock = clock
         self._instruments = instruments
         self._chance = chance
-        self._chains = FollowedChains(upstreams.endpoints, journal, self._own_clock, limits, clock, instruments, chance)
         self._is_exhausted = False  # a local resource ran out
         self._woken = asyncio.Event()
         self._pauses: dict[str, _Pause] = {}  # by source name
-        self.heights = self._chains.heights
 
     async def run(self, session: Session) -> None:
         session = replace(session, hear_date=self._hear_date)
@@ -97,14 +103,15 @@ class Watcher:
     @asynccontextmanager
     async def asked_once(self, session: Session) -> AsyncIterator[None]:
         """Ask everything once, as after a start; what endpoints agree on holds inside the block."""
-        self._chains.begin()
-        try:
+        with self._following_chains():
             async with asyncio.TaskGroup() as group:
                 for job in self._jobs():
                     group.create_task(self._ask(job, session))
             yield
-        finally:
-            self._chains.end()
+
+    def heights(self, chain_id: int) -> dict[str, int]:
+        """The heights of the endpoints that agree on the chain's head, by name."""
+        return self._chains[chain_id].heights()
 
     def judge_own_clock(self) -> int | None:
         """The error of this machine's clock, 0 if it is right; None while unknown (M17)."""
@@ -135,24 +142,40 @@ class Watcher:
 
     async def _ask_until_woken(self, session: Session) -> None:
         """Run all tasks, with the chains as if after a start, until the clock was set."""
-        self._chains.begin()
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._keep_asking(job, session)) for job in self._jobs()]
-                await self._woken.wait()
-                for task in tasks:
-                    task.cancel()
+            with self._following_chains():
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(self._keep_asking(job, session)) for job in self._jobs()]
+                    await self._woken.wait()
+                    for task in tasks:
+                        task.cancel()
         finally:
-            self._chains.end()
             for pause in self._pauses.values():
                 pause.done.set()  # wakes a recheck if a reload or a set clock cancels the task
+
+    @contextmanager
+    def _following_chains(self) -> Iterator[None]:
+        """Forget all answers of endpoints, as after a start, and let them agree inside the block."""
+        max_age_ms, board = self._limits.head_max_age_ms, self._instruments.board
+        for chain_id, endpoints in self._endpoints.items():
+            chain = self._chains[chain_id] = FollowedChain(endpoints, max_age_ms, self._journal, self._clock, board)
+            chain.wait_for_all(self._limits.probe_timeout_ms)
+        try:
+            yield
+        finally:
+            for chain in self._chains.values():
+                chain.end()
 
     def _jobs(self) -> Iterator[Job]:
         for source in self._sources:
             pause = self._pauses[source.name] = _Pause()
             first_wait_s = self._chance.random() * self._limits.jitter_ms / 1000
             yield Job(EntryKey("source", source.name), partial(self._probe, source, pause), pause.rest, first_wait_s)
-        yield from self._chains.jobs()
+        for chain_id, endpoints in self._endpoints.items():
+            for number, endpoint in enumerate(endpoints):
+                key = EntryKey("endpoint", endpoint.name, chain_id)
+                first_wait_s = self._chance.random() * self._limits.jitter_ms / _READS_PER_RECHECK / 1000
+                yield Job(key, partial(self._read, endpoint, number, key), first_wait_s=first_wait_s)
         for feature in self._journal.features:
             yield from feature.jobs()
 
@@ -189,9 +212,9 @@ class Watcher:
         took_ms = self._clock.elapsed_ms() - began_ms
         self._instruments.count_probe(source.checks, took_ms, found)
         for check, outcome in found.items():
-            if isinstance(outcome, Blocks):
+            if isinstance(outcome, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
-                await self._chains.wait_for_head(check.chain_id)
+                await self._chains[check.chain_id].has_head.wait()
         rows = [self._journal.observe(check, outcome) for check, outcome in found.items()]
         causes = self._journal.causes
         for row in rows:
@@ -219,6 +242,39 @@ class Watcher:
         doubts = find_doubts(found, board.certificates_end_at.get(source), self._clock.now())
         for doubt in board.note_doubts(source, doubts):
             log.warning("something is wrong with a source", source=source, cause=doubt, why=describe_cause(doubt))
+
+    async def _read(self, endpoint: Endpoint, number: int, key: EntryKey, session: Session) -> int:
+        """Read an endpoint's head; return the wait until the next reading in milliseconds."""
+        chain_id, began_ms = endpoint.chain_id, self._clock.elapsed_ms()
+        try:
+            answer: Reading | ProbeFailed = await endpoint.read(session, self._clock.now)
+        except ProbeFailed as failure:
+            answer = failure
+        took_ms = self._clock.elapsed_ms() - began_ms
+        self._journal.timeline.check_for_stall(began_ms)
+        found = self._chains[chain_id].enter(number, answer)
+        if (head := self._journal.ledger.heads(chain_id).newest_of_run) is not None:
+            # The agreed head, since a single endpoint's block may be a lie.
+            self._own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
+        self._note_reading(key, chain_id, found, took_ms)
+        return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
+
+    def _note_reading(self, key: EntryKey, chain_id: int, found: Reading | str, took_ms: int) -> None:
+        """Show a reading to the operator, and log where an endpoint begins to fail and where it answers again; other
+        failures at debug."""
+        at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
+        cause = found if isinstance(found, str) else None
+        self._instruments.count_reading(chain_id, key.name, took_ms, None if cause is None else code_of(cause))
+        head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
+        self._instruments.board.note_reading(key, at, took_ms, found, head)
+        was_failing = key in self._failing
+        if cause is not None:
+            self._failing.add(key)
+            report = log.debug if was_failing else log.warning
+            report("an endpoint fails", **about, cause=cause, why=describe_cause(cause))
+        elif was_failing:
+            self._failing.discard(key)
+            log.info("the endpoint answers again", **about)
 
     def _note_own_failure(self, key: EntryKey, began_ms: int, error: Exception) -> None:
         """Something could not be asked, because of a fault of the monitor's own or a bug: no observation, and no change
