@@ -292,7 +292,7 @@ class Watcher:
                 log.error("a fault of the monitor's own; rows age until it ends", **why)
                 self._is_exhausted = True
         took_ms = self._clock.elapsed_ms() - began_ms
-        instruments.board.note_own_failure(key, self._clock.now(), took_ms, None if fault is None else fault.cause)
+        instruments.board.note_own_failure(key, self._clock.now(), took_ms, None if fault is None else fault.reason)
 
     def _hear_date(self, host: str, date: str) -> None:
         """Compare our clock with the `Date` header of an answer."""

@@ -29,7 +29,7 @@ async def _probe(witness: WitnessTable, probing: Probing) -> list[ProbedPart]:
     try:
         answer = await ask(witness, paths(protocol)[0], None, probing.session)
     except OwnFault as fault:
-        return [_doubt(witness, describe_cause(fault.cause))]
+        return [_doubt(witness, describe_cause(fault.reason))]
     except ProbeFailed as failure:
         other = "" if failure.code is None else await _find_other_protocol(witness, protocol, probing)
         return [_doubt(witness, other or describe_cause(failure.reason))]
