@@ -7,20 +7,23 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
+from prometheus_client import Gauge
+
 from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
-from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_reply, process_registry
+from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, Readiness, json_reply, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
+from lookout.base.sockets import ListenError
 from lookout.config.file import ConfigError, find_server_settings
 from lookout.config.tables import ServerSettings
 from lookout.monitor.assembly import Machine, Succession
@@ -49,12 +52,11 @@ async def monitor(reloader: Reloader) -> None:
     """Run the monitor with the settings in force until cancelled; it is a standby while another monitor has the store.
     StoreError if the store cannot be used at the start, ListenError if the admin port cannot."""
     allow_many_connections()
-    settings = reloader.settings  # the store stays the same
     reloading = asyncio.create_task(reloader.run(), name="reload")
     has_stood_by = False
     try:
         while True:
-            writer, has_stood_by = await writer_of(settings.store.url, reloader.folder, has_stood_by=has_stood_by)
+            writer, has_stood_by = await writer_of(reloader, has_stood_by=has_stood_by)
             try:
                 await monitor_into(writer, reloader)
             except LostStoreError as lost:
@@ -100,13 +102,25 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
                     log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
-async def writer_of(url: str, folder: Path, *, has_stood_by: bool) -> tuple[Writer, bool]:
+def _open_standby_port(reloader: Reloader) -> AbstractAsyncContextManager[str]:
+    """The admin port of a monitor that stands by. ListenError if listening fails."""
+    registry = process_registry()
+    Gauge("lookout_standby", "1 while another monitor has the store", registry=registry).set(1)
+    changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
+    routes = AdminRoutes(registry, lambda _: Readiness(False, "another monitor has the store", None), changes=changes)
+    return open_monitor_port(reloader.settings.admin, reloader.folder, routes)
+
+
+async def writer_of(reloader: Reloader, *, has_stood_by: bool) -> tuple[Writer, bool]:
     """The store's writer, and whether this monitor was a standby, now or before. It waits while another monitor has
     the store, or the store does not answer. StoreError if the store cannot be used, unless this monitor was a standby:
-    such an error does not end the active monitor either. A path is relative to ``folder``."""
-    open_writer = partial(kind_of(url).open_writer, url, folder)
-    reported = ""
-    with DaemonThread("open the store") as thread:  # a store that does not answer may block it
+    such an error does not end the active monitor either."""
+    url = reloader.settings.store.url
+    open_writer = partial(kind_of(url).open_writer, url, reloader.folder)
+    reported, is_open = "", False
+    async with AsyncExitStack() as port:
+        # A store that does not answer may block the thread.
+        thread = port.enter_context(DaemonThread("open the store"))
         while True:
             try_again_s = _TRY_AGAIN_S
             try:
@@ -115,6 +129,12 @@ async def writer_of(url: str, folder: Path, *, has_stood_by: bool) -> tuple[Writ
                 if reported != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))
                 reported = "busy"
+                if error.is_elsewhere and not is_open:  # on this machine it may use the same address
+                    is_open = True
+                    try:
+                        await port.enter_async_context(_open_standby_port(reloader))
+                    except ListenError as why:
+                        log.error("a standby without an admin port", why=str(why))
             except StoreError as error:
                 if not has_stood_by and not isinstance(error, StoreUnreachableError):
                     raise

@@ -240,6 +240,8 @@ class _MonitorPort:
                 return msgspec.json.decode(answered, type=kind)
             if http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
                 fail(*msgspec.json.decode(answered, type=Refusal).problems, exit_code=refused)
+            if http_code == HTTPStatus.NOT_FOUND:
+                fail(f"the monitor at {self.address} is a standby: {self._instead}", exit_code=NOT_FINE)
             why = msgspec.json.decode(answered, type=_Error).error
         except (msgspec.DecodeError, UnicodeDecodeError):
             why = "it is not a monitor"
