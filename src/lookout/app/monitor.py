@@ -16,10 +16,20 @@ from typing import Final
 from prometheus_client import Gauge
 
 from lookout.app.admin import open_monitor_port
-from lookout.app.notices import NoticeDesk
+from lookout.app.notices import ADD_PATH, END_PATH, RECHECK_PATH, NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
-from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, Readiness, json_reply, process_registry
+from lookout.base.admin_port import (
+    CHANGE_HEADER,
+    RELOAD_HEADER,
+    AdminReply,
+    AdminRoutes,
+    Change,
+    Readiness,
+    error_reply,
+    json_reply,
+    process_registry,
+)
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
@@ -53,14 +63,17 @@ async def monitor(reloader: Reloader) -> None:
     StoreError if the store cannot be used at the start, ListenError if the admin port cannot."""
     allow_many_connections()
     reloading = asyncio.create_task(reloader.run(), name="reload")
-    has_stood_by = False
+    has_stood_by = is_lost = False
     try:
         while True:
             writer, has_stood_by = await writer_of(reloader, has_stood_by=has_stood_by)
+            if is_lost and not writer.load():
+                kinds = "history, uptimes, notes, silences and alerts"
+                log.error("the store was gone, and is begun anew", lost=kinds, next_step="restore a backup of it")
             try:
                 await monitor_into(writer, reloader)
             except LostStoreError as lost:
-                has_stood_by = True
+                has_stood_by = is_lost = True
                 log.warning("another monitor may have taken over; standing by", why=str(lost))
     finally:
         reloading.cancel()
@@ -102,11 +115,16 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
                     log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
+async def _refuse_standing_by(_body: bytes, _meant: str | None) -> AdminReply:
+    return error_reply(HTTPStatus.CONFLICT, "this monitor stands by: ask the one that has the store")
+
+
 def _open_standby_port(reloader: Reloader) -> AbstractAsyncContextManager[str]:
     """The admin port of a monitor that stands by. ListenError if listening fails."""
     registry = process_registry()
     Gauge("lookout_standby", "1 while another monitor has the store", registry=registry).set(1)
     changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
+    changes |= {path: Change(CHANGE_HEADER, _refuse_standing_by) for path in (ADD_PATH, END_PATH, RECHECK_PATH)}
     routes = AdminRoutes(registry, lambda _: Readiness(False, "another monitor has the store", None), changes=changes)
     return open_monitor_port(reloader.settings.admin, reloader.folder, routes)
 
@@ -146,6 +164,10 @@ async def writer_of(reloader: Reloader, *, has_stood_by: bool) -> tuple[Writer, 
             await asyncio.sleep(try_again_s)
 
 
+class CannotServeError(Exception):
+    """The server cannot be started; the text says why in one sentence."""
+
+
 class ServerEndedError(Exception):
     def __init__(self, exit_code: int) -> None:
         super().__init__(f"the server ended with exit code {exit_code}")
@@ -155,7 +177,7 @@ class ServerEndedError(Exception):
 async def monitor_and_serve(reloader: Reloader) -> None:
     """Run both until cancelled, the monitor ends or the server cannot start. A server that dies is restarted, with the
     file as it is then and without effect on the monitor. ListenError if the monitor's admin port cannot be opened,
-    ServerEndedError if the server cannot start."""
+    CannotServeError or ServerEndedError if the server cannot start."""
     monitoring = asyncio.create_task(monitor(reloader), name="monitor")
     serving = asyncio.create_task(_keep_serving(reloader), name="serve")
     try:
@@ -174,10 +196,11 @@ async def _keep_serving(reloader: Reloader) -> None:
         try:
             async with _a_server(reloader) as server:
                 code = await server.wait()
-        except (OSError, RuntimeError) as error:  # this machine has no process, thread, file or memory left
+        except (OSError, RuntimeError) as error:  # no process, thread, file or memory left, or no program there
             if is_first:
-                raise
-            log.error("the server cannot be started; trying again", error=str(error), after_s=_RESTART_AFTER_S)
+                raise CannotServeError(f"the server cannot be started by {sys.executable}: {error}") from error
+            about = {"program": sys.executable, "error": str(error), "after_s": _RESTART_AFTER_S}
+            log.error("the server cannot be started; trying again", **about)
         else:
             if code == WRONG_USE and is_first:
                 raise ServerEndedError(code)
