@@ -165,19 +165,13 @@ async def writer_of(reloader: Reloader, *, has_stood_by: bool) -> tuple[Writer, 
 
 
 class CannotServeError(Exception):
-    """The server cannot be started; the text says why in one sentence."""
-
-
-class ServerEndedError(Exception):
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(f"the server ended with exit code {exit_code}")
-        self.exit_code = exit_code
+    """The server cannot start; the text says why in one sentence, and is empty if the server has said it."""
 
 
 async def monitor_and_serve(reloader: Reloader) -> None:
     """Run both until cancelled, the monitor ends or the server cannot start. A server that dies is restarted, with the
     file as it is then and without effect on the monitor. ListenError if the monitor's admin port cannot be opened,
-    CannotServeError or ServerEndedError if the server cannot start."""
+    CannotServeError if the server cannot start."""
     monitoring = asyncio.create_task(monitor(reloader), name="monitor")
     serving = asyncio.create_task(_keep_serving(reloader), name="serve")
     try:
@@ -203,7 +197,7 @@ async def _keep_serving(reloader: Reloader) -> None:
             log.error("the server cannot be started; trying again", **about)
         else:
             if code == WRONG_USE and is_first:
-                raise ServerEndedError(code)
+                raise CannotServeError
             is_first = False  # from now on a wrong code may be that of a file that is being edited
             by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             log.error("the server ended; starting it again", by=by, after_s=_RESTART_AFTER_S)
