@@ -123,8 +123,8 @@ def _open_standby_port(reloader: Reloader) -> AbstractAsyncContextManager[str]:
     """The admin port of a monitor that stands by. ListenError if listening fails."""
     registry = process_registry()
     Gauge("lookout_standby", "1 while another monitor has the store", registry=registry).set(1)
-    changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
-    changes |= {path: Change(CHANGE_HEADER, _refuse_standing_by) for path in (ADD_PATH, END_PATH, RECHECK_PATH)}
+    changes = {path: Change(CHANGE_HEADER, _refuse_standing_by) for path in (ADD_PATH, END_PATH, RECHECK_PATH)}
+    changes["/reload"] = Change(RELOAD_HEADER, reloader.answer)
     routes = AdminRoutes(registry, lambda _: Readiness(False, "another monitor has the store", None), changes=changes)
     return open_monitor_port(reloader.settings.admin, reloader.folder, routes)
 
