@@ -147,6 +147,9 @@ class Instruments(Collector):
             for declared in (_GAUGES, *(feature.gauges for feature in features))
             for name, labelled in declared.items()
         }
+        self._gauges_in_use = {
+            name: labelled for feature in features for name, labelled in feature.gauges_in_use.items()
+        }
         self._histograms = {
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
             for name, (what, *labels) in _HISTOGRAMS.items()
@@ -217,10 +220,10 @@ class Instruments(Collector):
         if lacking != "time":  # a pause is over; other faults last until they are repaired
             self._own_fault_ms = self._clock.elapsed_ms()
 
-    def is_exhausted(self, within_s: float) -> bool:
-        """Whether a local resource ran out within this time (M17)."""
+    def is_exhausted(self, recheck_ms: int) -> bool:
+        """Whether a local resource ran out within two waits between probes (M17)."""
         last_ms = self._own_fault_ms
-        return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
+        return last_ms is not None and self._clock.elapsed_ms() - last_ms < 2 * recheck_ms
 
     def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
         self.count("lookout_publications_total")
@@ -266,12 +269,11 @@ class Instruments(Collector):
         return Readiness(True, "a publication was stored", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        families = {
-            name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in self._gauges.items()
-        }
+        declared = self._gauges | self._gauges_in_use
+        families = {name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in declared.items()}
         for name, labels, value in self._samples():
             families[name].add_metric(labels, value)
-        return families.values()
+        return [family for name, family in families.items() if family.samples or name in self._gauges]
 
     def _samples(self) -> Iterator[Sample]:
         published, stored, now = self._published, self._stored, self._clock.now()
