@@ -218,7 +218,9 @@ class Witnesses(Feature):
 
     def _stand(self, name: str, public_url: str, key: str, see: Callable[[Check], Row]) -> Standing:
         since = self._since[key]
-        differs = tuple(Dissent(see(check), since_at) for check, since_at in since.differs)
+        differing = dict(since.differs)
+        in_order = (check for check in self._host.around.plan.checks() if check in differing)
+        differs = tuple(Dissent(see(check), differing[check]) for check in in_order)
         return Standing(name, public_url, key == _OWN, differs, since.silent)
 
     def documents(self) -> Mapping[str, bytes]:
