@@ -242,6 +242,30 @@ def test_a_key_of_an_earlier_version_is_ignored_with_a_warning(
     assert warned[1:] == ([of_monitor] if read is read_config else [])
 
 
+WITNESS = "[[witnesses]]\nname = '{}'\nurl = 'http://127.0.0.1:{}'\n"
+TWO = WITNESS.format("Lima", 1) + WITNESS.format("Singapore", 2)
+ALONE = "witnesses: there is one: whenever it and this monitor differ, a row is unknown; add another"
+NAMELESS = "monitor.place: this monitor has no name among the places; give it one"
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        pytest.param("", [], id="no witness needs no name of one's own"),
+        pytest.param("[monitor]\nplace = 'Frankfurt'\n" + TWO, [], id="two witnesses and a name"),
+        pytest.param(TWO, [NAMELESS], id="a monitor without a name"),
+        pytest.param(WITNESS.format("Lima", 1), [ALONE, NAMELESS], id="one witness alone"),
+        pytest.param(
+            "[monitor]\nplace = 'Lima'\n" + TWO,
+            ["monitor.place: is the name of a witness as well"],
+            id="one name twice",
+        ),
+    ],
+)
+def test_witnesses_that_may_not_be_wanted_are_doubted(text: str, warned: list[str], tmp_path: Path) -> None:
+    assert [str(doubt) for doubt in settings(tmp_path, text).warnings()] == warned
+
+
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
     text = "[messaging]\nurl = 'http://${HOST}/x'\nheaders = {Authorization = 'Bearer ${KEY}'}\n"
     messaging = settings(tmp_path, text, HOST="h", KEY="secret").sources["messaging"][0]
@@ -351,6 +375,30 @@ def test_a_key_that_is_written_is_not_left_empty_by_its_variable(key: str, tmp_p
 
 
 @pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("url", "token", "is_refused"),
+    [
+        pytest.param("https://a.example/?key=${TOKEN}", "abc&d", True, id="an ampersand ends a parameter"),
+        pytest.param("https://a.example/?a=1&key=x-${TOKEN}", "abc#d", True, id="so does a number sign"),
+        pytest.param("https://a.example/?key=${TOKEN}", "abc%26d=", False, id="encoded it does not"),
+        pytest.param("https://a.example/?${TOKEN}", "a=1&b=2", False, id="whole parameters are meant so"),
+        pytest.param("https://a.example/${TOKEN}/?a=1", "a&b", False, id="a path may have one"),
+        pytest.param("${TOKEN}", "https://a.example/?a=1&b=2", False, id="so may a whole address"),
+    ],
+)
+def test_a_variable_that_an_address_would_cut_is_refused(
+    url: str, token: str, is_refused: bool, tmp_path: Path
+) -> None:
+    text = f'[messaging]\nurl = "{url}"\n'
+    if is_refused:
+        what = "the environment variable TOKEN has a & or # in it, which would end it within this address"
+        assert problems(tmp_path, text, TOKEN=token) == [f"messaging.url: {what}; write %26 or %23 in its place"]
+        return
+    (tmp_path / "lookout.toml").write_text(text)
+    (table,) = read_config(tmp_path / "lookout.toml", {"TOKEN": token}).sources["messaging"]
+    assert token in table.address()
+
+
 def test_the_address_of_a_list_is_not_left_empty_by_its_variable_and_a_server_does_not_need_it(tmp_path: Path) -> None:
     table = f"contracts = ['0x{'1' * 40}']\nevents = ['${{EVENT}}']\nfirst_block = 0\npointer = '/*'\nendpoints = 1"
     indexer = "[[indexer]]\nchain = 1\nkind = 'json'\nurl = 'http://h'\npointer = '/a'\nconfirmations = 5"

@@ -24,8 +24,9 @@ from lookout.features.alerts.messages import (
     write_message,
     write_sample,
 )
-from lookout.features.alerts.rules import News, NewsKind, stand_for_endpoint
+from lookout.features.alerts.rules import News, NewsKind, stand_for_chain, stand_for_endpoint
 from lookout.features.alerts.settings import AlertsTable, build_policy
+from lookout.features.outcome import StandIn
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 
 ROOT = Path(__file__).parent.parent.parent
@@ -57,6 +58,10 @@ def unjudged(kind: NewsKind, check: Check, since_at: int = NOON) -> News:
 
 
 NOTHING_KNOWN: Mapping[Check, AlertFacts] = {}
+
+
+FROM_SINGAPORE = StandIn("hosted-indexer on Polygon from Singapore", 137)
+FROM_HERE = StandIn("indexer on Ethereum from Frankfurt", 1)
 
 
 class Case(NamedTuple):
@@ -120,6 +125,46 @@ CASES = {
         {
             stand_for_endpoint("rpc 2 of Polygon", 137): AlertFacts("refused"),
             stand_for_endpoint("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
+        },
+    ),
+    "places": Case(
+        [
+            some_news("began", FROM_SINGAPORE, "degraded", "not-everywhere", lasted_ms=HOUR),
+            some_news("began", FROM_HERE, "degraded", "not-everywhere", lasted_ms=HOUR),
+            some_news("began", StandIn("witness Lima", None), lasted_ms=HOUR),
+            some_news("began", POLYGON, "unknown", "not-everywhere", was="unknown"),
+            some_news("ended", StandIn("ppoi on Ethereum from Lima", 1), "current", "not-everywhere", was="degraded"),
+        ],
+        {
+            FROM_SINGAPORE: AlertFacts(
+                "dissent: Singapore sees it not answering; 2 of 3 places see it working, and the row stays so"
+            ),
+            FROM_HERE: AlertFacts(
+                "own_dissent: this monitor alone sees it behind; 2 of 3 places see it working, and the row stays so"
+            ),
+            StandIn("witness Lima", None): AlertFacts("refused"),
+        },
+        WALLET,
+    ),
+    "dissent": Case(
+        [some_news("began", FROM_SINGAPORE, "degraded", "not-everywhere", AT_THREE, HOUR)],
+        {
+            FROM_SINGAPORE: AlertFacts(
+                "dissent: Singapore sees it not answering; 2 of 3 places see it working, and the row stays so"
+            )
+        },
+    ),
+    "not-moving": Case(
+        [
+            some_news("began", INDEXER, "catching-up", "behind", lasted_ms=0),
+            some_news("began", stand_for_chain("Polygon", 137), "degraded", "behind", lasted_ms=0),
+            some_news("ended", stand_for_chain("Base", 8453), "current", "responding", was="degraded"),
+        ],
+        {
+            INDEXER: AlertFacts("not_moving: 02:55 UTC; 120 blocks below the head (880 of 1000)"),
+            stand_for_chain("Polygon", 137): AlertFacts(
+                "no_new_block: 02:54 UTC", endpoints=(("rpc 1 of Polygon", "block 1000"), ("own node", "refused"))
+            ),
         },
     ),
     "nothing-left": Case(

@@ -243,12 +243,15 @@ export default {
    "indexer": {
     "service": "indexer",
     "chainId": 1,
-    "status": "degraded",
+    "status": "unknown",
     "reason": "not-everywhere",
     "observedAt": "2026-11-15T11:59:56.000Z",
     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
-    "expiresAt": "2026-11-15T12:02:26.000Z",
-    "metrics": {}
+    "expiresAt": null,
+    "metrics": {
+     "views": 2,
+     "agreeing": 0
+    }
    }
   },
   "stale": {
@@ -294,14 +297,14 @@ export default {
    "indexer": {
     "service": "indexer",
     "chainId": 1,
-    "status": "degraded",
-    "reason": "not-everywhere",
+    "status": "current",
+    "reason": "synced",
     "observedAt": "2026-11-15T11:59:56.000Z",
     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
     "expiresAt": "2026-11-15T12:02:26.000Z",
     "metrics": {
      "views": 3,
-     "agreeing": 1
+     "agreeing": 2
     }
    }
   },

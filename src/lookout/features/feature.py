@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from lookout.core.ledger import Combine, Ledger
 from lookout.core.model import Check, Gaps, Reason, Row, Status
 from lookout.core.plan import Plan
 from lookout.core.services import Service
-from lookout.features.outcome import EntryKey, Note, Sample
+from lookout.features.outcome import EntryKey, Note, Sample, StandIn
 from lookout.protocols.client.request import SourceTable
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
@@ -53,6 +53,8 @@ class Around:
     place: str
     """The monitor's own name among the places; empty if it has none."""
     has_admin_port: bool
+    stand_ins: Mapping[StandIn, EntryKey] = field(default_factory=dict)
+    """What alerts report of features beside rows, and by which key each is judged."""
     config: str = ""
     """The path of the configuration file, for messages."""
 
@@ -83,6 +85,8 @@ class Host:
     """Why probed checks are not current."""
     find_silenced: Callable[[int, Iterable[Check]], frozenset[Check]]
     judge: Callable[[EntryKey], Verdict]
+    verdicts: dict[EntryKey, Verdict]
+    """How the features' own stand-ins are judged; they are unknown until a feature sets it."""
     describe_endpoints: Callable[[int | None], tuple[tuple[str, str], ...]]
     """The name and the state of each RPC endpoint of a chain."""
     publish_soon: Callable[[], None]
@@ -101,6 +105,8 @@ class ProbedPart(Struct, frozen=True):
     check: Check
     found: str
     can_be_checked: bool = True
+    place: str = ""
+    """If it is the status that another place sees: that place's name."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +117,9 @@ class Probing:
     ledger: Ledger
     session: Session
     clock: Clock
-    rows: Callable[[], Awaitable[Mapping[Check, Row]]]
-    """The rows of all sources, once they answered."""
+    rows: Mapping[Check, Row]
+    heights: Callable[[int], Mapping[str, int]]
+    """Of a chain's endpoints that agree on the head, by name."""
 
 
 class SentMessage(NamedTuple):
@@ -149,6 +156,8 @@ class Feature:
     """The names, up to a slash, of its documents in the store."""
     counters: ClassVar[Declared] = {}
     gauges: ClassVar[Declared] = {}
+    gauges_in_use: ClassVar[Declared] = {}
+    """Those that a scrape names only if they have a sample."""
 
     @classmethod
     def check(cls, table: Any, monitored: frozenset[Check], services: tuple[Service, ...]) -> Iterable[Problem]:
@@ -156,9 +165,19 @@ class Feature:
         return ()
 
     @classmethod
+    def warnings(cls, table: Any, place: str) -> Iterable[Problem]:
+        """What is allowed in its table, but may not be wanted; ``place`` is the monitor's name among the places."""
+        return ()
+
+    @classmethod
     def check_here(cls, table: Any) -> Iterable[Problem]:
         """Problems of its table that only this machine can find."""
         return ()
+
+    @classmethod
+    def reaches_people(cls, table: Any) -> bool:
+        """Whether somebody hears from it that something is wrong."""
+        return False
 
     @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> Any:
@@ -170,7 +189,12 @@ class Feature:
         return None
 
     @classmethod
-    async def probe(cls, probing: Probing) -> tuple[ProbedPart, ...]:
+    def stand_ins(cls, table: Any, around: Around) -> Mapping[StandIn, EntryKey]:
+        """What alerts report of it beside rows, and by which key each is judged."""
+        return {}
+
+    @classmethod
+    async def probe(cls, table: Any, probing: Probing) -> tuple[ProbedPart, ...]:
         """Ask once, for ``lookout probe``."""
         return ()
 
@@ -209,6 +233,10 @@ class Feature:
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
         """After a publication, before it is stored together with the documents."""
+
+    def describe(self, description: Description, at: int) -> Description:
+        """The deployment, with what is known of it now."""
+        return description
 
     def begin_write(self) -> None:
         """The documents, as they are now, are about to be stored."""

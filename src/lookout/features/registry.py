@@ -14,8 +14,8 @@ from lookout.state.codec import CLAIMED, decode_notices, decode_sightings, decod
 
 FEATURES: Final[tuple[type[Feature], ...]] = (
     Lists,
-    Alerts,
     Witnesses,
+    Alerts,  # last: it reports what the others found
 )
 
 

@@ -1,7 +1,7 @@
 """The table of a witness."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from lookout.base.problem import Problem
@@ -40,5 +40,19 @@ def check_witnesses(witnesses: Iterable[WitnessTable], services: Iterable[Servic
     for name, times in Counter(witness.name for witness in witnesses).items():
         if times > 1:
             yield Problem("witnesses", f"the name {name!r} is used {times} times; give each witness its own")
+    first: dict[str, int] = {}
     for number, witness in enumerate(witnesses):
+        before = first.setdefault(witness.url.rstrip("/"), number)
+        if before != number:
+            yield Problem(f"witnesses[{number}].url", f"is that of witnesses[{before}], and would count it twice")
         yield from find_unknown_services(f"witnesses[{number}].services", witness.services, known)
+
+
+def doubt_witnesses(witnesses: Sequence[WitnessTable], place: str) -> Iterator[Problem]:
+    """What may not be wanted; ``place`` is the monitor's own."""
+    if len(witnesses) == 1:
+        yield Problem("witnesses", "there is one: whenever it and this monitor differ, a row is unknown; add another")
+    if witnesses and not place:
+        yield Problem("monitor.place", "this monitor has no name among the places; give it one")
+    if place in (witness.name for witness in witnesses):
+        yield Problem("monitor.place", "is the name of a witness as well")

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final, Self
 
+from msgspec.structs import replace
+
 from lookout.base.logger import get_logger
 from lookout.base.problem import Problem
 from lookout.base.url import fingerprint_url
@@ -12,11 +14,19 @@ from lookout.core.ledger import Combine
 from lookout.core.model import Check, Gaps, Row
 from lookout.core.services import Service
 from lookout.documents.api import paths
-from lookout.features.feature import Around, Feature, Host, Job, Rehearsal
-from lookout.features.outcome import EntryKey, Note, Outcome, end
+from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Probing, Rehearsal
+from lookout.features.outcome import EntryKey, Outcome, StandIn, end
 from lookout.features.witnesses.places import AGREES, Dissent, Standing, follow
+from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
-from lookout.features.witnesses.settings import WitnessTable, check_witnesses
+from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
+from lookout.features.witnesses.shown import (
+    WitnessNote,
+    count_rows,
+    describe_places,
+    judge_places,
+    list_stand_ins,
+)
 from lookout.features.witnesses.stored import (
     DOCUMENT,
     StoredWitness,
@@ -27,6 +37,7 @@ from lookout.features.witnesses.stored import (
 from lookout.features.witnesses.views import Views
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
+from lookout.public.about import Description
 from lookout.state.log import Event, Viewed
 from lookout_reader.document import rows_by_check
 from lookout_reader.feed import Answer, Feed, take_answer
@@ -42,6 +53,13 @@ class Witnesses(Feature):
     key = "witnesses"
     table: ClassVar[Any] = tuple[WitnessTable, ...]
     claimed = (DOCUMENT,)
+    gauges_in_use: ClassVar = {
+        "lookout_witness_rows": (
+            "Rows that a witness sees as they are published, otherwise, or not",
+            *("witness", "standing"),
+        ),
+        "lookout_witness_report_age_seconds": ("Age of the witness's last report", "witness"),
+    }
 
     @classmethod
     def check(
@@ -50,12 +68,24 @@ class Witnesses(Feature):
         return check_witnesses(table, services)
 
     @classmethod
+    def warnings(cls, table: tuple[WitnessTable, ...], place: str) -> Iterable[Problem]:
+        return doubt_witnesses(table, place)
+
+    @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> StoredWitnesses:
         return decode_witnesses(documents)
 
     @classmethod
+    def stand_ins(cls, table: tuple[WitnessTable, ...], around: Around) -> Mapping[StandIn, EntryKey]:
+        return list_stand_ins([witness.name for witness in table], around)
+
+    @classmethod
     def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
         return _ReplayedViews(Views(table, around.plan.monitored)) if table else None
+
+    @classmethod
+    async def probe(cls, table: tuple[WitnessTable, ...], probing: Probing) -> tuple[ProbedPart, ...]:
+        return await probe_witnesses(table, probing)
 
     @classmethod
     def build(cls, table: tuple[WitnessTable, ...], kept: StoredWitnesses, host: Host) -> Self:
@@ -151,7 +181,17 @@ class Witnesses(Feature):
             else:
                 log.warning("the witness cannot be read", witness=name, why=describe_cause(outcome.cause))
         self.readings[name] = reading
-        self._host.note(Note(EntryKey("witness", name), outcome))
+        self._show(name)
+
+    def _show(self, name: str) -> None:
+        standing = next(place for place in self.standings() if place.name == name and not place.is_own)
+        views = self._views.of(name).values()
+        watched = sum(view.status != "unmonitored" for view in views) if views else len(self._views.asked(name))
+        rows = count_rows(views, watched, standing, self._host.now())
+        reading = self.readings[name]
+        self._host.note(
+            WitnessNote(EntryKey("witness", name), reading.outcome, reading=reading, standing=standing, rows=rows)
+        )
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
         if not self._tables:
@@ -160,6 +200,11 @@ class Witnesses(Feature):
         own = [self._host.ledger.newest_row(row.check) for row in rows]
         for name, views in ((_OWN, own), *((name, views.values()) for name, views in self._views)):
             self._since[name] = follow(self._since[name], views, published, at)
+        causes = {name: reading.outcome.cause for name, reading in self.readings.items()}
+        self._host.verdicts.update(judge_places(self.standings(), causes, rows, self._host.around))
+
+    def describe(self, description: Description, at: int) -> Description:
+        return replace(description, places=describe_places(self.standings(), at)) if self._tables else description
 
     def standings(self) -> tuple[Standing, ...]:
         """All places as of the last publication, the own one first; none if there are no witnesses."""
