@@ -28,11 +28,11 @@ async def _probe(witness: WitnessTable, probing: Probing) -> list[ProbedPart]:
     protocol = probing.around.description.protocol
     try:
         answer = await ask(witness, paths(protocol)[0], None, probing.session)
+    except OwnFault as fault:
+        return [_doubt(witness, describe_cause(fault.cause))]
     except ProbeFailed as failure:
         other = "" if failure.code is None else await _find_other_protocol(witness, protocol, probing)
         return [_doubt(witness, other or describe_cause(failure.reason))]
-    except OwnFault as fault:
-        return [_doubt(witness, describe_cause(fault.cause))]
     return list(_compare(witness, answer, probing))
 
 

@@ -58,7 +58,7 @@ async def ask(witness: WitnessTable, path: str, etag: str | None, session: Sessi
     except ProbeFailed as failure:
         if failure.code != HTTPStatus.NOT_MODIFIED:
             raise
-        return Answer(HTTPStatus.NOT_MODIFIED)
+        return Answer(failure.code)
     etag, date, age = (found.headers.get(name, b"").decode("latin-1") for name in (b"etag", b"date", b"age"))
     return Answer(found.http_code, found.body, etag, date=date, age=age)
 
