@@ -15,14 +15,13 @@ from lookout.core.model import Check, Gaps, Row
 from lookout.core.services import Service
 from lookout.documents.api import paths
 from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Probing, Rehearsal
-from lookout.features.outcome import EntryKey, Outcome, StandIn, end
+from lookout.features.outcome import EntryKey, Outcome, end
 from lookout.features.witnesses.places import AGREES, Dissent, Standing, follow
 from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
 from lookout.features.witnesses.shown import (
     WitnessNote,
-    count_rows,
     describe_places,
     judge_places,
     list_stand_ins,
@@ -76,10 +75,6 @@ class Witnesses(Feature):
         return decode_witnesses(documents)
 
     @classmethod
-    def stand_ins(cls, table: tuple[WitnessTable, ...], around: Around) -> Mapping[StandIn, EntryKey]:
-        return list_stand_ins([witness.name for witness in table], around)
-
-    @classmethod
     def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
         return _ReplayedViews(Views(table, around.plan.monitored)) if table else None
 
@@ -109,6 +104,7 @@ class Witnesses(Feature):
                     self._views.set(name, row)
         self._kept = StoredWitnesses()
         self._document = b""
+        host.verdicts.update(list_stand_ins([table.name for table in tables], host.around))
 
     def combiner(self) -> Combine | None:
         return self._views.combine if self._tables else None
@@ -181,16 +177,10 @@ class Witnesses(Feature):
             else:
                 log.warning("the witness cannot be read", witness=name, why=describe_cause(outcome.cause))
         self.readings[name] = reading
-        self._show(name)
-
-    def _show(self, name: str) -> None:
         standing = next(place for place in self.standings() if place.name == name and not place.is_own)
-        views = self._views.of(name).values()
-        watched = sum(view.status != "unmonitored" for view in views) if views else len(self._views.asked(name))
-        rows = count_rows(views, watched, standing, self._host.now())
-        reading = self.readings[name]
+        views = tuple(self._views.of(name).values())
         self._host.note(
-            WitnessNote(EntryKey("witness", name), reading.outcome, reading=reading, standing=standing, rows=rows)
+            WitnessNote(EntryKey("witness", name), outcome, reading=reading, standing=standing, views=views)
         )
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
