@@ -379,7 +379,6 @@ def test_a_copy_of_a_cache_and_a_wrong_clock_are_doubted() -> None:
     said = {SG: lambda _: an_answer(report, age="12"), SP: lambda _: an_answer(report, date=late)}
     life = Life(2, cast("Any", said))
     assert life.readings["Singapore"].doubts == ("cached: 12 s",)
-    assert life.readings["Singapore"].age_s == 12
     assert life.readings["São Paulo"].doubts == ("clocks_differ: 39 s",)
 
 
