@@ -163,7 +163,8 @@ class Publisher:
             writing.cancel()
 
     def _describe(self, at: int) -> bytes:
-        notes = self._notices.current.list_valid(at, "note")
+        notices = self._notices.current
+        notes = (*notices.list_valid(at, "note"), *notices.list_past_notes(at))
         return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
 
 
