@@ -13,6 +13,7 @@ from lookout.base.setting_types import (
     NOT_EMPTY,
     RESTART,
     SECRET,
+    Accent,
     AdminAddress,
     Duration,
     DurationOrZero,
@@ -24,6 +25,7 @@ from lookout.base.setting_types import (
     NameOrNone,
     Natural,
     Networks,
+    Picture,
     Positive,
     Table,
     Text,
@@ -335,6 +337,12 @@ class PageTable(Table, frozen=True):
     """Who runs this monitor."""
     contact: Line = ""
     """An address or a URL."""
+    logo: Picture = ""
+    """A picture above the page.
+    Allowed: an SVG or PNG file of at most 64 KiB"""
+    accent: Accent = ""
+    """The colour of the page's upper edge and controls.
+    Allowed: `#rrggbb`, with a contrast of 3 to the light and the dark page"""
     show_unmonitored: bool = True
     """Whether the page has the rows that are not monitored; both documents always have them."""
     run_by_others: tuple[Text, ...] = ("ppoi", "hosted-indexer")
@@ -420,6 +428,8 @@ class ServerSettings(Table, frozen=True):
             page.operator,
             page.contact,
             page.show_unmonitored,
+            logo=f"/assets/logo.{page.logo.partition(':')[0]}" if page.logo else "",
+            accent=page.accent,
         )
 
     def warnings(self) -> Iterator[Problem]:

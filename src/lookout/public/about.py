@@ -55,7 +55,9 @@ class Description(Struct, frozen=True, rename="camel"):
     operator: Annotated[str, Meta(description="who runs the monitor; empty if that is not said")] = ""
     contact: Annotated[str, Meta(description="an address or a URL; empty if there is none")] = ""
     show_unmonitored: Annotated[bool, Meta(description="whether the page shows rows that are not watched")] = True
-    notes: Annotated[list[NoteDescription], Meta(description="the newest first")] = []
+    notes: Annotated[list[NoteDescription], Meta(description="the newest first, then those that are over")] = []
+    logo: Annotated[str, Meta(description="where its picture is; empty if there is none")] = ""
+    accent: Annotated[str, Meta(description="a colour such as #0b7a5e; empty if there is none")] = ""
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)

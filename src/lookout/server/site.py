@@ -72,8 +72,8 @@ def make_timed_replies(made: FeedFiles) -> TimedReplies:
         return convenience_resource(file.media_type, file.body, *_SEALED, caching=caching)
 
     def later(path: str) -> Resource | None:
-        badge = made.badge_of_row(path)
-        return None if badge is None else resource(badge)
+        file = made.badge_of_row(path) or made.feed_of_chain(path)
+        return None if file is None else resource(file)
 
     ready = {path: NO_LIVE if file is None else resource(file) for path, file in made.files.items()}
     return TimedReplies(ready, later, made.holds_ms)

@@ -1,11 +1,9 @@
 /** The band: one colour, one sentence, what the operator says beside it, and what keeps the page from knowing. */
 
-import { NOTES, notesFor } from "lookout-reader/page";
 import { bandOf, countedNetworks, isNothingReached } from "./activities.js";
 import { h, setStatus, setText, shape } from "./dom.js";
-import { ORIGINAL, REVIEWED_BY } from "./language.js";
 import { makeNotes } from "./notes.js";
-import { PAGE_TITLE, duration, isRunByOthers, moment, problemKind, serviceName, serviceTitle, text } from "./words.js";
+import { PAGE_TITLE, duration, moment, problemKind, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -59,8 +57,7 @@ export function makeBand() {
     notes.element,
     age,
   );
-  const limits = makeLimits();
-  const element = h("header", {}, about, band, ...limits.elements);
+  const element = h("header", {}, about, band);
   let announced = "";
 
   function update(view) {
@@ -77,7 +74,6 @@ export function makeBand() {
     setText(advice, tips);
     setText(age, ageText(view));
     notes.update(view.notes, view.now);
-    limits.update(new Set(view.networks.flatMap(({ checks }) => checks.map(({ service }) => service))));
     const tab = `${headline} · ${PAGE_TITLE || "Lookout"}`;
     if (document.title !== tab) document.title = tab;
     if (found.join() === announced) return; // it is read out once
@@ -85,42 +81,6 @@ export function makeBand() {
     troubles.replaceChildren(...found.map((trouble) => h("p", {}, trouble)));
   }
   return { element, update };
-}
-
-/** What none of it says (C12), in one paragraph; also in English where a machine translated it. */
-function makeLimits() {
-  const own = h("p", { class: "limits" });
-  const english = h("p", { class: "limits", lang: "en", dir: "ltr" });
-  let drawn = "";
-  const isMachine = REVIEWED_BY === "";
-  const machine = h(
-    "p",
-    { class: "machine" },
-    `${text("page.machine")} `,
-    h("a", { href: "#lang=en", hreflang: "en" }, text("page.original")),
-  );
-  function update(services) {
-    if ([...services].join() === drawn) return;
-    drawn = [...services].join();
-    own.replaceChildren(...limitsParts(services, text, serviceName));
-    if (isMachine) english.replaceChildren(...limitsParts(services, (key) => ORIGINAL[key], serviceTitle));
-  }
-  return { elements: isMachine ? [machine, own, english] : [own], update };
-}
-
-function limitsParts(services, textOf, nameOf) {
-  const about = new Map(NOTES.map(({ id }) => [id, []])); // the services that each is about
-  for (const service of services)
-    for (const { id } of notesFor(service, isRunByOthers(service))) about.get(id).push(service);
-  return [...about]
-    .filter(([, found]) => found.length > 0)
-    .flatMap(([id, found]) => {
-      const said = textOf(`warning.${id}`);
-      return [
-        id === "not-a-signal" ? h("b", {}, said) : id === "others" ? `${found.map(nameOf).join(", ")}: ${said}` : said,
-        " ",
-      ];
-    });
 }
 
 function ageText(view) {
