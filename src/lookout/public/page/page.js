@@ -4,7 +4,7 @@ import {
   EFFECTIVE_STATUSES,
   countedChains,
   effectiveStatus,
-  headlineOf,
+  overviewOf,
   parseAbout,
   poll,
   rowsByCheck,
@@ -163,7 +163,7 @@ function missingChecks({ report, rows, historyRows, judgedAt, receivedAgoMs }) {
     ABOUT,
     [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId),
   );
-  const { missing } = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks });
+  const { missing } = overviewOf(report, { now: judgedAt, receivedAgoMs, chains, about: ABOUT });
   return missing.map(({ service, chainId }) => ({
     key: JSON.stringify([service, chainId]),
     service,
