@@ -62,7 +62,7 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
     registry = process_registry()
     instruments = Instruments(registry, clock)
     recorder = Recorder(folder)
-    lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
+    reads = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
     changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
 
     with DaemonThread("store") as store:
@@ -77,7 +77,7 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
             )
             succession = Succession(settings, writer.load(), machine)
             desk = NoticeDesk(succession, clock, reloader)
-            routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
+            routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reads, changes))
             # Only with the store: until then the other monitor may use the same address.
             async with open_monitor_port(settings.admin, folder, routes):
                 with reloader.attached(succession.replace, instruments):

@@ -75,7 +75,7 @@ class NoticeDesk:
     def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
         applied = {ADD_PATH: self.add, END_PATH: self.end, RECHECK_PATH: self.recheck}
         changes = {path: Change(CHANGE_HEADER, apply) for path, apply in applied.items()}
-        return routes._replace(lists={**routes.lists, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
+        return routes._replace(reads={**routes.reads, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
 
     def list_all(self) -> AdminReply:
         monitor = self._succession.monitor

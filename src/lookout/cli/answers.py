@@ -1,4 +1,4 @@
-"""What ``lookout init`` asks for: each entry is an option of the command and a question on a terminal."""
+"""What ``lookout init`` asks for: each question is an option of the command, and asked on a terminal."""
 
 import asyncio
 import re
@@ -11,6 +11,7 @@ import click
 import msgspec
 from msgspec.structs import fields
 
+from lookout.app.probe import Probed, ProbedRow, probe_once
 from lookout.app.process import run
 from lookout.base.clock import SystemClock
 from lookout.base.known_chains import KNOWN_CHAINS, find_chain, suggest_chain
@@ -21,7 +22,6 @@ from lookout.cli.draft import OWN, Draft, DraftTable, name_chain, number_name
 from lookout.core.causes import OWN_CAUSES, code_of
 from lookout.core.model import Blocks
 from lookout.core.services import SERVICES
-from lookout.monitor.probe import Probed, ProbedRow, probe_once
 from lookout.protocols.client.request import KindTable
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
@@ -52,7 +52,7 @@ class AnswerError(Exception):
     """An answer that cannot be used. The text says why, without a part of an address."""
 
 
-class Entry(NamedTuple):
+class Question(NamedTuple):
     """Something that a configuration can have: an option, and a question in the same form."""
 
     option: str
@@ -259,54 +259,58 @@ def fits(probed: ProbedRow) -> bool:
     return probed.cause is None or (code in OWN_CAUSES and code != "own_fault")
 
 
-ENTRIES: Final = (
-    Entry("chain", _CHAIN_FORM, "A chain that Lookout does not know, with its block time.", _take_chain, repeats=True),
-    Entry(
+QUESTIONS: Final = (
+    Question(
+        "chain", _CHAIN_FORM, "A chain that Lookout does not know, with its block time.", _take_chain, repeats=True
+    ),
+    Question(
         "rpc",
         "CHAIN=URL",
         "An RPC endpoint of a chain (a name or id); three or more for each, from different providers.",
         _take_endpoint,
         repeats=True,
     ),
-    Entry(
+    Question(
         "indexer",
         _INDEXER_FORM,
         "Your own indexer of a chain; without KIND, the known kinds are tried.",
         partial(_take_indexer, "indexer"),
         repeats=True,
     ),
-    Entry(
+    Question(
         "hosted-indexer",
         _INDEXER_FORM,
         "The indexer of a chain that others run.",
         partial(_take_indexer, "hosted-indexer"),
         repeats=True,
     ),
-    Entry(
+    Question(
         "service",
         _SERVICE_FORM,
         f"A service of your own; KIND is a kind, or {', '.join(PRESETS)}; without it, NAME decides it, or it is http.",
         _take_service,
         repeats=True,
     ),
-    Entry("ppoi", _ON_CHAINS_FORM, "The ppoi node; on all chains that it has a name for.", _take_ppoi),
-    Entry("messaging", "URL", "Your waku node, for messaging.", _take_messaging),
-    Entry("broadcasters", _ON_CHAINS_FORM, "The waku node that hears broadcasters; on all chains.", _take_broadcasters),
-    Entry("store", "URL", f"The store's address; it has to {ADDRESS_FORM}.", partial(_take_key, "store", "url")),
-    Entry(
+    Question("ppoi", _ON_CHAINS_FORM, "The ppoi node; on all chains that it has a name for.", _take_ppoi),
+    Question("messaging", "URL", "Your waku node, for messaging.", _take_messaging),
+    Question(
+        "broadcasters", _ON_CHAINS_FORM, "The waku node that hears broadcasters; on all chains.", _take_broadcasters
+    ),
+    Question("store", "URL", f"The store's address; it has to {ADDRESS_FORM}.", partial(_take_key, "store", "url")),
+    Question(
         "store-read",
         "URL",
         "The address for servers, if the store is a database.",
         partial(_take_key, "store", "read_url"),
     ),
-    Entry(
+    Question(
         "alert",
         "[NAME=]ADDRESS",
         "An address of Apprise that gets messages, such as mailto://user:password@example.org.",
         _take_target,
         repeats=True,
     ),
-    Entry("title", "TEXT", "The title of the status page.", partial(_take_key, "page", "title")),
-    Entry("operator", "TEXT", "Who runs this, on the status page.", partial(_take_key, "page", "operator")),
-    Entry("contact", "TEXT", "An address or URL on the status page.", partial(_take_key, "page", "contact")),
+    Question("title", "TEXT", "The title of the status page.", partial(_take_key, "page", "title")),
+    Question("operator", "TEXT", "Who runs this, on the status page.", partial(_take_key, "page", "operator")),
+    Question("contact", "TEXT", "An address or URL on the status page.", partial(_take_key, "page", "contact")),
 )

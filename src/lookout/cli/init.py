@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from lookout.cli.answers import ENTRIES, AnswerError, Entry, begin, probe_drafts, select_rows
+from lookout.cli.answers import QUESTIONS, AnswerError, Question, begin, probe_drafts, select_rows
 from lookout.cli.arguments import fail, open_private
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.cli.probe import explain_row, list_next_steps, show_probed
@@ -27,8 +27,10 @@ _STANDARD_OUTPUT: Final = Path("-")
 
 
 def _entry_options(command: Callable[..., None]) -> Callable[..., None]:
-    for entry in reversed(ENTRIES):
-        command = click.option(f"--{entry.option}", metavar=entry.form, multiple=True, help=entry.help)(command)
+    for question in reversed(QUESTIONS):
+        command = click.option(f"--{question.option}", metavar=question.form, multiple=True, help=question.help)(
+            command
+        )
     return command
 
 
@@ -93,12 +95,12 @@ def _check_place(path: Path, *, force: bool, is_asking: bool) -> None:
 def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
     """The draft with all options; or the end of the command, with what is wrong with each of them."""
     wrong, known = [], Counter[str]()
-    for entry in ENTRIES:
-        texts = options[entry.option.replace("-", "_")]
+    for question in QUESTIONS:
+        texts = options[question.option.replace("-", "_")]
         for number, text in enumerate(texts, 1):
-            which = f"--{entry.option} {number}" if len(texts) > 1 else f"--{entry.option}"
+            which = f"--{question.option} {number}" if len(texts) > 1 else f"--{question.option}"
             try:
-                draft = entry.take(draft, text)
+                draft = question.take(draft, text)
             except AnswerError as error:
                 wrong.append(f"{which}: {error}")
             problems = Counter(draft.problems())
@@ -110,23 +112,23 @@ def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
 
 
 def _interview(draft: Draft) -> Draft:
-    """Ask for every entry. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
+    """Ask every question. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
     click.echo("Enter skips a question, or ends a list;", nl=False)
     click.echo(f" {_BACK} returns to the previous question; Ctrl-C ends this, and nothing is written.")
     click.echo("In any answer, ${NAME} stands for the environment variable NAME.")
     number, before = 0, list[tuple[int, Draft]]()
     try:
-        while number < len(ENTRIES):
-            entry = ENTRIES[number]
+        while number < len(QUESTIONS):
+            question = QUESTIONS[number]
             click.echo()
-            answer = click.prompt(f"{entry.help}\n{entry.form}", "", show_default=False).strip()
+            answer = click.prompt(f"{question.help}\n{question.form}", "", show_default=False).strip()
             if answer == _BACK:
                 number, draft = before.pop() if before else (number, draft)
                 continue
-            taken = _take_answer(draft, entry, answer) if answer else draft
+            taken = _take_answer(draft, question, answer) if answer else draft
             if taken is not None:
                 before.append((number, draft))
-                number, draft = number + (not (answer and entry.repeats)), taken
+                number, draft = number + (not (answer and question.repeats)), taken
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nNothing is written.", err=True)
         raise
@@ -136,16 +138,16 @@ def _interview(draft: Draft) -> Draft:
     return draft
 
 
-def _take_answer(draft: Draft, entry: Entry, answer: str) -> Draft | None:
+def _take_answer(draft: Draft, question: Question, answer: str) -> Draft | None:
     """The draft with an answer; None, after printing why, if the question is to be asked again."""
     before = draft.tables
     secret = find_secret(answer)
     if secret is not None:
-        hiding, variable = draft.hide(secret, entry.option)
+        hiding, variable = draft.hide(secret, question.option)
         if click.confirm(f"  This may hold a secret. Keep it out of the file, in {variable}?", default=True):
             draft, answer = hiding, answer.replace(secret, variable)
     try:
-        draft = entry.take(draft, answer)
+        draft = question.take(draft, answer)
     except AnswerError as error:
         _say(str(error))
         return None

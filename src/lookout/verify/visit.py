@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from lookout.base.clock import Clock
 from lookout.base.text import shorten
 from lookout.base.url import BaseUrl
-from lookout.verify.documents import History, LiveReport, Unread, read_document
+from lookout.verify.documents import Unread, VisitedHistory, VisitedReport, read_document
 from lookout_reader.urllib_fetch import explain_failure
 
 _MOST_BYTES: Final = 32 * 1024 * 1024
@@ -207,7 +207,7 @@ class Exchange(NamedTuple):
 class EndpointVisit(NamedTuple):
     noun: str
     path: str
-    shape: type[LiveReport] | type[History]
+    shape: type[VisitedReport] | type[VisitedHistory]
     exchanges: tuple[Exchange, ...]
 
     @property
@@ -247,12 +247,12 @@ class Visit:
         return None
 
     @cached_property
-    def reports(self) -> list[LiveReport | Unread]:
-        return [read_document(body, LiveReport) for body in self.live.documents()]
+    def reports(self) -> list[VisitedReport | Unread]:
+        return [read_document(body, VisitedReport) for body in self.live.documents()]
 
     @cached_property
-    def histories(self) -> list[History | Unread]:
-        return [read_document(body, History) for body in self.history.documents()]
+    def histories(self) -> list[VisitedHistory | Unread]:
+        return [read_document(body, VisitedHistory) for body in self.history.documents()]
 
 
 class VisitOptions(NamedTuple):
@@ -278,8 +278,8 @@ def visit(base: BaseUrl, options: VisitOptions, clock: Clock, sleep: Callable[[f
         _ask_until_refused(visitor, live_path)
     return Visit(
         at,
-        EndpointVisit("live report", live_path, LiveReport, tuple(visitor.exchanges[live_path])),
-        EndpointVisit("history", history_path, History, tuple(visitor.exchanges[history_path])),
+        EndpointVisit("live report", live_path, VisitedReport, tuple(visitor.exchanges[live_path])),
+        EndpointVisit("history", history_path, VisitedHistory, tuple(visitor.exchanges[history_path])),
         {path: answer for path, answer in answers if answer.http_code == 200},
     )
 

@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from lookout.documents.document import Document, etag, paths, with_compressed
+from lookout.documents.api import paths
+from lookout.documents.document import Document, etag, with_compressed
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,

@@ -5,14 +5,14 @@ import gzip
 import pytest
 
 from lookout.base.sockets import open_listener
-from lookout.server.request import RefusedError, Request, parse_head
+from lookout.server.request import HttpRequest, RefusedError, parse_head
 from tests.integration.raw import a_request
 from tests.integration.served import LIVE
 from tests.unit.server.fakes import FakeReader, SetClock, a_connection, a_server
 from tests.wait import until_async
 
 
-def parse(*lines: str) -> Request:
+def parse(*lines: str) -> HttpRequest:
     return parse_head("\r\n".join((*(lines or ("GET / HTTP/1.1",)), "", "")).encode("latin-1"))
 
 

@@ -47,7 +47,7 @@ class ContractEvent(NamedTuple):
     log_index: int
 
 
-class ListEntry(NamedTuple):
+class HashedEntry(NamedTuple):
     """One of the two entries of a transaction in an indexer's list, which have a running hash."""
 
     id: str
@@ -77,12 +77,14 @@ def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEve
             yield ContractEvent(block, hash_of("transaction", chain_id, block), log_index)
 
 
-def add_entry(before: ListEntry | None, chain_id: int, number: int, block: int) -> ListEntry:
+def add_entry(before: HashedEntry | None, chain_id: int, number: int, block: int) -> HashedEntry:
     """The entry of this number, behind another one."""
     value = hash_of("nullifier", chain_id, number)
     running = keccak.new(digest_bits=256, data=bytes.fromhex(("" if before is None else before.hash[2:]) + value[2:]))
     transaction = hash_of("private transaction", chain_id, number // 2)
-    return ListEntry(f"0x{block:064x}{0:064x}{number % 2:064x}", block, transaction, value, f"0x{running.hexdigest()}")
+    return HashedEntry(
+        f"0x{block:064x}{0:064x}{number % 2:064x}", block, transaction, value, f"0x{running.hexdigest()}"
+    )
 
 
 def hash_of(what: str, chain_id: int, block: int) -> str:

@@ -6,7 +6,7 @@ GraphQL is canned: the variables of a query say what it asks for.
 import json
 from typing import Final
 
-from lookout.demo.sim.chain import ContractEvent, ListEntry
+from lookout.demo.sim.chain import ContractEvent, HashedEntry
 from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply
 
 _LONGEST_LIST: Final = 1_000  # as ``limit: 1000`` would cut it
@@ -37,7 +37,7 @@ def _describe_event(event: ContractEvent) -> dict[str, object]:
     return {"transactionHash": event.transaction, "blockNumber": event.block}
 
 
-def _describe_entry(entry: ListEntry) -> dict[str, object]:
+def _describe_entry(entry: HashedEntry) -> dict[str, object]:
     return {
         "id": entry.id,
         "blockNumber": str(entry.block),

@@ -10,8 +10,8 @@ from lookout.demo.sim.chain import (
     LAUNCH,
     Block,
     ContractEvent,
+    HashedEntry,
     Layout,
-    ListEntry,
     add_entry,
     events_between,
     hash_of,
@@ -78,7 +78,7 @@ class World:
         self.faults = FaultLog(self.addresses, self.planned)
         self._origin_at = origin_at
         self._listed_at = max(origin_at, listed_at)
-        self._entries: dict[int, list[ListEntry]] = {}  # of each chain, made when a request needs them
+        self._entries: dict[int, list[HashedEntry]] = {}  # of each chain, made when a request needs them
         self._chains = {chain.chain_id: chain for chain in layout}
 
     def has(self, address: str, kind: str, at: int) -> bool:
@@ -139,7 +139,7 @@ class World:
             case _:
                 return events
 
-    def entries(self, address: str, at: int) -> list[ListEntry]:
+    def entries(self, address: str, at: int) -> list[HashedEntry]:
         """All entries of an indexer's list, in the order of their ids."""
         chain_id, newest = self.indexed(address, at)
         entries, first = self._entries.setdefault(chain_id, []), self._first_entry(chain_id)
@@ -155,7 +155,7 @@ class World:
             case _:
                 return entries[:count]
 
-    def entries_from(self, address: str, entry_id: str, at: int) -> list[ListEntry]:
+    def entries_from(self, address: str, entry_id: str, at: int) -> list[HashedEntry]:
         entries = self.entries(address, at)
         return entries[bisect_left(entries, entry_id, key=lambda entry: entry.id) :]
 
