@@ -390,7 +390,10 @@ def overview_documents(case: dict[str, Any], shared: dict[str, Any]) -> tuple[An
         ],
     }
     about = {
-        "chains": [{"id": chain_id, "name": name} for chain_id, name in shared["chains"]],
+        "chains": [
+            {"id": chain_id, "name": name}
+            for chain_id, name in (shared["chains"][-1:] if "onlyTests" in case else shared["chains"])
+        ],
         "services": [{"name": name, **shared["own"][name]} for name in case.get("own", ())],
         "notes": case.get("notes", []),
         "showUnmonitored": "hideUnmonitored" not in case,
@@ -413,12 +416,11 @@ def test_every_face_has_one_state_and_one_headline(case: dict[str, Any]) -> None
     report, history, about = overview_documents(case, shared)
     found = overview_of(
         report,
-        Clocks(at(shared["now"]), None, case.get("clockAheadMs")),
+        Clocks(at(shared["now"]), None, case.get("clockAheadMs"), case.get("answeredAgoMs")),
         about=about,
         history=history,
         chains=case.get("chains"),
         report_code=case.get("reportCode"),
-        answered_ago_ms=case.get("answeredAgoMs", 0),
     )
     said = headline_of(found)
     assert {

@@ -67,7 +67,7 @@ function problemParts(overview, trouble, unknown, advice, language) {
   ];
   const sentences = said.map(({ effect, chainIds }) => place(overview, effect, chainIds, language));
   const left = sentences.length - 1 - ALSO_MOST;
-  const others = [...sentences.slice(1, 1 + ALSO_MOST), ...(left > 0 ? [text("more", { count: left })] : [])];
+  const others = [...sentences.slice(1, 1 + ALSO_MOST), ...(left > 0 ? [text("problems.more", { count: left })] : [])];
   const rest = overview.doubts.length > 0 ? "" : othersText(overview, said[0].chainIds, language);
   return {
     text: capitalize(sentences[0], language),
@@ -176,15 +176,19 @@ function nothingText({ now }, watched, { text, instant }) {
 
 /** What is current, with the networks where it is. */
 function wellText(overview, language) {
-  const where = new Map(Object.keys(ACTIVITIES).map((activity) => [language.text(`activity.${activity}`), []]));
+  const where = new Map(Object.keys(ACTIVITIES).map((activity) => [activity, { on: [] }]));
   for (const { counted, chainId, activities } of overview.networks)
     for (const state of activities.filter(({ status }) => counted && status === "current")) {
-      const name = activityText(state, language);
-      where.set(name, [...(where.get(name) ?? []), chainId]);
+      const key = state.activity ?? state.service;
+      const on = [...(where.get(key)?.on ?? []), chainId];
+      where.set(key, { name: activityText(state, language), on });
     }
   const together = new Map();
-  for (const [name, on] of where)
-    if (on.length > 0) together.set(on.join(), { on, names: [...(together.get(on.join())?.names ?? []), name] });
+  for (const { name, on } of where.values()) {
+    if (on.length === 0) continue;
+    const names = together.get(on.join())?.names ?? [];
+    together.set(on.join(), { on, names: names.includes(name) ? names : [...names, name] }); // two may have one title
+  }
   const counts = together.size > 1; // the names of all networks would be too long
   const parts = Array.from(together.values(), ({ on, names }) =>
     place(overview, and(names, language), on, language, counts),

@@ -52,6 +52,7 @@ export type {
   Effect,
   Doubt,
   Since,
+  SeenCheck,
   ActivityState,
   Network,
   Problem,

@@ -32,7 +32,8 @@ const EFFECTS = /* @__PURE__ */ Object.freeze([
 /** Of all doubts those that are the reason why there is no new report. */
 export const NO_REPORT = ["offline", "silent", "none", "busy", "unreadable", "refused", "asleep", "stopped"];
 
-export const STOPPED_MS = 100_000; // a monitor makes a report every 30 s, and caches keep one for up to 60 s
+export const STOPPED_MS = 100_000;
+const ANSWERED_OLD_MS = 90_000; // a monitor makes a report every 30 s, and caches keep one for up to 60 s
 const ASLEEP_MS = 45_000; // a reader asks every 30 s at the latest, and waits up to 10 s for the answer
 const UNREACHED_MS = 150_000; // as long as a row holds: later, nobody is known to ask again
 const HISTORY_OLD_BUCKETS = 2;
@@ -73,13 +74,14 @@ export function overviewOf(
   // Without a report the history says which checks there are.
   const shown = new Set(found.checks.map(checkKey));
   const others = (rows.size > 0 ? [...rows.values()] : known).filter((row) => !shown.has(checkKey(row)));
+  const mark = (check) => ({ ...check, unreached: isUnreached(check, clocks) });
   const summarize = (isWanted) =>
-    others.filter(({ chainId }) => isWanted(chainId)).map((row) => summarizeCheck(rows, row, clocks));
+    others.filter(({ chainId }) => isWanted(chainId)).map((row) => mark(summarizeCheck(rows, row, clocks)));
   const isShown = ({ effective }) => about.showUnmonitored || effective !== "unmonitored";
   const tests = summarize((chainId) => about.testNetworks.includes(chainId)).filter(isShown);
   const unseen = rows.size > 0 ? [] : summarize((chainId) => chainId === null || counted.includes(chainId));
-  const checks = [...found.checks, ...unseen].filter(isShown);
-  const nothingReached = isNothingReached([...checks, ...tests], clocks);
+  const checks = [...found.checks.map(mark), ...unseen].filter(isShown);
+  const nothingReached = isNothingReached([...checks, ...tests]);
   const ageMs = ageOf(report, read);
   const doubts = doubtsOf({ report, wrong, ageMs, reportCode, answeredAgoMs, nothingReached });
   const context = { about, history, past, clocks };
@@ -128,7 +130,9 @@ function doubtsOf({ report, wrong, ageMs, reportCode, answeredAgoMs, nothingReac
   if (ageMs === null) doubts.push("undated");
   else if (wrong === null && ageMs < -FUTURE_MS) doubts.push("future");
   else if (wrong === null && reportCode === null && ageMs >= STOPPED_MS)
-    doubts.push(answeredAgoMs > ASLEEP_MS ? "asleep" : "stopped");
+    doubts.push(
+      ...(answeredAgoMs > ASLEEP_MS ? ["asleep"] : ageMs - answeredAgoMs < ANSWERED_OLD_MS ? [] : ["stopped"]),
+    );
   if (nothingReached) doubts.push("own");
   if (report.unreadableRows > 0) doubts.push("rows");
   return doubts;
@@ -142,14 +146,11 @@ function ageOf(report, { now, receivedAgoMs }) {
 }
 
 /** Whether none of several gave a usable answer, which the monitor's own connection would explain as well. */
-function isNothingReached(checks, clocks) {
+function isNothingReached(checks) {
   const watched = checks.filter(({ effective }) => effective !== "unmonitored");
-  return watched.length > 1 && watched.every((check) => isUnanswered(check, clocks));
-}
-
-/** Whether there was no usable answer from it, be it the first time or for long. */
-function isUnanswered(check, clocks) {
-  return isUnreached(check, clocks) || (check.effective === "unavailable" && check.row.reason === "unreachable");
+  const isSilent = ({ unreached, effective, row }) =>
+    unreached || (effective === "unavailable" && row.reason === "unreachable");
+  return watched.length > 1 && watched.every(isSilent);
 }
 
 /** Whether it gave no usable answer the last time or two, so that it is asked again before it is called down. */
@@ -177,7 +178,9 @@ function networksOf(context, counted, tests) {
     for (const chainId of ids.sort((a, b) => place(a) - place(b) || a - b))
       networks.push(makeNetwork(context, chainId, [...ofAll, ...byChain.get(chainId)], isCounted));
   }
-  const alone = networks.length === 0 ? shared : shared.filter((check) => !ofAll.includes(check));
+  const alone = counted.every(({ chainId }) => chainId === null)
+    ? shared
+    : shared.filter((check) => !ofAll.includes(check));
   return [...networks, makeNetwork(context, null, alone, true)].filter(({ activities }) => activities.length > 0);
 }
 
@@ -206,7 +209,7 @@ function makeNetwork(context, chainId, checks, counted) {
   ]
     .map(([activity, services]) => makeActivity(context, activity, services, checks))
     .filter((state) => state !== null);
-  return { chainId, counted, status: worstIn(activities.map(({ status }) => status)), activities };
+  return { chainId, counted, status: worstIn(activities.map(({ status }) => status)), checks, activities };
 }
 
 /** `bad` are the checks that are watched and not current, the worst first; `service` is that of an operator's own. */
@@ -300,7 +303,7 @@ function makeProblem({ about, clocks }, states) {
     chainIds: chainIdsOf(states),
     since: joinSince(states.map(({ since }) => since)),
     until: effect === "unknown" ? null : endOf(about.notes, bad, clocks.now),
-    unreached: bad.some((check) => isUnreached(check, clocks)),
+    unreached: bad.some(({ unreached }) => unreached),
   };
 }
 

@@ -361,14 +361,19 @@ export interface Since {
   readonly lastAt: number;
 }
 
+/** `unreached`: it gave no usable answer the last time or two, so that it is asked again before it is called down. */
+export interface SeenCheck extends CheckSummary {
+  readonly unreached: boolean;
+}
+
 /** One activity on one network. `bad` are its checks that are watched and not current, the worst first. */
 export interface ActivityState {
   readonly activity: Activity;
   readonly service: string;
   readonly status: EffectiveStatus;
   readonly effect: Effect;
-  readonly checks: readonly CheckSummary[];
-  readonly bad: readonly CheckSummary[];
+  readonly checks: readonly SeenCheck[];
+  readonly bad: readonly SeenCheck[];
   readonly since: Since | null;
 }
 
@@ -377,6 +382,7 @@ export interface Network {
   readonly chainId: number | null;
   readonly counted: boolean;
   readonly status: EffectiveStatus;
+  readonly checks: readonly SeenCheck[];
   readonly activities: readonly ActivityState[];
 }
 
@@ -611,6 +617,8 @@ export interface Update {
   readonly clockAheadMs: number | null;
   /** Milliseconds since `report` first arrived, by a clock that is never set; null without a report. */
   readonly receivedAgoMs: number | null;
+  /** Milliseconds since the last request for the live report ended; null before the first. */
+  readonly answeredAgoMs: number | null;
   readonly reportCode: FailureCode | null;
   readonly historyCode: FailureCode | null;
   /** `report` as it came, for a backend that passes it on: text where there are no streams. */

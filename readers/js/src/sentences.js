@@ -64,7 +64,7 @@ export const OVERVIEW_TEXTS = {
   "networks.all": {"one": "the {count} network", "other": "all {count} networks"},
   "networks.part": {"one": "{count} of {all} networks", "other": "{count} of {all} networks"},
   "also": "Also: {problems}",
-  "more": {"one": "{count} more problem", "other": "{count} more problems"},
+  "problems.more": {"one": "{count} more problem", "other": "{count} more problems"},
   "since": "since about {since}",
   "since.before": "since {since} or earlier",
   "since.first": "the first since about {since}",

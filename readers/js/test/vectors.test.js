@@ -294,7 +294,7 @@ function overviewDocuments(one, { now, to, buckets, chains, own, fields }) {
     }),
   };
   const about = {
-    chains: chains.map(([id, name]) => ({ id, name })),
+    chains: (one.onlyTests ? chains.slice(-1) : chains).map(([id, name]) => ({ id, name })),
     services: (one.own ?? []).map((name) => ({ name, ...own[name] })),
     notes: one.notes ?? [],
     showUnmonitored: !one.hideUnmonitored,

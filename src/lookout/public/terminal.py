@@ -66,7 +66,7 @@ class _RowNow(NamedTuple):
 def draw_screen(shown: Shown, now: int, width: int) -> RenderableType:
     """Everything, as it is worth at this instant."""
     update = shown.update
-    clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms)
+    clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms, update.answered_ago_ms)
     head = [Text(shown.address, style="bold"), *_head_lines(shown, clocks), *_notes(shown, now)]
     head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
     if update.report is None:

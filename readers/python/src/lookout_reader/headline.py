@@ -5,9 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from lookout_reader.overview import ACTIVITIES, NO_REPORT, STOPPED_MS, ActivityState, Doubt, Overview, Problem
+from lookout_reader.overview import (
+    ACTIVITIES,
+    NO_REPORT,
+    STOPPED_MS,
+    ActivityState,
+    Doubt,
+    Overview,
+    Problem,
+    effect_of,
+)
 from lookout_reader.report import Row
-from lookout_reader.statuses import BY_WORD
+from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES, EffectiveStatus
 from lookout_reader.words import OVERVIEW_TEXTS
 
 _NAMED_MOST: Final = 3  # networks
@@ -79,7 +88,7 @@ def _say_problems(overview: Overview, trouble: Sequence[Problem], unknown: Seque
     )
     sentences = [_place(overview, effect, chain_ids) for effect, chain_ids in said]
     left = len(sentences) - 1 - _ALSO_MOST
-    others = sentences[1 : 1 + _ALSO_MOST] + ([_text("more", count=left)] if left > 0 else [])
+    others = sentences[1 : 1 + _ALSO_MOST] + ([_text("problems.more", count=left)] if left > 0 else [])
     if others:
         also = _text("also", problems=_join("list.long", others))
     else:
@@ -136,6 +145,15 @@ def effect_word(overview: Overview, state: ActivityState | Problem) -> str:
     return said.rstrip(".") or BY_WORD[state.status].name
 
 
+def row_effects(service: str, status: EffectiveStatus, reason: str | None) -> list[str]:
+    """What a row in trouble may do, by activity. A gap in an indexer's list leaves proofs pending, too."""
+    found = [activity for activity, services in ACTIVITIES.items() if service in services]
+    if found == ["balances"] and reason == "incomplete":
+        found.append("proofs")
+    effects = [(activity, effect_of(activity, status, reason)) for activity in found]
+    return [_text(f"effect.{activity}.{effect}") for activity, effect in effects if status in TROUBLE_STATUSES]
+
+
 def _activity_text(overview: Overview, state: Problem | ActivityState) -> str:
     if state.activity is not None:
         return _text(f"activity.{state.activity}")
@@ -190,17 +208,19 @@ def _nothing_text(overview: Overview, watched: Iterable[ActivityState]) -> str:
 
 def _well_text(overview: Overview) -> str:
     """What is current, with the networks where it is."""
-    where: dict[str, list[int | None]] = {_text(f"activity.{activity}"): [] for activity in ACTIVITIES}
+    where: dict[str, list[int | None]] = {activity: [] for activity in ACTIVITIES}
+    names: dict[str, str] = {}
     for network in overview.networks:
         for state in network.activities:
             if network.counted and state.status == "current":
-                where.setdefault(_activity_text(overview, state), []).append(network.chain_id)
+                names[key := state.activity or state.service] = _activity_text(overview, state)
+                where.setdefault(key, []).append(network.chain_id)
     together: dict[tuple[int | None, ...], list[str]] = {}
-    for name, chain_ids in where.items():
-        if chain_ids:
-            together.setdefault(tuple(chain_ids), []).append(name)
+    for key, chain_ids in where.items():
+        if chain_ids and names[key] not in together.setdefault(tuple(chain_ids), []):  # two may have one title
+            together[tuple(chain_ids)].append(names[key])
     counts = len(together) > 1  # the names of all networks would be too long
-    return _join("list", [_place(overview, _and(names), on, counts=counts) for on, names in together.items()])
+    return _join("list", [_place(overview, _and(whats), on, counts=counts) for on, whats in together.items()])
 
 
 def _advice(trouble: Iterable[Problem], unknown: Iterable[Problem]) -> str:

@@ -32,13 +32,13 @@ from lookout_reader.statuses import (
     EffectiveStatus,
 )
 
+Activity = Literal["send", "balances", "proofs"]
 #: With their services, in the order of what people do. A service of the operator's own is no activity of these.
-ACTIVITIES: Final = {
+ACTIVITIES: Final[dict[Activity, tuple[str, ...]]] = {
     "send": ("broadcasters", "messaging"),
     "balances": ("indexer", "hosted-indexer"),
     "proofs": ("ppoi",),
 }
-Activity = Literal["send", "balances", "proofs"]
 #: What may happen to an activity, the most serious first; "trouble" is of a service of the operator's own.
 EFFECTS: Final = ("fail", "stop", "refused", "wrong", "trouble", "late", "slow", "unknown", "well", "unwatched")
 Effect = Literal["fail", "stop", "refused", "wrong", "trouble", "late", "slow", "unknown", "well", "unwatched"]
@@ -51,7 +51,8 @@ NO_REPORT: Final[tuple[Doubt, ...]] = (
     "offline", "silent", "none", "busy", "unreadable", "refused", "asleep", "stopped",
 )  # fmt: skip
 
-STOPPED_MS: Final = 100_000  # a monitor makes a report every 30 s, and caches keep one for up to 60 s
+STOPPED_MS: Final = 100_000
+_ANSWERED_OLD_MS: Final = 90_000  # a monitor makes a report every 30 s, and caches keep one for up to 60 s
 _ASLEEP_MS: Final = 45_000  # a reader asks every 30 s at the latest, and waits up to 10 s for the answer
 UNREACHED_MS: Final = 150_000  # as long as a row holds: later, nobody is known to ask again
 HISTORY_OLD_BUCKETS: Final = 2
@@ -161,12 +162,10 @@ def overview_of(
     history: History | None = None,
     chains: Iterable[int] | None = None,
     report_code: str | None = None,
-    answered_ago_ms: float = 0,
 ) -> Overview:
     """The state of the ``chains`` (all that the description or the rows have, if None) without test networks.
 
-    ``now`` is as in ``effective_status``. ``report_code`` is of the last request, None if it succeeded, and
-    ``answered_ago_ms`` how long ago that was.
+    ``now`` is as in ``effective_status``. ``report_code`` is of the last request, None if it succeeded.
     """
     read = clocks_of(report.arrival if report else None, now)
     # By a clock that is known to be wrong nothing is judged.
@@ -186,7 +185,7 @@ def overview_of(
         summaries, tests = ([each for each in some if each.effective != "unmonitored"] for some in (summaries, tests))
     nothing_reached = _is_nothing_reached((*summaries, *tests), clocks)
     age_ms = _age_of(report, read)
-    doubts = tuple(_doubts(report, read, age_ms, report_code, answered_ago_ms, nothing_reached))
+    doubts = tuple(_doubts(report, read, age_ms, report_code, nothing_reached))
     maker = _Maker(about, history, rows_by_check(history) if history else {}, clocks)
     networks = tuple(maker.networks(summaries, tests))
     worst = _worst(each.effective for each in summaries)
@@ -224,13 +223,6 @@ def effect_of(activity: Activity | None, status: EffectiveStatus, reason: str | 
     return "trouble" if activity is None else _BY_REASON.get((activity, reason), "late")
 
 
-def activity_of(service: str) -> Activity | None:
-    return next((activity for activity, services in _ACTIVITIES if service in services), None)
-
-
-_ACTIVITIES: Final[tuple[tuple[Activity, tuple[str, ...]], ...]] = tuple(ACTIVITIES.items())  # type: ignore[arg-type]
-
-
 # ---- What keeps a reader from knowing
 
 
@@ -239,7 +231,6 @@ def _doubts(
     clocks: Clocks,
     age_ms: int | None,
     report_code: str | None,
-    answered_ago_ms: float,
     nothing_reached: bool,
 ) -> Iterable[Doubt]:
     wrong = wrong_clock(clocks.clock_ahead_ms)
@@ -254,7 +245,11 @@ def _doubts(
     elif wrong is None and age_ms < -FUTURE_MS:
         yield "future"
     elif wrong is None and report_code is None and age_ms >= STOPPED_MS:
-        yield "asleep" if answered_ago_ms > _ASLEEP_MS else "stopped"
+        answered_ago_ms = clocks.answered_ago_ms or 0
+        if answered_ago_ms > _ASLEEP_MS:
+            yield "asleep"
+        elif age_ms - answered_ago_ms >= _ANSWERED_OLD_MS:
+            yield "stopped"
     if nothing_reached:
         yield "own"
     if report.unreadable_rows:
@@ -310,14 +305,14 @@ class _Maker:
             for chain_id in sorted(ids, key=lambda each: (order.get(each, len(order)), each)):
                 own = [check for check in some if check.chain_id == chain_id]
                 yield from self._network(chain_id, [*of_all, *own], is_counted)
-        is_alone = all(check.chain_id is None for check in (*counted, *tests))
+        is_alone = all(check.chain_id is None for check in counted)
         yield from self._network(None, shared if is_alone else [each for each in shared if each not in of_all], True)
 
     def _network(self, chain_id: int | None, checks: Sequence[CheckSummary], is_counted: bool) -> Iterable[Network]:
         order = {service.name: place for place, service in enumerate(self.about.services)}
         own = dict.fromkeys(check.service for check in checks if check.service not in SERVICES)
         wanted: list[tuple[Activity | None, tuple[str, ...]]] = [
-            *_ACTIVITIES,
+            *ACTIVITIES.items(),
             *((None, (service,)) for service in sorted(own, key=lambda each: order.get(each, len(order)))),
         ]
         found = tuple(state for each in wanted if (state := self._activity(*each, checks)) is not None)
@@ -377,7 +372,7 @@ class _Maker:
                     key = (state.activity or state.service, state.effect, of_own)
                     groups.setdefault(key, []).append((network.chain_id, state))
         found = [self._problem(group) for group in groups.values()]
-        order = [activity for activity, _ in _ACTIVITIES]
+        order = list(ACTIVITIES)
         yield from sorted(
             found,
             key=lambda each: (

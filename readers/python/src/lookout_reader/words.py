@@ -62,7 +62,7 @@ OVERVIEW_TEXTS: Final[dict[str, str | dict[str, str]]] = {
     "networks.all": {"one": "the {count} network", "other": "all {count} networks"},
     "networks.part": {"one": "{count} of {all} networks", "other": "{count} of {all} networks"},
     "also": "Also: {problems}",
-    "more": {"one": "{count} more problem", "other": "{count} more problems"},
+    "problems.more": {"one": "{count} more problem", "other": "{count} more problems"},
     "since": "since about {since}",
     "since.before": "since {since} or earlier",
     "since.first": "the first since about {since}",
