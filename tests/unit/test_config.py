@@ -261,17 +261,8 @@ def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
         read_config(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "read_url",
-    [
-        pytest.param("postgresql://h/a", id="the same database"),
-        pytest.param("postgresql://one,two:5433/a?target_session_attrs=any", id="the same on other machines"),
-        pytest.param("postgresql:///%61?host=/run/postgresql", id="the same, written otherwise"),
-        pytest.param("postgresql://role@h", id="one that the role's name decides"),
-        pytest.param("postgresql://[h/b", id="one that cannot be read"),
-    ],
-)
-def test_an_address_to_read_from_is_taken_unless_it_is_known_to_be_another_store(read_url: str, tmp_path: Path) -> None:
+def test_servers_may_know_the_database_by_another_name(tmp_path: Path) -> None:
+    read_url = "postgresql://one,two:5433/lookout_read?target_session_attrs=any"
     read = settings(tmp_path, f"[store]\nurl = 'postgresql://h/a'\nread_url = '{read_url}'")
     assert (read.store_url, read.store.url) == (read_url, "postgresql://h/a")
 
@@ -360,6 +351,30 @@ def test_a_key_that_is_written_is_not_left_empty_by_its_variable(key: str, tmp_p
 
 
 @pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("url", "token", "is_refused"),
+    [
+        pytest.param("https://a.example/?key=${TOKEN}", "abc&d", True, id="an ampersand ends a parameter"),
+        pytest.param("https://a.example/?a=1&key=x-${TOKEN}", "abc#d", True, id="so does a number sign"),
+        pytest.param("https://a.example/?key=${TOKEN}", "abc%26d=", False, id="encoded it does not"),
+        pytest.param("https://a.example/?${TOKEN}", "a=1&b=2", False, id="whole parameters are meant so"),
+        pytest.param("https://a.example/${TOKEN}/?a=1", "a&b", False, id="a path may have one"),
+        pytest.param("${TOKEN}", "https://a.example/?a=1&b=2", False, id="so may a whole address"),
+    ],
+)
+def test_a_variable_that_an_address_would_cut_is_refused(
+    url: str, token: str, is_refused: bool, tmp_path: Path
+) -> None:
+    text = f'[messaging]\nurl = "{url}"\n'
+    if is_refused:
+        what = "the environment variable TOKEN has a & or # in it, which would end it within this address"
+        assert problems(tmp_path, text, TOKEN=token) == [f"messaging.url: {what}; write %26 or %23 in its place"]
+        return
+    (tmp_path / "lookout.toml").write_text(text)
+    (table,) = read_config(tmp_path / "lookout.toml", {"TOKEN": token}).sources["messaging"]
+    assert token in table.address()
+
+
 def test_the_address_of_a_list_is_not_left_empty_by_its_variable_and_a_server_does_not_need_it(tmp_path: Path) -> None:
     table = f"contracts = ['0x{'1' * 40}']\nevents = ['${{EVENT}}']\nfirst_block = 0\npointer = '/*'\nendpoints = 1"
     indexer = "[[indexer]]\nchain = 1\nkind = 'json'\nurl = 'http://h'\npointer = '/a'\nconfirmations = 5"

@@ -146,6 +146,11 @@ class Feature:
         return ()
 
     @classmethod
+    def reaches_people(cls, table: Any) -> bool:
+        """Whether somebody hears from it that something is wrong."""
+        return False
+
+    @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> Any:
         """What it keeps, from its documents among these. StateError if one of them cannot be read."""
         return None
