@@ -1,6 +1,7 @@
 export {
   NOTES,
   SERVICES,
+  agreementText,
   canUse,
   checkKey,
   createReader,
@@ -61,6 +62,8 @@ export type {
   Headline,
   Language,
   AboutNote,
+  AboutDissent,
+  AboutPlace,
   About,
   Note,
   Answer,
