@@ -63,7 +63,7 @@ def test_where_a_catalogue_does_not_come_the_page_is_in_english(site: Site, open
 def test_why_there_is_no_report_is_said_in_the_language_of_the_page(open_page: Open) -> None:
     busy = {path: lambda route: route.fulfill(status=429) for path in (LIVE, HISTORY)}
     page = open_page(routes=busy, locale="de")
-    expect(page.locator(".troubles")).to_contain_text("Der Server verweigert die Antwort: Er wurde zu oft gefragt.")
+    expect(page.locator("h1")).to_have_text("Der Server verweigert die Antwort: Er wurde zu oft gefragt")
     expect(page.locator(".past > p")).to_have_text("Kein neuerer Verlauf: Der Server wurde zu oft gefragt.")
 
 

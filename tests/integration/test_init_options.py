@@ -99,7 +99,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
         ),
         pytest.param(
             ["--rpc=polygn=https://a.example"],
-            "--rpc: no chain is known by the name 'polygn'; did you mean Polygon? Otherwise give its id",
+            "--rpc: no known chain is called 'polygn'; did you mean Polygon? Otherwise give its id",
             id="a near miss",
         ),
         pytest.param(
@@ -157,7 +157,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
             "lookout: --chain 2: has to be ID,NAME,SECONDS[,test]\n"
             "lookout: --rpc: has to name one chain; repeat the option for another\n"
             "lookout: --service 1: has to be NAME[@CHAIN,CHAIN]=[KIND:]URL\n"
-            "lookout: --service 2: needs its chain, whose head it is compared with: node@CHAIN=URL",
+            "lookout: --service 2: is compared with the head of its chain: write node@CHAIN=URL",
             id="entries of which a part is missing, all at once",
         ),
         pytest.param(

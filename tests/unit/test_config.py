@@ -242,6 +242,30 @@ def test_a_key_of_an_earlier_version_is_ignored_with_a_warning(
     assert warned[1:] == ([of_monitor] if read is read_config else [])
 
 
+WITNESS = "[[witnesses]]\nname = '{}'\nurl = 'http://127.0.0.1:{}'\n"
+TWO = WITNESS.format("Lima", 1) + WITNESS.format("Singapore", 2)
+ALONE = "witnesses: there is one: whenever it and this monitor differ, a row is unknown; add another"
+NAMELESS = "monitor.place: this monitor has no name among the places; give it one"
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        pytest.param("", [], id="no witness needs no name of one's own"),
+        pytest.param("[monitor]\nplace = 'Frankfurt'\n" + TWO, [], id="two witnesses and a name"),
+        pytest.param(TWO, [NAMELESS], id="a monitor without a name"),
+        pytest.param(WITNESS.format("Lima", 1), [ALONE, NAMELESS], id="one witness alone"),
+        pytest.param(
+            "[monitor]\nplace = 'Lima'\n" + TWO,
+            ["monitor.place: is the name of a witness as well"],
+            id="one name twice",
+        ),
+    ],
+)
+def test_witnesses_that_may_not_be_wanted_are_doubted(text: str, warned: list[str], tmp_path: Path) -> None:
+    assert [str(doubt) for doubt in settings(tmp_path, text).warnings()] == warned
+
+
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
     text = "[messaging]\nurl = 'http://${HOST}/x'\nheaders = {Authorization = 'Bearer ${KEY}'}\n"
     messaging = settings(tmp_path, text, HOST="h", KEY="secret").sources["messaging"][0]
@@ -261,17 +285,8 @@ def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
         read_config(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "read_url",
-    [
-        pytest.param("postgresql://h/a", id="the same database"),
-        pytest.param("postgresql://one,two:5433/a?target_session_attrs=any", id="the same on other machines"),
-        pytest.param("postgresql:///%61?host=/run/postgresql", id="the same, written otherwise"),
-        pytest.param("postgresql://role@h", id="one that the role's name decides"),
-        pytest.param("postgresql://[h/b", id="one that cannot be read"),
-    ],
-)
-def test_an_address_to_read_from_is_taken_unless_it_is_known_to_be_another_store(read_url: str, tmp_path: Path) -> None:
+def test_servers_may_know_the_database_by_another_name(tmp_path: Path) -> None:
+    read_url = "postgresql://one,two:5433/lookout_read?target_session_attrs=any"
     read = settings(tmp_path, f"[store]\nurl = 'postgresql://h/a'\nread_url = '{read_url}'")
     assert (read.store_url, read.store.url) == (read_url, "postgresql://h/a")
 
@@ -360,6 +375,30 @@ def test_a_key_that_is_written_is_not_left_empty_by_its_variable(key: str, tmp_p
 
 
 @pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("url", "token", "is_refused"),
+    [
+        pytest.param("https://a.example/?key=${TOKEN}", "abc&d", True, id="an ampersand ends a parameter"),
+        pytest.param("https://a.example/?a=1&key=x-${TOKEN}", "abc#d", True, id="so does a number sign"),
+        pytest.param("https://a.example/?key=${TOKEN}", "abc%26d=", False, id="encoded it does not"),
+        pytest.param("https://a.example/?${TOKEN}", "a=1&b=2", False, id="whole parameters are meant so"),
+        pytest.param("https://a.example/${TOKEN}/?a=1", "a&b", False, id="a path may have one"),
+        pytest.param("${TOKEN}", "https://a.example/?a=1&b=2", False, id="so may a whole address"),
+    ],
+)
+def test_a_variable_that_an_address_would_cut_is_refused(
+    url: str, token: str, is_refused: bool, tmp_path: Path
+) -> None:
+    text = f'[messaging]\nurl = "{url}"\n'
+    if is_refused:
+        what = "the environment variable TOKEN has a & or # in it, which would end it within this address"
+        assert problems(tmp_path, text, TOKEN=token) == [f"messaging.url: {what}; write %26 or %23 in its place"]
+        return
+    (tmp_path / "lookout.toml").write_text(text)
+    (table,) = read_config(tmp_path / "lookout.toml", {"TOKEN": token}).sources["messaging"]
+    assert token in table.address()
+
+
 def test_the_address_of_a_list_is_not_left_empty_by_its_variable_and_a_server_does_not_need_it(tmp_path: Path) -> None:
     table = f"contracts = ['0x{'1' * 40}']\nevents = ['${{EVENT}}']\nfirst_block = 0\npointer = '/*'\nendpoints = 1"
     indexer = "[[indexer]]\nchain = 1\nkind = 'json'\nurl = 'http://h'\npointer = '/a'\nconfirmations = 5"

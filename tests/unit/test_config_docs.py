@@ -1,4 +1,4 @@
-"""The example, the file to start from and the page's tables are made from the settings and their descriptions."""
+"""The example and the page's tables are made from the settings and their descriptions."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,6 @@ from tools.configuration import (
     PAGE,
     REACHING,
     ROOT,
-    TEMPLATE,
     build_files,
     describe,
     describe_allowed,
@@ -36,7 +35,7 @@ OWN_PAGE: Final = (
 
 def test_the_generated_files_are_up_to_date() -> None:
     files = build_files()
-    assert files.keys() == {ROOT / path for path in (EXAMPLE, TEMPLATE, PAGE)}
+    assert files.keys() == {ROOT / path for path in (EXAMPLE, PAGE)}
     for path, content in files.items():
         assert path.read_text(encoding="utf-8") == content, "run: make schemas"
 
@@ -112,7 +111,7 @@ def test_what_the_example_has_commented_out_are_the_defaults_and_right(tmp_path:
     assert read.table_of(Alerts) == AlertsTable({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
     without = {name: tuple(map(without_lists, tables)) for name, tables in read.sources.items()}
     in_force = read_config(ROOT / EXAMPLE, {})
-    assert replace(read, alerts=AlertsTable(), services=(), sources=without) == in_force
+    assert replace(read, alerts=AlertsTable(), services=(), sources=without, witnesses=()) == in_force
     assert list(list_transactions(read.sources_by_check())) == [Check("indexer", 1), Check("hosted-indexer", 1)]
     assert [(own.name, own.service().title, [check.kind for check in own.checks]) for own in read.services] == [
         ("bundler", "Bundlers", ["jsonrpc"]),

@@ -10,11 +10,14 @@ from lookout.core.model import (
     Gaps,
     Indexes,
     Members,
+    Metrics,
     MissingList,
     Nothing,
     Observation,
     Peers,
     Responding,
+    Row,
+    unmonitored,
 )
 from lookout.state.log import (
     Compared,
@@ -24,6 +27,7 @@ from lookout.state.log import (
     NotJsonError,
     Started,
     Stopped,
+    Viewed,
     format_event,
     parse_line,
 )
@@ -38,6 +42,25 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
         ('"kind":"start"', Started(NOON)),
         ('"kind":"start","stepMs":570000', Started(NOON, 570_000)),
         ('"kind":"stop"', Stopped(NOON)),
+        (
+            (
+                '"kind":"view","witness":"São Paulo","service":"ppoi","chainId":1,"status":"current","reason":"synced",'
+                '"observedAt":"2026-11-05T12:00:00.000Z","lastSuccessAt":"2026-11-05T12:00:00.000Z",'
+                '"expiresAt":"2026-11-05T12:02:30.000Z","metrics":{"position":184213,"head":184213}'
+            ),
+            Viewed(
+                NOON,
+                "São Paulo",
+                Row(PPOI, "current", "synced", NOON, NOON, NOON + 150_000, Metrics(position=184_213, head=184_213)),
+            ),
+        ),
+        (
+            (
+                '"kind":"view","witness":"Singapore","service":"messaging","chainId":null,"status":"unmonitored",'
+                '"reason":"not-configured","observedAt":null,"lastSuccessAt":null,"expiresAt":null,"metrics":{}'
+            ),
+            Viewed(NOON, "Singapore", unmonitored(MESSAGING)),
+        ),
         (
             '"kind":"head","chainId":1,"height":21900000,"blockAt":"2026-11-05T11:59:58.000Z"',
             HeadRead(NOON, 1, Reading(NOON, 21_900_000, NOON - 2000)),
@@ -129,6 +152,10 @@ ANSWERED = PROBE + '"answered","chainId":1,"service":"indexer"'
 OF_PPOI = PROBE + '"nothing","service":"ppoi"'
 HEAD = f'{{{AT},"kind":"head","chainId":1,"height":1'
 COVERAGE = f'{{{AT},"kind":"coverage","service":'
+VIEW = (
+    f'{{{AT},"kind":"view","witness":"Singapore","service":"ppoi","chainId":1,"observedAt":null,"lastSuccessAt":null,'
+    '"metrics":{}'
+)
 WHOLE = "not a line of the log: Expected `int` >= 0 - at `$."
 INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
 
@@ -165,6 +192,15 @@ INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
             PROBE + '"answered","service":"broadcasters","chainId":1,"responding":3,"monitored":2}',
             "responding is 3, above monitored, which is 2",
         ),
+        (
+            VIEW + ',"expiresAt":null,"reason":"synced","status":"fine"}',
+            "not a line of the log: Invalid enum value 'fine'",
+        ),
+        (
+            VIEW + ',"expiresAt":null,"reason":"Synced","status":"current"}',
+            "not a line of the log: Expected `str` match",
+        ),
+        (VIEW + ',"expiresAt":"noon","reason":"synced","status":"current"}', f"expiresAt: 'noon' is not {INSTANT}"),
         (HEAD + ',"blockAt":"noon"}', f"blockAt: 'noon' is not {INSTANT}"),
         (
             HEAD + ',"blockAt":"2026-11-05T12:00:00.000Z","readAt":"2026-11-05T12:00:00.001Z"}',

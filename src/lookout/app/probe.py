@@ -97,7 +97,7 @@ async def probe_once(settings: Settings, clock: Clock) -> Probed:
             return {probed.row.check: probed.row for probe in probes for probed in await probe}
 
         probing = Probing(around_of(settings, upstreams), ledger, session, clock, rows)
-        of_features = [group.create_task(feature.probe(probing)) for feature in FEATURES]
+        of_features = [group.create_task(feature.probe(settings.table_of(feature), probing)) for feature in FEATURES]
     probed = {row.row.check: row for probe in probes for row in probe.result()}
     return Probed(
         tuple(task.result() for task in chains.values()),

@@ -55,6 +55,7 @@ def reload(config: Path) -> None:
         "removed": reloaded.removed,
         "changed": reloaded.changed,
         "needs a restart": reloaded.needs_restart,
+        "variables of the monitor's own environment, which only a restart reads again": reloaded.kept_variables,
     }
     changes = [f"  {what}: {', '.join(names)}" for what, names in lists.items() if names]
     click.echo("\n".join([f"reloaded {config}" + ("" if changes else ": nothing changed"), *changes]))
@@ -232,7 +233,7 @@ class _MonitorPort:
         try:
             body = b"" if asked is None else msgspec.json.encode(asked)
         except UnicodeEncodeError:
-            fail("what is given is not text: it has to be UTF-8")
+            fail("the arguments are not valid UTF-8")
         http_code, answered = self._request(path, header, body)
         try:
             if http_code == HTTPStatus.OK:

@@ -108,7 +108,7 @@ def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
     if not kind and not fits(row):
         causes = "; ".join(f"{table.keys['kind']}: {row.found}" for table, row in tried)
         raise AnswerError(
-            f"no known kind fits what chain {chain_id}'s answers ({causes}); name it, KIND:URL or json:URL#POINTER"
+            f"no known kind fits the answers for chain {chain_id} ({causes}); name it, KIND:URL or json:URL#POINTER"
         )
     if not kind:
         click.echo(f"recognised chain {chain_id}'s {service}: {table.keys['kind']}, {row.found}", err=True)
@@ -147,7 +147,7 @@ def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Dra
     of_chain = {} if chain_id is None else {"chain": chain_id}
     check = _take_own_key({**of_chain, **PRESETS.get(kind, {"kind": kind}), "url": url})
     if chain_id is None and check["kind"] in PROTOCOLS and PROTOCOLS[check["kind"]].answer is Blocks:
-        raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
+        raise AnswerError(f"is compared with the head of its chain: write {name}@CHAIN=URL")
     before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
     return draft.put(before.with_keys(checks=[*before.keys.get("checks", ()), check]))
 
@@ -208,7 +208,7 @@ def _parse_chain(text: str) -> int:
     if chain_id is None:
         near = suggest_chain(text)
         hint = f"did you mean {near}? Otherwise give its id" if near else "give its id"
-        raise AnswerError(f"no chain is known by the name {text!r}; {hint}")
+        raise AnswerError(f"no known chain is called {text!r}; {hint}")
     return chain_id
 
 

@@ -5,7 +5,6 @@ import readline  # noqa: F401  it lets people edit what they type
 import sys
 from collections import Counter
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 from stat import S_ISREG
@@ -43,8 +42,7 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     """Write a configuration to PATH (default: lookout.toml; - is standard output), which only its owner can read.
 
     On a terminal it asks, and probes each source as you name it. With options it asks nothing; most of them can be
-    repeated. What follows a # in a URL is its JSON pointer, deployment or method. With no terminal and no options it
-    writes a file to start from, with every table.
+    repeated. What follows a # in a URL is its JSON pointer, deployment or method.
     """
     is_file, draft = path != _STANDARD_OUTPUT, begin(path, is_probing=not no_probe)
     has_options = any(options.values())
@@ -52,10 +50,7 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     if is_file:
         _check_place(path, force=force, is_asking=is_asking)
     if not has_options and not is_asking:
-        _write(path, read_template())
-        if is_file:
-            click.echo(f'{path}: replace each "FILL IN" with your own address')
-        return
+        fail("say what to watch by options (lookout init --help), or use it on a terminal, where it asks")
     draft = _interview(draft) if is_asking else _take_options(draft, options)
     try:
         settings = draft.settings()
@@ -75,11 +70,6 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
         click.echo(f"lookout: warning: {path}: addresses in it may have secrets in them; {hint}", err=True)
     if is_file:
         _say_what_is_next(draft, settings)
-
-
-def read_template() -> str:
-    """The file to start from."""
-    return files("lookout.cli").joinpath("lookout.template.toml").read_text(encoding="utf-8")
 
 
 def _check_place(path: Path, *, force: bool, is_asking: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import defstruct, field
@@ -11,7 +12,7 @@ from lookout.base.problem import Problem
 from lookout.base.setting_types import RESTART, Table
 from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
-from lookout.config.reader import TableReader, has_note
+from lookout.config.reader import TableReader
 from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
     UNNAMED,
@@ -67,11 +68,6 @@ class Settings(_WithFeatures, frozen=True):
 
     ping: PingTable = PingTable()
 
-    @classmethod
-    def applied_by_reload(cls) -> frozenset[str]:
-        """The tables whose changes need no restart."""
-        return frozenset(key.encode_name for key in fields(cls) if not has_note(key.type, RESTART))
-
     def plan(self) -> Plan:
         """The settings as the rules need them."""
         confirmations = {
@@ -116,6 +112,8 @@ class Settings(_WithFeatures, frozen=True):
     def warnings(self) -> Iterator[Problem]:
         yield from super().warnings()
         yield from (doubt.below("monitor") for doubt in self.monitor.warnings())
+        for feature in FEATURES:
+            yield from feature.warnings(self.table_of(feature), self.monitor.place)
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
         for name, tables in self.sources.items():
@@ -188,16 +186,19 @@ def upstreams_of(settings: Settings) -> Upstreams:
 def around_of(settings: Settings, upstreams: Upstreams | None = None, config: str = "") -> Around:
     """The deployment as features need it; ``config`` is the file that messages name in commands."""
     sources, endpoints = upstreams or upstreams_of(settings)
-    return Around(
+    around = Around(
         plan=settings.plan(),
         description=settings.description(),
         name=settings.page.title or (settings.protocol if settings.protocol != UNNAMED else ""),
         tables=settings.sources_by_check(),
         sources=sources,
         endpoints=endpoints,
+        place=settings.monitor.place,
         has_admin_port=can_be_asked(settings.admin.monitor),
         config=config,
     )
+    found = (feature.stand_ins(settings.table_of(feature), around) for feature in FEATURES)
+    return replace(around, stand_ins={stand_in: key for those in found for stand_in, key in those.items()})
 
 
 def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:

@@ -32,11 +32,11 @@ from lookout.base.setting_types import (
     Url,
     UrlOrNone,
     ValueRule,
+    find_note,
     in_ms,
     must,
 )
 from lookout.base.url import find_url_mistake
-from lookout.config.reader import find_note
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.core.services import OWN_NAME, SERVICES, find_unknown_services, make_title
@@ -45,7 +45,7 @@ from lookout.public.about import ChainDescription, Description, ServiceDescripti
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
-_WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.name_database is not None)
+_WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.has_roles)
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 
 
@@ -118,12 +118,8 @@ class StoreTable(Table, frozen=True):
 
     def check(self) -> Iterator[Problem]:
         kind = find_kind(self.read_url)
-        if kind is None or kind.name_database is None:
-            return
-        if find_kind(self.url) is not kind:
+        if kind is not None and kind.has_roles and find_kind(self.url) is not kind:
             yield Problem("read_url", f"is only for {kind.title}, and store.url names something else")
-        elif len({kind.name_database(self.url), kind.name_database(self.read_url)} - {""}) > 1:
-            yield Problem("read_url", "names another database than store.url")
 
     def warnings(self) -> Iterator[Problem]:
         if find_kind(self.url) in _WITH_READ_URL and not self.read_url:
@@ -135,6 +131,8 @@ class MonitorTable(Table, frozen=True):
     record: str = ""
     """An [observation log](operations.md#the-observation-log) to append to.
     Allowed: a path, or `""` for none"""
+    place: NameOrNone = ""
+    """This monitor's name among the places of `[[witnesses]]`, such as `"Frankfurt"`."""
     record_max_mb: Annotated[Any, Former("logrotate keeps the log small; docs/operations.md says how")] = None
 
     def warnings(self) -> Iterator[Problem]:
@@ -262,6 +260,8 @@ class PolicyTable(Table, frozen=True):
     """An older head is not used (M8, S13)."""
     heartbeat_s: Duration = 30
     """The report is published at least this often (M5)."""
+    endpoint_alert_s: Duration = 3600
+    """How long a fault of a source or an RPC endpoint lasts before its alert."""
     blind_after_s: Annotated[
         DurationOrZero, must(lambda after_s: not 0 < after_s < 0.001, "has to be 0 or at least 0.001")
     ] = 0
@@ -283,6 +283,7 @@ class PolicyTable(Table, frozen=True):
             head_max_age_ms=in_ms(self.head_max_age_s),
             heartbeat_ms=in_ms(self.heartbeat_s),
             blind_after_ms=in_ms(self.blind_after_s),
+            endpoint_alert_ms=in_ms(self.endpoint_alert_s),
         )
 
 
@@ -445,5 +446,5 @@ class ServerSettings(Table, frozen=True):
         yield from self.check_names("page.run_by_others", self.page.run_by_others)
 
 
-MONITORS_TABLES: Final = ("monitor", "policy", "history", "edge", "alerts", "ping", *SERVICES.names)
+MONITORS_TABLES: Final = ("monitor", "policy", "history", "edge", "alerts", "witnesses", "ping", *SERVICES.names)
 """The tables of a file that a server does not read."""

@@ -115,6 +115,8 @@ class Metrics(Struct, frozen=True, gc=False):
     extra: Annotated[Count, Meta(description="transactions of the indexer that the chain lacks")] | UnsetType = UNSET
     breaks: Annotated[Count, Meta(description="places where the list's running hash breaks")] | UnsetType = UNSET
     gap: Annotated[Count, Meta(description="entries of the indexer's list that the node lacks")] | UnsetType = UNSET
+    views: Annotated[Count, Meta(description="places that watch the row")] | UnsetType = UNSET
+    agreeing: Annotated[Count, Meta(description="places that see the published status")] | UnsetType = UNSET
 
 
 NO_METRICS: Final = Metrics()
@@ -129,6 +131,7 @@ class Row(Struct, frozen=True, gc=False):
     expires_at: int | None = None
     metrics: Metrics = NO_METRICS
     has_lapsed: bool = False  # the last broadcaster of the chain is no longer monitored, since it was silent for long
+    still_since_at: int | None = None  # behind, and since when at the same position
 
     @property
     def has_failed(self) -> bool:
@@ -146,6 +149,11 @@ class Row(Struct, frozen=True, gc=False):
         if self.last_success_at is None or self.has_lapsed:
             return False
         return self.answered_without_data and since_at - self.last_success_at < _LATELY_MS
+
+    def stood_still(self, for_ms: int) -> bool:
+        """Whether its position is behind and did not move for so long."""
+        at, since_at = self.observed_at, self.still_since_at
+        return at is not None and since_at is not None and at - since_at >= for_ms
 
     def has_expired(self, at: int) -> bool:
         return self.expires_at is not None and self.expires_at <= at

@@ -88,6 +88,7 @@ _GAUGES: Final[Declared] = {
     "lookout_row_expires_timestamp_seconds": ("When a row expires", "service", "chain"),
     "lookout_head_agreed": ("1 while a chain has a head that positions are compared with, else 0", "chain"),
     "lookout_head_height": ("The block that a chain's endpoints agree on", "chain"),
+    "lookout_chain_stands": ("1 while the agreed head of a chain does not rise, else 0", "chain"),
     "lookout_head_block_timestamp_seconds": ("The timestamp of the agreed head's block", "chain"),
     "lookout_row_uptime_ratio": ("The uptime of a row, as the history has it", "service", "chain", "window"),
     "lookout_endpoint_height": ("The newest block of an RPC endpoint, while it answers", "chain", "endpoint"),
@@ -145,6 +146,9 @@ class Instruments(Collector):
             name: labelled
             for declared in (_GAUGES, *(feature.gauges for feature in features))
             for name, labelled in declared.items()
+        }
+        self._gauges_in_use = {
+            name: labelled for feature in features for name, labelled in feature.gauges_in_use.items()
         }
         self._histograms = {
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
@@ -265,12 +269,11 @@ class Instruments(Collector):
         return Readiness(True, "a publication was stored", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        families = {
-            name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in self._gauges.items()
-        }
+        declared = self._gauges | self._gauges_in_use
+        families = {name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in declared.items()}
         for name, labels, value in self._samples():
             families[name].add_metric(labels, value)
-        return families.values()
+        return [family for name, family in families.items() if family.samples or name in self._gauges]
 
     def _samples(self) -> Iterator[Sample]:
         published, stored, now = self._published, self._stored, self._clock.now()
@@ -279,11 +282,12 @@ class Instruments(Collector):
         yield from (("lookout_rows", [status], counts[status]) for status in get_args(Status))
         for row in rows:
             yield from _sample_row(row, self._answers.get(row.check.service), chains, now)
-        for chain_id, (head, _) in chains.items():
+        for chain_id, (head, _, stands_since_at) in chains.items():
             yield "lookout_head_agreed", [str(chain_id)], head is not None
             if head is not None:
                 yield "lookout_head_height", [str(chain_id)], head.height
                 yield "lookout_head_block_timestamp_seconds", [str(chain_id)], head.block_at / 1000
+                yield "lookout_chain_stands", [str(chain_id)], stands_since_at is not None
         for check, uptime in self._uptimes.items():
             for name, window in _WINDOWS.items():
                 if (share := getattr(uptime, name)) is not None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Worker, ends_within
+from lookout.base.instants import format_second
 from lookout.base.logger import get_logger
 from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan
@@ -165,7 +166,17 @@ class Publisher:
     def _describe(self, at: int) -> bytes:
         notices = self._notices.current
         notes = (*notices.list_valid(at, "note"), *notices.list_past_notes(at))
-        return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
+        progress = self._journal.ledger.progress(at)
+        chains = tuple(
+            replace(chain, no_block_since=format_second(since_at))
+            if chain.id in progress and (since_at := progress[chain.id].stands_since_at) is not None
+            else chain
+            for chain in self._description.chains
+        )
+        description = replace(self._description, chains=chains, notes=[describe_note(note) for note in notes])
+        for feature in self._journal.features:
+            description = feature.describe(description, at)
+        return description.encode()
 
 
 def _heartbeat_ms(limits: Limits) -> int:

@@ -72,7 +72,7 @@ def make_feed_files(
         feed = File(atom.MEDIA_TYPE, atom.encode_feed(picture, names))
         files = {FEED: feed, SUMMARY: File(JSON, summary), STATUS: File(JSON, report)}
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
-    files |= _badges(BADGE, "services", "unknown" if picture is None else picture.headline.status, seen, max_age_s)
+    files |= _badges(BADGE, "services", "unknown" if picture is None else picture.overview.status, seen, max_age_s)
     for service in (service.name for service in names.about.services):
         status = "unknown" if picture is None else _status_of(service, picture)
         files |= _badges(f"{BADGE}/{service}", service, status, seen, max_age_s)
@@ -94,7 +94,7 @@ def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:
 
 def _status_of(service: str, picture: Picture) -> EffectiveStatus:
     """The worst of what counts of a service; of one that is on test networks alone, the worst of that."""
-    counted = picture.headline.services.get(service)
+    counted = picture.overview.services.get(service)
     return counted or worst_of(row.status for row in picture.rows if row.check[0] == service)
 
 

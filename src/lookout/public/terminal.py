@@ -26,19 +26,17 @@ from lookout_reader import (
     effective_status,
     find_row,
     headline_of,
-    rows_by_check,
-    wrong_clock,
+    overview_of,
 )
 from lookout_reader.statuses import BY_WORD, CHARACTERS, KNOWN_STATUSES, NO_DATA, EffectiveStatus
 
 # A cell of the strip shows the worst that is known in it; without anything known, unknown before nothing at all.
 _CELL_ORDER: Final = tuple(dict.fromkeys((*KNOWN_STATUSES, *CHARACTERS)))
 _DAY_S: Final = 86_400
-# As on the page: a monitor that lives publishes every 30 s, and caches and asking add more than a minute.
-_QUIET_MS: Final = 150_000
 _LONGEST_NAME: Final = 20
 _NOTES_AT_MOST: Final = 5
 _LONGEST_REASON: Final = 30
+_LONGEST_LINE: Final = 500
 _CELLS: Final = 24  # of the last day's strip
 # The optional columns, and how wide a terminal has to be for each.
 _SEEN, _ABOUT, _STRIP = "seen ago", "", "last 24 hours"
@@ -51,12 +49,6 @@ class Shown(NamedTuple):
     address: str
     about: About
     update: Update
-
-    def chain_ids(self) -> set[int | None]:
-        """The chains of which either document has rows."""
-        report, history = self.update.report, self.update.history
-        checks = [*(rows_by_check(report) if report else ()), *(rows_by_check(history) if history else ())]
-        return {chain_id for _, chain_id in checks}
 
     def name(self, row: Row | UnreadableRow) -> str:
         service = clean(row.service or "?", _LONGEST_NAME)
@@ -74,8 +66,8 @@ class _RowNow(NamedTuple):
 def draw_screen(shown: Shown, now: int, width: int) -> RenderableType:
     """Everything, as it is worth at this instant."""
     update = shown.update
-    clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms)
-    head = [Text(shown.address, style="bold"), *_head_lines(shown, now, clocks), *_notes(shown, now)]
+    clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms, update.answered_ago_ms)
+    head = [Text(shown.address, style="bold"), *_head_lines(shown, clocks), *_notes(shown, now)]
     head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
@@ -89,36 +81,16 @@ def _order(row: _RowNow) -> int:
     return {"current": 1, "unmonitored": 2}.get(row.effective, 0)
 
 
-def _head_lines(shown: Shown, now: int, clocks: Clocks) -> list[Text]:
-    update, about = shown.update, shown.about
-    report = update.report
-    troubles = [] if update.report_problem is None else [_describe_problem("report", update.report_problem)]
-    lines: list[Text] = []
-    if report is not None:
-        age_ms = None if report.generated_at is None else now - report.generated_at
-        if age_ms is None:
-            troubles.append("The report does not say when it was made.")
-        elif age_ms < -_QUIET_MS:
-            troubles.append(f"The report is {_span(-age_ms)} ahead of this machine's clock.")
-        elif max(age_ms, clocks.received_ago_ms or 0) > _QUIET_MS:
-            span = _span(max(age_ms, int(clocks.received_ago_ms or 0)))
-            troubles.append(f"The report is {span} old: the monitor may have stopped.")
-        if wrong_clock(update.clock_ahead_ms) == "behind":
-            troubles.append("This machine's clock is behind the server's, so rows may be older than shown.")
-        if report.unreadable_rows:
-            troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
-        headline = headline_of(
-            report,
-            clocks,
-            chains=about.counted_chains(shown.chain_ids()),
-            test_networks=about.test_networks,
-            in_doubt=bool(troubles),
-            show_unmonitored=about.show_unmonitored,
-        )
-        lines.append(Text(f"{_shape(headline.status)} {headline.text}.", style=_colour(headline.status)))
-    if update.history_problem is not None:
-        troubles.append(_describe_problem("history", update.history_problem))
-    return [*lines, *(Text(trouble, style="yellow") for trouble in troubles)]
+def _head_lines(shown: Shown, clocks: Clocks) -> list[Text]:
+    update = shown.update
+    overview = overview_of(
+        update.report, clocks, about=shown.about, history=update.history, report_code=update.report_code
+    )
+    said = headline_of(overview)
+    line = Text(f"{_shape(overview.status)} {clean(said.line, _LONGEST_LINE)}.", style=_colour(overview.status))
+    problems = {"report": update.report_problem, "history": update.history_problem}
+    found = (_describe_problem(document, problem) for document, problem in problems.items() if problem is not None)
+    return [line, *(Text(trouble, style="yellow") for trouble in (*said.doubts, *found))]
 
 
 def _notes(shown: Shown, now: int) -> Iterator[Text]:

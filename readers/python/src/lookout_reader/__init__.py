@@ -7,7 +7,15 @@ gives them. Parsing never raises: an unreadable part becomes a value with a ``pr
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from lookout_reader.about import About, AboutChain, AboutNote, AboutService, parse_about
+from lookout_reader.about import (
+    About,
+    AboutChain,
+    AboutDissent,
+    AboutNote,
+    AboutPlace,
+    AboutService,
+    parse_about,
+)
 from lookout_reader.clocks import Clocks
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
@@ -23,7 +31,7 @@ from lookout_reader.feed import (
     wrong_clock,
 )
 from lookout_reader.gate import Cause, Needs, Obstacle, Severity, can_use, obstacles_of
-from lookout_reader.headline import Headline, headline_of
+from lookout_reader.headline import Headline, effect_word, headline_of
 from lookout_reader.history import (
     WINDOWS,
     Bucket,
@@ -36,12 +44,23 @@ from lookout_reader.history import (
 )
 from lookout_reader.incidents import Incident, incidents_of
 from lookout_reader.instants import instant_now, parse_http_date, parse_instant
+from lookout_reader.overview import (
+    Activity,
+    ActivityState,
+    Doubt,
+    Effect,
+    Network,
+    Overview,
+    Problem,
+    Since,
+    overview_of,
+)
 from lookout_reader.report import LiveReport, Metrics, Row, parse_report
 from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary, RollUp, ServiceSummary, roll_up
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import EFFECTIVE_STATUSES, KNOWN_STATUSES, EffectiveStatus
 from lookout_reader.version import __version__
-from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
+from lookout_reader.words import NOTES, Note, agreement_text, notes_for, reason_text, status_text
 
 if TYPE_CHECKING:
     from lookout_reader.poller import Update
@@ -58,8 +77,12 @@ __all__ = [
     "WINDOWS",
     "About",
     "AboutChain",
+    "AboutDissent",
     "AboutNote",
+    "AboutPlace",
     "AboutService",
+    "Activity",
+    "ActivityState",
     "Answer",
     "AsyncReader",
     "Bucket",
@@ -67,6 +90,8 @@ __all__ = [
     "CheckSummary",
     "Clocks",
     "Coverage",
+    "Doubt",
+    "Effect",
     "EffectiveStatus",
     "FailureCode",
     "Feed",
@@ -77,24 +102,30 @@ __all__ = [
     "LiveReport",
     "Metrics",
     "Needs",
+    "Network",
     "NoAnswer",
     "Note",
     "Obstacle",
+    "Overview",
+    "Problem",
     "Reader",
     "RollUp",
     "Row",
     "ServiceSummary",
     "Severity",
+    "Since",
     "Unreadable",
     "UnreadableRow",
     "Update",
     "Window",
     "__version__",
+    "agreement_text",
     "bucket_begins_at",
     "buckets_of",
     "can_use",
     "clock_ahead_ms",
     "coverage_of",
+    "effect_word",
     "effective_status",
     "fetch_with_urllib",
     "find_row",
@@ -105,6 +136,7 @@ __all__ = [
     "live_feed",
     "notes_for",
     "obstacles_of",
+    "overview_of",
     "parse_about",
     "parse_history",
     "parse_http_date",

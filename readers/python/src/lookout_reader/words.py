@@ -1,6 +1,6 @@
 """Statuses and reasons in sentences, and notes on what the data does not say (C12)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from lookout_reader.statuses import BY_WORD, EffectiveStatus
@@ -16,6 +16,7 @@ Reason = Literal[
     "incompatible-reference",
     "incomplete",
     "inconsistent",
+    "not-everywhere",
 ]
 
 REASON_TEXTS: Final[dict[str, str]] = {
@@ -29,6 +30,82 @@ REASON_TEXTS: Final[dict[str, str]] = {
     "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
     "incomplete": "It is up to date, but its list has a gap.",
     "inconsistent": "It is up to date, but its transactions differ from the reference.",
+    "not-everywhere": "Some places reach it, others do not.",
+}
+
+#: What is said of an overview (``headline_of``); a text with plurals is chosen by ``count``. The page has them in more
+#: languages.
+OVERVIEW_TEXTS: Final[dict[str, str | dict[str, str]]] = {
+    "list": "{one}, {other}",
+    "list.last": "{one} and {other}",
+    "list.long": "{one}; {other}",
+    "activity.send": "sending",
+    "activity.balances": "balances",
+    "activity.proofs": "proofs",
+    "may.fail": "may fail",
+    "may.slow": "may be slow",
+    "may.late": "may be late",
+    "may.stop": "may stop",
+    "may.wrong": "may be wrong",
+    "may.refused": "may be refused",
+    "may.unknown": "not known",
+    "may.well": "no problem seen",
+    "may.unwatched": "not watched",
+    "effect.send.fail": "sending may fail",
+    "effect.send.slow": "sending may be slow",
+    "effect.balances.late": "balances may be late",
+    "effect.balances.stop": "syncing may stop",
+    "effect.balances.wrong": "past transactions may be wrong",
+    "effect.proofs.late": "proofs may be late",
+    "effect.proofs.refused": "proofs may be refused",
+    "effect.own": "{service}: {effect}",
+    "effect.unknown": "nothing is known about {what}",
+    "on": "{what} on {networks}",
+    "networks.all": {"one": "the {count} network", "other": "all {count} networks"},
+    "networks.part": {"one": "{count} of {all} networks", "other": "{count} of {all} networks"},
+    "also": "Also: {problems}",
+    "problems.more": {"one": "{count} more problem", "other": "{count} more problems"},
+    "since": "since about {since}",
+    "since.before": "since {since} or earlier",
+    "since.first": "the first since about {since}",
+    "end.none": "no end announced",
+    "end.until": "announced until {until}",
+    "band.nothing": "Nothing is known right now",
+    "band.none": "Nothing is watched",
+    "band.none.main": "No mainnet is watched",
+    "band.doubted": "No problem when last seen",
+    "band.silent": "None of the watched services answers",
+    "band.stale": "Nothing is known now: the last reading is from {since}",
+    "band.well": "No problem seen with {what}",
+    "band.others": {"one": "No problem seen on the other network", "other": "No problem seen on the other networks"},
+    "cause.offline": "This device is offline: that says nothing about the networks",
+    "cause.offline.short": "This device is offline",
+    "cause.silent": "No answer: your connection or the monitor's server, not the networks",
+    "cause.silent.short": "No answer",
+    "cause.asleep": "This page was asleep and is asking for a new report",
+    "cause.asleep.short": "Asking for a new report",
+    "cause.stopped": "No new report for {seconds} s: this is the monitor, not the networks",
+    "cause.stopped.since": "No new report since {since}: this is the monitor, not the networks",
+    "cause.stopped.short": "No new report",
+    "cause.none": "The server has no report yet",
+    "cause.none.short": "No report yet",
+    "cause.busy": "The server refuses to answer: it was asked too often",
+    "cause.busy.short": "No answer",
+    "cause.unreadable": "The server's report cannot be read",
+    "cause.unreadable.short": "No readable report",
+    "cause.refused": "The server's answer is not a report",
+    "cause.refused.short": "No report",
+    "trouble.ahead": "The clock here is ahead of the server's: old readings cannot be distinguished from new ones.",
+    "trouble.behind": "The clock here is behind the server's: old readings cannot be distinguished from new ones.",
+    "trouble.undated": "The report does not say when it was made.",
+    "trouble.future": "The report is dated in the future: the clock here or the monitor's is wrong.",
+    "trouble.own": "The cause may be the services or the monitor's own connection: the monitor cannot tell which.",
+    "trouble.rows": "Rows of the report cannot be read.",
+    "advice.transactions": "Before you send again, look for the transaction in the wallet or on a block explorer: it "
+    "may have gone through.",
+    "advice.stop": "Rescanning or reinstalling the wallet does not help.",
+    "advice.proofs": "If a proof takes long, look again later.",
+    "advice.nothing": "This says nothing about your wallet; look again later.",
 }
 
 
@@ -78,10 +155,19 @@ def reason_text(reason: str | None) -> str | None:
     return None if reason is None else REASON_TEXTS.get(reason)
 
 
-def notes_for(service: str, run_by_others: bool | None = None) -> tuple[Note, ...]:
-    """The notes to show beside a service's row, the general ones first (C12). ``run_by_others`` comes from the
-    operator (``About``); without it, it is as at the launch."""
-    return tuple(note for note in NOTES if _is_about(note, service, run_by_others))
+def agreement_text(views: int | None, agreeing: int | None) -> str | None:
+    """How many places see the published status, in a sentence; None if none does, or the row is watched from one."""
+    return f"{agreeing} of {views} places see this." if views and agreeing else None
+
+
+def notes_for(service: str, run_by_others: bool | None = None, places: int = 1) -> tuple[Note, ...]:
+    """The notes to show beside a service's row, the general ones first (C12). ``run_by_others`` and the number of
+    ``places`` come from the operator (``About``); without the first, it is as at the launch."""
+    return tuple(_count_places(note, places) for note in NOTES if _is_about(note, service, run_by_others))
+
+
+def _count_places(note: Note, places: int) -> Note:
+    return note if places < 2 else replace(note, text=note.text.replace("from one place", f"from {places} places"))
 
 
 def _is_about(note: Note, service: str, run_by_others: bool | None) -> bool:

@@ -8,7 +8,7 @@ from Crypto.Hash import keccak
 
 CONTRACT: Final = "0x" + "c0" * 20
 EVENT: Final = "0x" + "e0" * 32
-EVERY: Final = 10  # one block in so many has a transaction with the event
+_EVERY: Final = 10  # one block in so many has a transaction with the event
 _TWICE_EVERY: Final = 30  # one block in so many has a transaction with two events
 
 
@@ -72,7 +72,7 @@ def head_at(chain: ChainLayout, halts: Iterable[tuple[int, int]], lost: int, ori
 
 
 def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEvent]:
-    for block in range(first + -first % EVERY, last + 1, EVERY):
+    for block in range(first + -first % _EVERY, last + 1, _EVERY):
         for log_index in range(1 if block % _TWICE_EVERY else 2):
             yield ContractEvent(block, hash_of("transaction", chain_id, block), log_index)
 

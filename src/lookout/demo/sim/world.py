@@ -6,7 +6,6 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from lookout.demo.sim.chain import (
-    EVERY,
     LAUNCH,
     Block,
     ContractEvent,
@@ -184,8 +183,6 @@ class World:
         if fault is not None and fault.kind == "narrow" and last - first + 1 > fault.size:
             return None
         events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS + 1))
-        if fault is not None and fault.kind == "drop-logs":
-            events = [event for event in events if event.block // EVERY % fault.size]
         return events if len(events) <= MOST_LOGS else None
 
     def tree_index(self, chain_id: int, at: int) -> int:

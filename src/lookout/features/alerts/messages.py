@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from msgspec import to_builtins
 
 from lookout.base.instants import format_duration, format_second
-from lookout.core.causes import choose_next_step, describe_cause
+from lookout.core.causes import choose_next_step, code_of, describe_cause
 from lookout.core.model import Check, Reason, Status
 from lookout.core.own_clock import describe_clock_error
 from lookout.features.alerts.event import (
@@ -20,11 +20,13 @@ from lookout.features.alerts.event import (
     make_event,
     make_item,
 )
-from lookout.features.alerts.rules import News, has_row
+from lookout.features.alerts.rules import News, has_row, is_chain
+from lookout_reader.headline import row_effects
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
-from lookout_reader.words import NOTES, REASON_TEXTS
+from lookout_reader.words import REASON_TEXTS, notes_for
 
 MOST_LISTED: Final = 20
+_MOST_NAMED: Final = 3  # beside a next step
 _LONGEST_BODY: Final = 4096  # in bytes: many services take no more
 _CUT: Final = "The rest is left out, since this message would be longer than 4 KB."
 OVER: Final = ("ended", "left")
@@ -44,21 +46,6 @@ _LOOK_AT_MONITOR: Final = (
 )
 _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _NOT_OBSERVED: Final = "nothing was observed lately, or it holds nothing for this chain"
-
-# What users may notice (C12), by service, then by reason or status; "" is any other.
-_OF_SENDING: Final = {"unavailable": "sending may fail", "": "sending may be slow"}
-_OF_INDEXERS: Final = {
-    "incomplete": "syncing may stop, and new proofs may stay pending",
-    "inconsistent": "past transactions may be wrong",
-    "": "new transactions may show up late",
-}
-EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
-    "messaging": _OF_SENDING,
-    "broadcasters": _OF_SENDING,
-    "ppoi": {"inconsistent": "proofs of recent transactions may be refused", "": "new proofs may be delayed"},
-    "indexer": _OF_INDEXERS,
-    "hosted-indexer": _OF_INDEXERS,
-}
 
 
 class Message(NamedTuple):
@@ -93,7 +80,7 @@ def write_message(
     ordered = sorted(_without_repeats(news), key=lambda item: (*_place(item.check, deployment.services), item.since_at))
     sections: dict[str, list[News]] = {}
     for item in sorted(ordered, key=_rank):
-        sections.setdefault(_choose_heading(item), []).append(item)
+        sections.setdefault(_choose_heading(item, facts.get(item, _NOTHING_KNOWN)), []).append(item)
     trouble = [item for section in sections.values() for item in section if _needs_action(item)]
     lines = [f"Next: {_CHECK_NETWORK}.", ""] if nothing_answers and trouble else []
     room = MOST_LISTED
@@ -115,7 +102,7 @@ def _write(
     signature = (
         *((f"The status page: {deployment.link}",) if deployment.link else ()),
         *((f"The monitor is run by {deployment.operator}.",) if deployment.operator else ()),
-        NOTES[0].text,
+        notes_for("", places=deployment.places)[0].text,
     )
     event = make_event(kind, deployment, items, is_over=is_over)
     room = _LONGEST_BODY - len("\n".join(("", "", *signature)).encode())
@@ -159,8 +146,18 @@ def _rank(news: News) -> tuple[int, int]:
     return kinds.index(news.kind), -severity
 
 
-def _choose_heading(news: News) -> str:
+def _does_not_move(news: News, known: AlertFacts) -> bool:
+    """Whether the news is of a position or a chain that does not move, and not of a degraded row."""
+    code = code_of(known.cause or "")
+    return code == "no_new_block" or (code == "not_moving" and news.status == "catching-up")
+
+
+def _choose_heading(news: News, known: AlertFacts) -> str:
     """A section's heading; ``{be}`` becomes is or are."""
+    if _is_dissent(news) and news.kind != "left":
+        return "{be} as published again" if news.kind == "ended" else "{be} not as published"
+    if news.kind == "began" and _does_not_move(news, known):
+        return "{be} not moving"
     bad = "cannot be judged" if news.status == "unknown" else f"{{be}} {news.status}"
     match news.kind:
         case "began":
@@ -191,6 +188,11 @@ def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
     return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
 
 
+def _is_dissent(news: News) -> bool:
+    """Whether it is about what one place sees of a row."""
+    return news.reason == "not-everywhere" and not has_row(news.check)
+
+
 def _be(heading: str, checks: Sequence[Check]) -> str:
     return heading.format(be="is" if len(checks) == 1 else "are")
 
@@ -218,8 +220,9 @@ def _write_section(
         if news.kind in OVER:
             yield f"- {name}: {_write_course(news, known)}"
         else:
-            lasted = f"for {_write_time(news)}, since {format_second(news.since_at)}"
-            yield f"- {name}: {_describe_why(news, known)}, {lasted}"
+            # Since when something has not moved is in the cause; the episode is shorter.
+            lasted = f", for {_write_time(news)}, since {format_second(news.since_at)}"
+            yield f"- {name}: {_describe_why(news, known)}{'' if _does_not_move(news, known) else lasted}"
             if news.status in ("unavailable", "unknown") and news in facts and has_row(news.check):
                 yield f"  {_write_last_answer(known)}"
             endpoints |= {(news.check.chain_id, endpoint): state for endpoint, state in known.endpoints}
@@ -227,8 +230,15 @@ def _write_section(
         yield f"- and {others} more"
     if endpoints:
         yield from ("RPC endpoints:", *(f"  {name}: {state}" for (_, name), state in endpoints.items()))
-    steps = (_choose_next_step(news, facts.get(news, _NOTHING_KNOWN)) for news in section if _needs_action(news))
-    yield from (f"Next: {step}." for step in dict.fromkeys(steps))
+    steps: dict[str, dict[str, None]] = {}
+    for news in section:
+        if _needs_action(news):
+            step = _choose_next_step(news, facts.get(news, _NOTHING_KNOWN))
+            steps.setdefault(step, {})[_name(news.check, deployment)] = None
+    for step, names in steps.items():
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        whose = f", {', '.join([*names][:_MOST_NAMED])}{more}" if len(steps) > 1 else ""
+        yield f"Next{whose}: {step}."
 
 
 def _write_time(news: News) -> str:
@@ -237,7 +247,10 @@ def _write_time(news: News) -> str:
 
 def _write_course(news: News, known: AlertFacts) -> str:
     """The status until the episode's end, and why it is not current now."""
-    was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
+    if news.kind == "ended" and is_chain(news.check):
+        return f"new blocks since {format_second(news.at)}"
+    bad = "not as published" if _is_dissent(news) else news.was
+    was = "could not be judged" if news.was == "unknown" else f"was {bad}"
     lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":
         return f"{lasted}; whether it recovered is not known"
@@ -299,10 +312,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
 
 
 def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = {}) -> str | None:
-    """What users may notice; None for unknown rows and services that ``own`` lacks."""
-    if status not in TROUBLE_STATUSES:
-        return None
+    """What users may notice, in the words of every face; None for unknown rows and services that ``own`` lacks."""
     if service in own:
-        return own[service].rstrip(".")
-    effects = EFFECTS.get(service, {})
-    return effects.get(reason) or effects.get(status) or effects.get("")
+        return own[service].rstrip(".") if status in TROUBLE_STATUSES else None
+    return ", and ".join(row_effects(service, status, reason)) or None

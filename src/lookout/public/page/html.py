@@ -69,7 +69,9 @@ def _languages() -> str:
 @cache
 def _shapes() -> str:
     return "\n".join(
-        f'<symbol id="shape-{status.word}" viewBox="0 0 16 16">{status.look.svg}</symbol>' for status in STATUSES
+        f'<symbol id="shape-{status.word}" data-character="{status.look.shape}" viewBox="0 0 16 16">'
+        f"{status.look.svg}</symbol>"
+        for status in STATUSES
     )
 
 

@@ -1,16 +1,6 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import {
-  EFFECTIVE_STATUSES,
-  countedChains,
-  effectiveStatus,
-  headlineOf,
-  parseAbout,
-  poll,
-  rowsByCheck,
-  wrongClock,
-} from "lookout-reader/page";
-import { networksOf } from "./activities.js";
+import { EFFECTIVE_STATUSES, overviewOf, parseAbout, poll, rowsByCheck, wrongClock } from "lookout-reader/page";
 import { readAddress } from "./address.js";
 import { makeBand } from "./band.js";
 import { h, setText } from "./dom.js";
@@ -19,13 +9,11 @@ import { DIRECTION, LANGUAGE } from "./language.js";
 import { makeLimits } from "./limits.js";
 import { makeNetworks } from "./networks.js";
 import { makePast } from "./past.js";
-import { ABOUT, ABOUT_TEXT, chainName, checkName, compareServices, statusWord, text } from "./words.js";
+import { ABOUT, ABOUT_TEXT, chainName, checkName, statusWord, text } from "./words.js";
 
 const LIVE_S = 15;
 const HISTORY_S = 60;
 const ABOUT_MS = 60_000;
-const UNREACHED_MS = 150_000; // as long as a row holds: later, nobody is known to try again
-const ROW_AHEAD_MS = 30_000;
 const SHOWN_AT_FIRST = 30; // networks
 const SHOWN_MORE = 100;
 const FILTER_FROM = 30; // rows
@@ -101,17 +89,22 @@ function show(update) {
   if (update.report === null && update.reportProblem === null) return; // the first answer is on its way
   const page = document.getElementById("page");
   if (band.element.parentElement !== page) page.replaceChildren(...content);
-  const clockIsWrong = wrongClock(update) !== null;
-  // By a clock that is known to be wrong nothing is judged: with none, the reader's rules call every row unknown.
-  const { now, receivedAgoMs } = update;
-  const judgedAt = clockIsWrong ? NaN : now;
-  const documents = { rows: rowsOf(update.report), historyRows: rowsOf(update.history) };
-  const judged = { ...update, now, receivedAgoMs, clockIsWrong, judgedAt, ...documents };
-  const checks = checksOf(judged);
-  const all = networksOf(checks);
+  const overview = overviewOf(update.report, {
+    now: update.now,
+    receivedAgoMs: update.receivedAgoMs,
+    clockAheadMs: update.clockAheadMs,
+    about: { ...ABOUT, notes },
+    history: update.history,
+    reportCode: update.reportCode,
+    answeredAgoMs: update.answeredAgoMs,
+  });
+  const { networks: all, now } = overview;
   const { shown, left } = chooseNetworks(all);
-  const view = { ...judged, checks, networks: all, shown, left, notes, onPaper: PAPER.matches };
-  controls.hidden = checks.length <= FILTER_FROM;
+  const clockIsWrong = wrongClock(update) !== null;
+  const historyRows = rowsOf(update.history);
+  const view = { ...update, now, clockIsWrong, historyRows, overview, networks: all, shown, left, notes };
+  view.onPaper = PAPER.matches;
+  controls.hidden = (update.report?.rows.length ?? historyRows.size) <= FILTER_FROM;
   setText(nothing, all.length > 0 && shown.length === 0 ? text("filter.none") : "");
   band.update(view);
   networks.update(view);
@@ -151,47 +144,6 @@ function followAddress() {
 
 // ---- What is shown
 
-/** Every check of the report and those that it lacks, or of the history while there is no report, in the one order. */
-function checksOf(view) {
-  const source = view.rows.size > 0 ? view.rows : view.historyRows;
-  const checks = [...source.entries()].map(([key, { service, chainId }]) => {
-    const row = view.rows.get(key) ?? null;
-    const status = effectiveStatus(row, view.judgedAt, view.receivedAgoMs);
-    return { key, service, chainId, status, row, unreached: isUnreached(row, status, view) };
-  });
-  return [...checks, ...missingChecks(view)].sort((a, b) => compareServices(a.service, b.service));
-}
-
-function missingChecks({ report, rows, historyRows, judgedAt, receivedAgoMs }) {
-  if (report === null) return [];
-  const chains = countedChains(
-    ABOUT,
-    [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId),
-  );
-  const { missing } = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks });
-  return missing.map(({ service, chainId }) => ({
-    key: JSON.stringify([service, chainId]),
-    service,
-    chainId,
-    status: "unknown",
-    row: null,
-    unreached: false,
-  }));
-}
-
-/** Whether it gave no usable answer the last time or two, so that it is asked again before it is called down. */
-function isUnreached(row, status, { judgedAt, receivedAgoMs }) {
-  if (
-    status !== "unknown" ||
-    row?.publishedStatus !== "unknown" ||
-    row.reason !== "unreachable" ||
-    row.observedAt === null
-  )
-    return false;
-  const age = judgedAt - row.observedAt;
-  return age >= -ROW_AHEAD_MS && age < UNREACHED_MS && (receivedAgoMs ?? 0) < UNREACHED_MS;
-}
-
 /** Those that match the filter, the chosen one first. Where not all are shown, the worst come before the rest. */
 function chooseNetworks(all) {
   const wanted = all.filter(isWanted);
@@ -206,11 +158,11 @@ function chooseNetworks(all) {
   };
 }
 
-function isWanted({ chainId, checks, answers }) {
-  if (filter.only && answers.every(({ bad }) => bad.length === 0)) return false;
+function isWanted({ chainId, checks, activities }) {
+  if (filter.only && activities.every(({ bad }) => bad.length === 0)) return false;
   const found = [
     `${chainName(chainId)} ${chainId}`,
-    ...checks.map((check) => `${check.service} ${checkName(check)} ${check.status} ${statusWord(check.status)}`),
+    ...checks.map((check) => `${check.service} ${checkName(check)} ${check.effective} ${statusWord(check.effective)}`),
   ]
     .join(" ")
     .toLowerCase();
