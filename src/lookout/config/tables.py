@@ -42,6 +42,7 @@ from lookout.core.plan import Limits, Span
 from lookout.core.services import OWN_NAME, SERVICES, find_unknown_services, make_title
 from lookout.protocols.client.request import AccessTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
+from lookout.public.page.assets import logo_path
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
@@ -429,7 +430,7 @@ class ServerSettings(Table, frozen=True):
             page.operator,
             page.contact,
             page.show_unmonitored,
-            logo=f"/assets/logo.{page.logo.partition(':')[0]}" if page.logo else "",
+            logo=logo_path(page.logo),
             accent=page.accent,
         )
 

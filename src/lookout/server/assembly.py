@@ -72,9 +72,8 @@ class Server(NamedTuple):
 def build_server(settings: ServerSettings, folder: Path, machine: Machine = THIS_MACHINE) -> Server:
     """Paths in the settings are relative to ``folder``. StoreError if the store's address cannot be used."""
     table, counts, callers = settings.server, Counts(), Callers(settings.server.trusted_proxies)
-    description = settings.description()
-    assets = load_assets() | read_logo(description.logo, settings.page.logo)
-    site = (settings.protocol, description, build_asset_routes(assets))
+    assets = build_asset_routes(load_assets() | read_logo(settings.page.logo))
+    site = (settings.protocol, settings.description(), assets)
     poller = Poller(
         machine.open_reader(settings, folder),
         machine.clock,

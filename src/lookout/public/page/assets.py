@@ -68,10 +68,14 @@ def _built() -> dict[str, str]:
     return msgspec.json.decode(files(__package__).joinpath("built.json").read_bytes(), type=dict[str, str])
 
 
-def read_logo(path: str, picture: str) -> dict[str, tuple[str, bytes]]:
-    """The operator's picture as the settings have it, at this path."""
+def logo_path(picture: str) -> str:
+    return f"{_FOLDER}/logo.{picture.partition(':')[0]}" if picture else ""
+
+
+def read_logo(picture: str) -> dict[str, tuple[str, bytes]]:
+    """The operator's picture, as the settings have it."""
     kind, _, encoded = picture.partition(":")
-    return {path: (_TYPES[kind], b64decode(encoded))} if picture else {}
+    return {logo_path(picture): (_TYPES[kind], b64decode(encoded))} if picture else {}
 
 
 def encode_badge(description: Description) -> bytes:
