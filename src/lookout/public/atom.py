@@ -13,7 +13,6 @@ from lookout.base.instants import format_duration, format_second
 from lookout.core.history import DAY_MS
 from lookout.public.about import time_text
 from lookout.public.picture import (
-    NOT_OFFICIAL,
     SILENT_MS,
     Names,
     Past,
@@ -47,7 +46,7 @@ def encode_feed(picture: Picture, names: Names) -> bytes:
 <feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">
 <id>{_id(names)}</id>
 <title>Incidents · {escape(names.title)}</title>
-<subtitle>{escape(_subtitle(picture))}</subtitle>
+<subtitle>{escape(_subtitle(picture, names))}</subtitle>
 <updated>{format_second(updated_at)}</updated>
 <author><name>Lookout</name></author>
 <link rel="self" type="application/atom+xml" href="/feed.atom"/>
@@ -69,9 +68,9 @@ def _format_entry(entry: _Entry) -> str:
 """
 
 
-def _subtitle(picture: Picture) -> str:
+def _subtitle(picture: Picture, names: Names) -> str:
     """Nothing that changes with every report: a feed without news stays the same."""
-    parts = [NOT_OFFICIAL]
+    parts = [names.not_official]
     if picture.silent:
         parts.append(f"The monitor has been silent since {instant_text(picture.generated_at)}.")
     if picture.past is None:

@@ -12,6 +12,7 @@ import {
   moment,
   serviceName,
   serviceTitle,
+  sinceText,
   text,
 } from "./words.js";
 
@@ -23,7 +24,7 @@ const ICON = document.querySelector("link[rel=icon]");
 export function makeBand() {
   const title = h("h1", {}, text("band.reading"));
   const [since, also, advice] = ["since", "also", "advice"].map((name) => h("p", { class: name }));
-  const age = h("span");
+  const [age, silent] = [h("span"), h("p", { class: "hint" })];
   const troubles = h("div", { class: "troubles", role: "alert" });
   const notes = makeNotes();
   const [beforeSignal, afterSignal] = text("band.official", { signal: "|" }).split("|");
@@ -37,6 +38,7 @@ export function makeBand() {
     troubles,
     advice,
     notes.element,
+    silent,
     h("p", { class: "age" }, age, ` ${beforeSignal}`, signal, afterSignal),
   );
   const about = PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet");
@@ -55,7 +57,17 @@ export function makeBand() {
     ])
       setText(part, words && text("sentence", { words }));
     setText(advice, said.advice);
-    setText(age, text("band.by", { age: ageText(view) }));
+    const { length } = view.places;
+    setText(age, text(length > 1 ? "band.by.places" : "band.by", { age: ageText(view), count: length }));
+    setText(
+      silent,
+      view.places
+        .filter(({ silentSince }) => silentSince !== null)
+        .map(({ name, silentSince }) =>
+          text("place.silent", { place: name || text("place.own"), since: sinceText(silentSince, view.now) }),
+        )
+        .join(" "),
+    );
     notes.update(view.notes, view.now);
     limits.update(new Set(view.networks.flatMap(({ checks }) => checks.map(({ service }) => service))));
     nameTab(status, said.short);
