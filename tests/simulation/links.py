@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from Crypto.Hash import keccak
 
-from lookout.core.listed import ListEntry
+from lookout.core.model import ListEntry
 from lookout.features.lists.rules.links import (
     Break,
     Links,

@@ -25,7 +25,7 @@ from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.witnesses import Witnesses
 from lookout.monitor.assembly import build_monitor
 from lookout.protocols.client.connection import RawAnswer
-from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
@@ -177,7 +177,7 @@ class Wire(Session):
             await asyncio.sleep(9.7)
             raise ProbeFailed("timeout")
         if report.etag == request.access.headers.get("If-None-Match"):
-            raise HttpCodeFailed(304)
+            raise ProbeFailed("http_status", code=304)
         date = formatdate((NOON + ms + place.ahead_ms) / 1000, usegmt=True)
         return RawAnswer(200, {b"date": date.encode(), b"etag": report.etag.encode()}, report.body)
 

@@ -15,7 +15,7 @@ from lookout.features.alerts.settings import AlertRule, rules_without_rows
 from lookout.features.outcome import Entry
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from tests.alerting import sending_into
@@ -48,7 +48,7 @@ def test_each_endpoint_has_its_height_its_lag_and_what_its_answer_counts_for() -
             Read(1, 997, name="lagging"),
             Read(1, 40, name="frozen"),
             Read(1, 10**6, name="lying"),
-            Read(1, WrongChainFailed(5, 1), name="other chain"),
+            Read(1, ProbeFailed("wrong_chain", "5 instead of 1"), name="other chain"),
             Read(1, REFUSED, name="down"),
         ],
     )

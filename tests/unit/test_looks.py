@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.listed import Listed, Log
-from lookout.core.model import Gaps
+from lookout.core.model import Gaps, Listed, Log
 from lookout.features.lists.rules.coverage import (
     Ask,
     AskList,

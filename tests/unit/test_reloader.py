@@ -32,7 +32,7 @@ from lookout.config.tables import (
 )
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
-from lookout.features.lists.comparer import list_transactions
+from lookout.features.lists.readers import list_transactions
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting

@@ -23,7 +23,7 @@ from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.witnesses import Witnesses
 from lookout.monitor.assembly import Succession
 from lookout.protocols.client.connection import RawAnswer
-from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.replay.replay import Replay, read_log, run_log
@@ -333,7 +333,7 @@ A_COMBINED = a_line("current", NOON, metrics={"peers": 9, "views": 3, "agreeing"
         (an_answer(a_report(a_line("current", NOON)) | {"schemaVersion": 2}), "other_version"),
         (an_answer(b"<html>"), "not_a_report: unreadable: it is not JSON"),
         (an_answer(b"[" * 100_000), "not_a_report: unreadable: it is not JSON"),
-        (HttpCodeFailed(503), "http_status: 503"),
+        (ProbeFailed("http_status", code=503), "http_status: 503"),
         (ProbeFailed("refused"), "refused"),
     ],
     ids=["combined", "another version", "not JSON", "nested too deeply", "not ready", "not there"],
@@ -361,7 +361,7 @@ def test_neither_the_same_report_again_nor_an_older_one_renews_a_view() -> None:
         if now - NOON < 10 * SECOND:
             return an_answer(a_report(ahead, generated_at=NOON + 1), etag='"a"')
         if now - NOON < 20 * SECOND:
-            return HttpCodeFailed(304)
+            return ProbeFailed("http_status", code=304)
         return an_answer(a_report(a_line("unavailable", NOON), generated_at=NOON))
 
     life = Life(30, {SG: say, SP: lambda _: None})

@@ -1,6 +1,6 @@
 """The contract's words as values: checks, what a probe found, rows."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -87,6 +87,36 @@ class Observation(Struct, frozen=True, gc=False):
     check: Check
     at: int
     found: Found
+
+
+Counts = Mapping[str, int]
+"""How often transactions count on one side, by their hashes: once, or with ``each`` once for every entry or log."""
+
+
+class Log(NamedTuple):
+    """An event of the contracts, as an endpoint has it."""
+
+    block: int
+    block_hash: str
+    transaction: str
+    number: int
+    """The log's number in its block."""
+
+
+class Listed(NamedTuple):
+    entries: Counts
+    length: int
+    """Of the longest single list: one as long as the limit may have been cut."""
+
+
+class ListEntry(Struct, frozen=True, gc=False, array_like=True):
+    """What a list says of one transaction. ``value`` and ``hash`` are 0x and 64 digits, None if they are missing."""
+
+    id: str
+    block: int
+    value: str | None
+    hash: str | None
+    transaction: str = ""
 
 
 class Gaps(Struct, frozen=True, gc=False, omit_defaults=True):

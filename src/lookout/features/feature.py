@@ -117,8 +117,9 @@ class Probing:
     ledger: Ledger
     session: Session
     clock: Clock
-    rows: Callable[[], Awaitable[Mapping[Check, Row]]]
-    """The rows of all sources, once they answered."""
+    rows: Mapping[Check, Row]
+    heights: Callable[[int], Mapping[str, int]]
+    """Of a chain's endpoints that agree on the head, by name."""
 
 
 class SentMessage(NamedTuple):

@@ -220,10 +220,10 @@ class Instruments(Collector):
         if lacking != "time":  # a pause is over; other faults last until they are repaired
             self._own_fault_ms = self._clock.elapsed_ms()
 
-    def is_exhausted(self, within_s: float) -> bool:
-        """Whether a local resource ran out within this time (M17)."""
+    def is_exhausted(self, recheck_ms: int) -> bool:
+        """Whether a local resource ran out within two waits between probes (M17)."""
         last_ms = self._own_fault_ms
-        return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
+        return last_ms is not None and self._clock.elapsed_ms() - last_ms < 2 * recheck_ms
 
     def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
         self.count("lookout_publications_total")

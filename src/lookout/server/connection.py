@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
 from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
-from lookout.server.counts import Closed
 from lookout.server.limiter import CallerOnPath
 from lookout.server.request import HOPELESS, Caller, Callers, HttpRequest, RefusedError, Wire, parse_head
 
@@ -42,6 +41,7 @@ State = Literal[
     "uploading",  # the application waits for a body: busy, ended
     "ended",  # the last answer is written, and what arrives is discarded
 ]
+Closed = Literal["stalled", "crowded"]  # why a connection was closed
 _READING: Final[frozenset[State]] = frozenset(("ready", "uploading", "ended"))
 _WITHOUT_CLIENT: Final[frozenset[State]] = frozenset(("opening", "busy"))  # nothing is expected of it
 

@@ -11,7 +11,7 @@ from lookout.features.feature import ProbedPart, Probing
 from lookout.features.outcome import StandIn, end
 from lookout.features.witnesses.reading import ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable
-from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request, below
 from lookout.public import about
 from lookout_reader.document import rows_by_check
@@ -28,12 +28,11 @@ async def _probe(witness: WitnessTable, probing: Probing) -> list[ProbedPart]:
     protocol = probing.around.description.protocol
     try:
         answer = await ask(witness, paths(protocol)[0], None, probing.session)
-    except HttpCodeFailed as failure:
-        return [
-            _doubt(witness, await _find_other_protocol(witness, protocol, probing) or describe_cause(failure.reason))
-        ]
-    except (ProbeFailed, OwnFault) as failure:
-        return [_doubt(witness, describe_cause(failure.reason if isinstance(failure, ProbeFailed) else failure.cause))]
+    except OwnFault as fault:
+        return [_doubt(witness, describe_cause(fault.cause))]
+    except ProbeFailed as failure:
+        other = "" if failure.code is None else await _find_other_protocol(witness, protocol, probing)
+        return [_doubt(witness, other or describe_cause(failure.reason))]
     return list(_compare(witness, answer, probing))
 
 

@@ -13,7 +13,7 @@ from lookout.core.model import Check, Metrics, Reason, Row, unmonitored
 from lookout.features.outcome import Outcome
 from lookout.features.witnesses.rules import BEST_FIRST
 from lookout.features.witnesses.settings import WitnessTable
-from lookout.protocols.client.failure import HttpCodeFailed
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request, below
 from lookout.protocols.client.session import Session
 from lookout_reader.document import Fields, Unreadable, UnreadableRow, is_object, read_document, read_rows, whole
@@ -55,10 +55,10 @@ async def ask(witness: WitnessTable, path: str, etag: str | None, session: Sessi
     access = replace(witness, headers=headers)
     try:
         found = await session.ask(Request("GET", below(witness.url, path), access, limit_bytes=BODIES_MOST["liveness"]))
-    except HttpCodeFailed as failure:
-        if failure.http_code != HTTPStatus.NOT_MODIFIED:
+    except ProbeFailed as failure:
+        if failure.code != HTTPStatus.NOT_MODIFIED:
             raise
-        return Answer(failure.http_code)
+        return Answer(failure.code)
     etag, date, age = (found.headers.get(name, b"").decode("latin-1") for name in (b"etag", b"date", b"age"))
     return Answer(found.http_code, found.body, etag, date=date, age=age)
 
