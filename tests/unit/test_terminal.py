@@ -12,7 +12,18 @@ from rich.text import Text
 
 from lookout.base.instants import format_instant, format_second
 from lookout.public.terminal import Shown, draw_screen
-from lookout_reader import About, AboutNote, Clocks, History, LiveReport, Update, parse_history, parse_report
+from lookout_reader import (
+    About,
+    AboutDissent,
+    AboutNote,
+    AboutPlace,
+    Clocks,
+    History,
+    LiveReport,
+    Update,
+    parse_history,
+    parse_report,
+)
 from lookout_reader.clocks import Arrival
 from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.descriptions import an_about
@@ -93,6 +104,20 @@ def test_notes_stand_above_the_rows_until_they_are_over_and_the_newest_are_shown
     assert "Note: Slow (everything, from 2026-11-05 12:00 UTC on)" in first
     assert "Übung" not in later
     assert first.count("Note: ") == later.count("Note: ") == 5
+
+
+@pytest.mark.clause("W8")
+def test_what_a_place_sees_otherwise_is_said_above_the_rows() -> None:
+    places = (
+        AboutPlace("Frankfurt", "", True, None, ()),
+        AboutPlace("Singapore", "", False, None, (AboutDissent("indexer", 1, "unavailable", NOON - HOUR),)),
+        AboutPlace("São Paulo\x1b", "", False, NOON - 2 * HOUR, ()),
+    )
+    row = a_row(metrics={"position": 9, "head": 9, "views": 3, "agreeing": 2})
+    text = Text.from_ansi(shown(an_update(a_live(row)), about=replace(ABOUT, places=places))).plain
+    assert "Singapore sees indexer Ethereum: not answering since 11:00 UTC. 2 of 3 places see this." in text
+    assert "São Paulo?: no report since 10:00 UTC." in text
+    assert "from 3 places" in text
 
 
 GREEN = "\x1b[32m"

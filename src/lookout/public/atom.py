@@ -13,7 +13,6 @@ from lookout.base.instants import format_duration, format_second
 from lookout.core.history import DAY_MS
 from lookout.public.about import time_text
 from lookout.public.picture import (
-    NOT_OFFICIAL,
     SILENT_MS,
     Names,
     Past,
@@ -54,7 +53,7 @@ def encode_feed(picture: Picture, names: Names, chain_id: int | None = None) -> 
 <feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">
 <id>{_id(names) if chain_id is None else _id(names, "feed", str(chain_id))}</id>
 <title>Incidents · {escape(" · ".join(titles))}</title>
-<subtitle>{escape(_subtitle(picture))}</subtitle>
+<subtitle>{escape(_subtitle(picture, names))}</subtitle>
 <updated>{format_second(updated_at)}</updated>
 <author><name>Lookout</name></author>
 <link rel="self" type="application/atom+xml" href="{feed_path(chain_id)}"/>
@@ -76,9 +75,9 @@ def _format_entry(entry: _Entry) -> str:
 """
 
 
-def _subtitle(picture: Picture) -> str:
+def _subtitle(picture: Picture, names: Names) -> str:
     """Nothing that changes with every report: a feed without news stays the same."""
-    parts = [NOT_OFFICIAL]
+    parts = [names.not_official]
     if picture.silent:
         parts.append(f"The monitor has been silent since {instant_text(picture.generated_at)}.")
     if picture.past is None:

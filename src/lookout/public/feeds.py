@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from lookout.public import atom
 from lookout.public.badges import draw_badge, encode_shield
-from lookout.public.picture import NOT_OFFICIAL, EffectiveRow, Names, Picture, instant_text, note_edges, take_picture
+from lookout.public.picture import EffectiveRow, Names, Picture, instant_text, note_edges, take_picture
 from lookout.public.summary import encode_summaries
 from lookout_reader.document import Check
 from lookout_reader.rollup import worst_of
@@ -54,7 +54,7 @@ class FeedFiles(NamedTuple):
         if row is None:
             return None
         seen = "never looked at" if row.observed_at is None else f"seen {instant_text(row.observed_at)}"
-        return _badges(stem, self.names.row(row.check), row.status, seen, self.max_age_s).get(path)
+        return _badges(stem, self.names.row(row.check), row.status, seen, self.names, self.max_age_s).get(path)
 
 
 def make_feed_files(
@@ -72,10 +72,12 @@ def make_feed_files(
         feed = File(atom.MEDIA_TYPE, atom.encode_feed(picture, names))
         files = {FEED: feed, SUMMARY: File(JSON, summary), STATUS: File(JSON, report)}
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
-    files |= _badges(BADGE, "services", "unknown" if picture is None else picture.overview.status, seen, max_age_s)
+    files |= _badges(
+        BADGE, "services", "unknown" if picture is None else picture.overview.status, seen, names, max_age_s
+    )
     for service in (service.name for service in names.about.services):
         status = "unknown" if picture is None else _status_of(service, picture)
-        files |= _badges(f"{BADGE}/{service}", service, status, seen, max_age_s)
+        files |= _badges(f"{BADGE}/{service}", service, status, seen, names, max_age_s)
     rows = {} if picture is None else {_stem(row.check): row for row in picture.rows}
     chains = {atom.feed_path(chain_id): chain_id for chain_id in names.about.chains}
     return FeedFiles(files, rows, chains, picture, names, max_age_s, holds_ms)
@@ -103,8 +105,8 @@ def _stem(check: Check) -> str:
     return f"{BADGE}/{service}" if chain_id is None else f"{BADGE}/{service}/{chain_id}"
 
 
-def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, max_age_s: int) -> dict[str, File]:
-    title = f"{label}: {BY_WORD[status].name}, {seen}. {status_text(status)} {NOT_OFFICIAL}"
+def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, names: Names, max_age_s: int) -> dict[str, File]:
+    title = f"{label}: {BY_WORD[status].name}, {seen}. {status_text(status)} {names.not_official}"
     return {
         f"{stem}.svg": File(SVG, draw_badge(label, status, title)),
         f"{stem}.json": File(JSON, encode_shield(label, status, max_age_s)),

@@ -23,9 +23,6 @@ from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import notes_for
 
 MOST_INCIDENTS: Final = 100
-NOT_OFFICIAL: Final = (
-    "What one monitor sees from one place: no official status, and no signal that it is safe to transact."
-)
 # A feed cannot retract an entry, so it waits until every row has expired: twice as long as the page.
 SILENT_MS: Final = OLD_MS
 
@@ -43,6 +40,12 @@ class Names(NamedTuple):
         """The operator's; the project's name if there is none, or only the protocol's."""
         own = self.about.title
         return "Lookout" if own in ("", self.protocol) else own
+
+    @property
+    def not_official(self) -> str:
+        count = len(self.about.places)
+        places = f"{count} places" if count > 1 else "one place"
+        return f"What one monitor sees from {places}: no official status, and no signal that it is safe to transact."
 
     def row(self, check: Check) -> str:
         service, chain_id = check

@@ -14,7 +14,6 @@ from lookout.base.instants import format_duration
 from lookout.base.text import clean
 from lookout.public.about import scope_text, time_text
 from lookout_reader import (
-    NOTES,
     About,
     Clocks,
     History,
@@ -23,11 +22,14 @@ from lookout_reader import (
     Row,
     UnreadableRow,
     Update,
+    agreement_text,
     effective_status,
     find_row,
     headline_of,
+    notes_for,
     overview_of,
 )
+from lookout_reader.headline import instant_text
 from lookout_reader.statuses import BY_WORD, CHARACTERS, KNOWN_STATUSES, NO_DATA, EffectiveStatus
 
 # A cell of the strip shows the worst that is known in it; without anything known, unknown before nothing at all.
@@ -51,8 +53,11 @@ class Shown(NamedTuple):
     update: Update
 
     def name(self, row: Row | UnreadableRow) -> str:
-        service = clean(row.service or "?", _LONGEST_NAME)
-        return service if row.chain_id is None else f"{service} {self.chain_name(row.chain_id)}"
+        return self.name_check(row.service or "?", row.chain_id)
+
+    def name_check(self, service: str, chain_id: int | None) -> str:
+        name = clean(service, _LONGEST_NAME)
+        return name if chain_id is None else f"{name} {self.chain_name(chain_id)}"
 
     def chain_name(self, chain_id: int) -> str:
         return clean(self.about.chain_name(chain_id), _LONGEST_NAME)
@@ -68,7 +73,8 @@ def draw_screen(shown: Shown, now: int, width: int) -> RenderableType:
     update = shown.update
     clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms, update.answered_ago_ms)
     head = [Text(shown.address, style="bold"), *_head_lines(shown, clocks), *_notes(shown, now)]
-    head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
+    notes = notes_for("", places=len(shown.about.places))
+    head.append(Text(" ".join(note.text for note in notes if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
     found = (_RowNow(row, effective_status(row, clocks)) for row in update.report.rows)
@@ -90,7 +96,23 @@ def _head_lines(shown: Shown, clocks: Clocks) -> list[Text]:
     line = Text(f"{_shape(overview.status)} {clean(said.line, _LONGEST_LINE)}.", style=_colour(overview.status))
     problems = {"report": update.report_problem, "history": update.history_problem}
     found = (_describe_problem(document, problem) for document, problem in problems.items() if problem is not None)
-    return [line, *(Text(trouble, style="yellow") for trouble in (*said.doubts, *found))]
+    return [
+        line,
+        *(Text(trouble, style="yellow") for trouble in (*said.doubts, *found, *_places(shown, int(clocks.now)))),
+    ]
+
+
+def _places(shown: Shown, now: int) -> Iterator[str]:
+    """What single places see otherwise than all of them together (W8)."""
+    for place in shown.about.places:
+        name = clean(place.name, _LONGEST_NAME) or "This monitor"
+        if place.silent_since_at is not None:
+            yield f"{name}: no report since {instant_text(place.silent_since_at, now)}."
+        for found in place.differs:
+            row = find_row(shown.update.report, found.service, found.chain_id) if shown.update.report else None
+            what = f"{shown.name_check(found.service, found.chain_id)}: {BY_WORD[found.status].name}"
+            agree = agreement_text(row.metrics.views, row.metrics.agreeing) if isinstance(row, Row) else None
+            yield " ".join(filter(None, (f"{name} sees {what} since {instant_text(found.since_at, now)}.", agree)))
 
 
 def _notes(shown: Shown, now: int) -> Iterator[Text]:

@@ -3,7 +3,7 @@
 import { headlineOf } from "lookout-reader/page";
 import { h, setStatus, setText, shape } from "./dom.js";
 import { makeNotes } from "./notes.js";
-import { PAGE_TITLE, READER_LANGUAGE, duration, moment, text } from "./words.js";
+import { PAGE_TITLE, READER_LANGUAGE, duration, moment, sinceText, text } from "./words.js";
 
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const TITLE_MOST = 60;
@@ -13,7 +13,7 @@ const ICON = document.querySelector("link[rel=icon]");
 export function makeBand() {
   const title = h("h1", {}, text("band.reading"));
   const [since, also, advice] = ["since", "also", "advice"].map((name) => h("p", { class: name }));
-  const age = h("span");
+  const [age, silent] = [h("span"), h("p", { class: "hint" })];
   const troubles = h("div", { class: "troubles", role: "alert" });
   const notes = makeNotes();
   const [beforeSignal, afterSignal] = text("band.official", { signal: "|" }).split("|");
@@ -27,6 +27,7 @@ export function makeBand() {
     troubles,
     advice,
     notes.element,
+    silent,
     h("p", { class: "age" }, age, ` ${beforeSignal}`, signal, afterSignal),
   );
   const about = PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet");
@@ -44,7 +45,17 @@ export function makeBand() {
     ])
       setText(part, words && text("sentence", { words }));
     setText(advice, said.advice);
-    setText(age, text("band.by", { age: ageText(view) }));
+    const { length } = view.places;
+    setText(age, text(length > 1 ? "band.by.places" : "band.by", { age: ageText(view), count: length }));
+    setText(
+      silent,
+      view.places
+        .filter(({ silentSince }) => silentSince !== null)
+        .map(({ name, silentSince }) =>
+          text("place.silent", { place: name || text("place.own"), since: sinceText(silentSince, view.now) }),
+        )
+        .join(" "),
+    );
     notes.update(view.notes, view.now);
     nameTab(status, said.short);
     const found = troublesOf(view, said);

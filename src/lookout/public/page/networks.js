@@ -84,7 +84,7 @@ function makeLine(chainId) {
 
   function drawOpen(network, view) {
     if (!details.open) return;
-    const bad = reasonsOf(network, view);
+    const bad = [...reasonsOf(network, view), ...dissentsOf(network, view)];
     if (reasons.dataset.drawn !== bad.join("\n")) {
       reasons.dataset.drawn = bad.join("\n");
       reasons.replaceChildren(...bad.map((reason) => h("li", {}, reason)));
@@ -128,6 +128,26 @@ function reasonsOf({ activities }, { now, clockIsWrong }) {
     found.set(key, [...(found.get(key) ?? []), serviceName(check.service)]);
   }
   return Array.from(found, ([key, services]) => text("reason", { service: list(services), ...JSON.parse(key) }).trim());
+}
+
+/** What single places see otherwise: "Indexer: 2 of 3 places see this. Singapore: not answering since 14:02". */
+function dissentsOf({ checks }, { places, now }) {
+  return checks.flatMap((check) => {
+    const others = places.flatMap(({ name, differs }) =>
+      differs
+        .filter(({ service, chainId }) => service === check.service && chainId === check.chainId)
+        .map(({ status, since }) => {
+          const slots = { status: statusWord(status), since: sinceText(since, now) };
+          return text("place.differs", { place: name || text("place.own"), ...slots });
+        }),
+    );
+    if (others.length === 0) return [];
+    const { views, agreeing } = check.row?.metrics ?? {};
+    const agree = views && agreeing ? text("place.agree", { agreeing, views }) : "";
+    return [
+      text("reason", { service: serviceName(check.service), said: agree || others.shift(), why: others.join(" ") }),
+    ];
+  });
 }
 
 function sinceWords({ at, seen }, now) {

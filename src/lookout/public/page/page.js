@@ -27,7 +27,7 @@ if (accent !== null) document.documentElement.style.setProperty("--accent", acce
 
 const filter = { words: [], only: false };
 let limit = SHOWN_AT_FIRST;
-let { notes } = ABOUT;
+let said = { notes: ABOUT.notes, places: ABOUT.places }; // which a monitor changes while a page is open
 let chosen = readChain(); // the network that comes first
 let isReached = false; // whether what the address names was shown
 const polling = poll({ ...endpoint(), live: LIVE_S, history: HISTORY_S, onUpdate: refresh });
@@ -65,7 +65,7 @@ function refresh() {
   }
 }
 
-/** Takes over new notes; loads the page again if anything else of the deployment's description has changed. */
+/** Takes over new notes and places; loads the page again if anything else of the deployment's description has changed. */
 async function checkDescription() {
   if (document.visibilityState === "hidden") return;
   try {
@@ -73,15 +73,15 @@ async function checkDescription() {
     const description = await answer.text();
     const about = parseAbout(description);
     if (!answer.ok || !about.readable) return;
-    if (withoutNotes(description) !== withoutNotes(ABOUT_TEXT)) location.reload();
-    notes = about.notes;
+    if (withoutNews(description) !== withoutNews(ABOUT_TEXT)) location.reload();
+    said = { notes: about.notes, places: about.places };
   } catch {
     // Without an answer the page stays: it might not come back.
   }
 }
 
-function withoutNotes(description) {
-  return JSON.stringify({ ...JSON.parse(description), notes: null });
+function withoutNews(description) {
+  return JSON.stringify({ ...JSON.parse(description), notes: null, places: null });
 }
 
 /** Whatever comes of it depends on the documents and the clock, never on how they came. */
@@ -93,7 +93,7 @@ function show(update) {
     now: update.now,
     receivedAgoMs: update.receivedAgoMs,
     clockAheadMs: update.clockAheadMs,
-    about: { ...ABOUT, notes },
+    about: { ...ABOUT, ...said },
     history: update.history,
     reportCode: update.reportCode,
     answeredAgoMs: update.answeredAgoMs,
@@ -102,7 +102,7 @@ function show(update) {
   const { shown, left } = chooseNetworks(all);
   const clockIsWrong = wrongClock(update) !== null;
   const historyRows = rowsOf(update.history);
-  const view = { ...update, now, clockIsWrong, historyRows, overview, networks: all, shown, left, notes };
+  const view = { ...update, now, clockIsWrong, historyRows, overview, networks: all, shown, left, ...said };
   view.onPaper = PAPER.matches;
   controls.hidden = (update.report?.rows.length ?? historyRows.size) <= FILTER_FROM;
   setText(nothing, all.length > 0 && shown.length === 0 ? text("filter.none") : "");
