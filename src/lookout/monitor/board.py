@@ -60,7 +60,7 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
-        self.verdicts: dict[EntryKey, Verdict] = {}  # on the store, sources, and what features have alerts report
+        self._verdicts: dict[EntryKey, Verdict] = {}  # on the store and the sources
 
     def list_entries(self) -> list[Entry]:
         return [self._describe_note(note) for _, note in sorted(self._notes.copy().items(), key=itemgetter(0))]
@@ -98,7 +98,7 @@ class Board:
     def judge(self, key: EntryKey) -> Verdict:
         """Unknown before the first answer, and for an endpoint without a head."""
         if key.kind != "endpoint":
-            return self.verdicts.get(key, _UNKNOWN)
+            return self._verdicts.get(key, _UNKNOWN)
         note = self._notes.get(key)
         standing = self._standings.get(key.chain_id or 0, {}).get(key.name)
         if note is not None and note.outcome.kind == "failed":
@@ -112,7 +112,7 @@ class Board:
     def begin(self) -> None:
         """A monitor starts, perhaps with other settings: forget all outcomes."""
         self._notes, self._doubts, self.certificates_end_at = {}, {}, {}
-        self.verdicts.clear()
+        self._verdicts.clear()
 
     def note(self, note: Note) -> None:
         self._notes[note.key] = note
@@ -120,7 +120,7 @@ class Board:
     def note_store(self, error: str | None) -> None:
         """A publication is stored, or could not be."""
         failed = None if error is None else Verdict("unavailable", "unreachable", f"not_stored: {error}")
-        self.verdicts[STORE_KEY] = failed or _FINE
+        self._verdicts[STORE_KEY] = failed or _FINE
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = describe_rows(rows, causes, at)
@@ -134,7 +134,7 @@ class Board:
         """Set what is wrong with a source, and return the doubts whose codes are new."""
         before = set(map(code_of, self._doubts.get(source, ())))
         self._doubts[source] = doubts
-        self.verdicts[EntryKey("source", source)] = Verdict("degraded", "incomplete", doubts[0]) if doubts else _FINE
+        self._verdicts[EntryKey("source", source)] = Verdict("degraded", "incomplete", doubts[0]) if doubts else _FINE
         return [doubt for doubt in doubts if code_of(doubt) not in before]
 
     def note_reading(

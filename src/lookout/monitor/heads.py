@@ -4,15 +4,12 @@ import asyncio
 from collections.abc import Sequence
 
 from lookout.base.clock import Clock
-from lookout.base.logger import get_logger
-from lookout.core.agreement import APART, SILENT, Agreement, Standing
+from lookout.core.agreement import SILENT, Agreement, Standing
 from lookout.core.heads import Reading
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.source import Endpoint
-
-log = get_logger()
 
 
 class FollowedChain:
@@ -31,7 +28,6 @@ class FollowedChain:
         self._board = board
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
-        self._apart: set[str] = set()  # endpoints
 
     def wait_for_all(self, at_most_ms: int) -> None:
         """Wait at most this long for silent endpoints; then agree without them."""
@@ -76,14 +72,6 @@ class FollowedChain:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self._agree)
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
-        apart = {name for name, standing in standings.items() if standing in APART}
-        for name in sorted(apart ^ self._apart):
-            about = {"endpoint": name, "chain": self._chain_id, "standing": standings.get(name)}
-            if name in apart:
-                log.warning("an endpoint is apart from the head", **about)
-            elif standings:
-                log.info("the endpoint is no longer apart from the head", **about)
-        self._apart = apart
         self._board.note_standings(self._chain_id, standings)
         silent = self._journal.silent_chains
         (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)

@@ -185,7 +185,8 @@ class Publisher:
         self.writer.write(self._documents, self._encoded.documents)
 
     def _describe(self, at: int) -> bytes:
-        notes = self.notices.current.list_valid(at, "note")
+        notices = self.notices.current
+        notes = (*notices.list_valid(at, "note"), *notices.list_past_notes(at))
         progress = self.journal.ledger.progress(at)
         chains = tuple(
             replace(chain, no_block_since=format_second(since_at))

@@ -17,7 +17,7 @@ from lookout.base.logger import get_logger
 from lookout.config.settings import Upstreams
 from lookout.core.causes import code_of, describe_cause, find_doubts
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Failed, Found, Members
+from lookout.core.model import Blocks, Failed, Found, Members, Status
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.features.feature import Job
@@ -32,6 +32,12 @@ from lookout.protocols.source import Endpoint, Source, observe
 
 _READS_PER_RECHECK: Final = 2  # of an endpoint
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
+
+# What is logged when a fault of an endpoint begins, and when it ends.
+_FAULTS: Final[dict[Status, tuple[str, str]]] = {
+    "unavailable": ("an endpoint fails", "the endpoint answers again"),
+    "degraded": ("an endpoint is apart from the head", "the endpoint agrees with the others again"),
+}
 
 log = get_logger()
 
@@ -84,7 +90,7 @@ class Watcher:
         for endpoint in upstreams.endpoints:
             self._endpoints[endpoint.chain_id].append(endpoint)
         self._chains: dict[int | None, FollowedChain] = {}
-        self._failing: set[EntryKey] = set()  # endpoints
+        self._bad: dict[EntryKey, Status] = {}  # endpoints
         self._journal = journal
         self._limits = limits
         self._clock = clock
@@ -260,21 +266,20 @@ class Watcher:
         return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
 
     def _note_reading(self, key: EntryKey, chain_id: int, found: Reading | str, took_ms: int) -> None:
-        """Show a reading to the operator, and log where an endpoint begins to fail and where it answers again; other
-        failures at debug."""
+        """Show a reading to the operator, and log where an endpoint's fault begins and ends; faults that go on at
+        debug."""
         at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
         cause = found if isinstance(found, str) else None
         self._instruments.count_reading(chain_id, key.name, took_ms, None if cause is None else code_of(cause))
         head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
         self._instruments.board.note_reading(key, at, took_ms, found, head)
-        was_failing = key in self._failing
-        if cause is not None:
-            self._failing.add(key)
-            report = log.debug if was_failing else log.warning
-            report("an endpoint fails", **about, cause=cause, why=describe_cause(cause))
-        elif was_failing:
-            self._failing.discard(key)
-            log.info("the endpoint answers again", **about)
+        verdict, was = self._instruments.board.judge(key), self._bad.get(key)
+        if verdict.cause is not None:
+            self._bad[key] = verdict.status
+            report = log.debug if was == verdict.status else log.warning
+            report(_FAULTS[verdict.status][0], **about, cause=verdict.cause, why=describe_cause(verdict.cause))
+        elif was == "unavailable" or (was and verdict.status == "current"):  # without a head it may still be apart
+            log.info(_FAULTS[self._bad.pop(key)][1], **about)
 
     def _note_own_failure(self, key: EntryKey, began_ms: int, error: Exception) -> None:
         """Something could not be asked, because of a fault of the monitor's own or a bug: no observation, and no change
