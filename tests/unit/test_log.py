@@ -28,6 +28,7 @@ from lookout.state.log import (
     parse_line,
 )
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
+from tests.cases import cases
 
 AT = '"at":"2026-11-05T12:00:00.000Z"'
 
@@ -124,54 +125,11 @@ def test_what_the_format_does_not_name_is_ignored(line: str) -> None:
     assert parse_line(line.encode()) == Stopped(NOON)
 
 
-PROBE = f'{{{AT},"kind":"probe","outcome":'
-ANSWERED = PROBE + '"answered","chainId":1,"service":"indexer"'
-OF_PPOI = PROBE + '"nothing","service":"ppoi"'
 HEAD = f'{{{AT},"kind":"head","chainId":1,"height":1'
-COVERAGE = f'{{{AT},"kind":"coverage","service":'
-WHOLE = "not a line of the log: Expected `int` >= 0 - at `$."
-INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
 
 
 @pytest.mark.clause("R10")
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("[]", "not a line of the log: Expected `object`, got `array`"),
-        ("{}", "not a line of the log: Object missing required field `kind`"),
-        ('{"at":5,"kind":"stop"}', "not a line of the log: Expected `str`, got `int` - at `$.at`"),
-        ('{"at":"yesterday","kind":"stop"}', f"at: 'yesterday' is not {INSTANT}"),
-        (f'{{{AT},"kind":"crash"}}', "not a line of the log: Invalid value 'crash' - at `$.kind`"),
-        (PROBE + '"nothing","service":"Oracle","chainId":1}', "service is 'Oracle'; it has to be a name of [a-z]"),
-        (PROBE + '"answered","service":"oracle","chainId":1,"head":7}', "an answer of this service has position and"),
-        (PROBE + '"answered","service":"oracle","chainId":1,"monitored":7}', "an answer of this service has respond"),
-        (COVERAGE + '"ppoi","chainId":1,"missing":1,"extra":0}', "coverage is of indexers alone, not of ppoi"),
-        (COVERAGE + '"oracle","chainId":1,"missing":1,"extra":0}', "coverage is of indexers alone, not of oracle"),
-        (COVERAGE + '"indexer","chainId":1,"missing":-1,"extra":0}', WHOLE + "missing`"),
-        (COVERAGE + '"indexer","chainId":null,"missing":1,"extra":0}', "chainId has to be a number for indexer"),
-        (OF_PPOI + ',"chainId":null}', "chainId has to be a number for ppoi"),
-        (OF_PPOI + ',"chainId":0}', "not a line of the log: Expected `int` >= 1 - at `$.chainId`"),
-        (OF_PPOI + ',"chainId":true}', "not a line of the log: Expected `int | null`, got `bool` - at `$.chainId`"),
-        (OF_PPOI + "}", "not a line of the log: Object missing required field `chainId`"),
-        (PROBE + '"nothing","service":"messaging","chainId":1}', "chainId has to be null for messaging"),
-        (PROBE + '"perhaps","service":"ppoi","chainId":1}', "not a line of the log: Invalid enum value 'perhaps'"),
-        (PROBE + '"missing-list","service":"indexer","chainId":1}', "outcome missing-list is not one of indexer"),
-        (PROBE + '"failed","service":"indexer","chainId":1}', "error is missing"),
-        (ANSWERED + "}", "an answer of this service has position"),
-        (ANSWERED + ',"position":-1}', WHOLE + "position`"),
-        (ANSWERED + ',"position":1.5}', "not a line of the log: Expected `int | null`, got `float` - at `$.position`"),
-        (ANSWERED + ',"position":9007199254740992}', "not a line of the log: Expected `int` <= 9007199254740991"),
-        (
-            PROBE + '"answered","service":"broadcasters","chainId":1,"responding":3,"monitored":2}',
-            "responding is 3, above monitored, which is 2",
-        ),
-        (HEAD + ',"blockAt":"noon"}', f"blockAt: 'noon' is not {INSTANT}"),
-        (
-            HEAD + ',"blockAt":"2026-11-05T12:00:00.000Z","readAt":"2026-11-05T12:00:00.001Z"}',
-            "readAt is 2026-11-05T12:00:00.001Z, later than at, which is 2026-11-05T12:00:00.000Z",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "reason"), cases("log", "a wrong line is refused with the reason"))
 def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None:
     with pytest.raises(LineError) as caught:
         parse_line(line.encode())
