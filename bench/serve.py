@@ -19,7 +19,8 @@ from bench.plans import a_plan
 from bench.processes import a_folder, a_process, kept_to, memory_mb, program
 from bench.publish import QUIET, SOME_TROUBLE, a_full_fortnight
 from lookout.base.sockets import a_free_port
-from lookout.documents.document import Document, paths, with_compressed
+from lookout.documents.api import paths
+from lookout.documents.document import Document, with_compressed
 from lookout.documents.reports import history_document, live_document
 from lookout.store.sqlite import open_writer
 

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from functools import cache
 
-from lookout.demo.sim.ppoi import REQUIRED_LIST
+from lookout.demo.sim.upstreams import REQUIRED_LIST
 
 NETWORK = (
     f'{{"txidStatus":{{"currentTxidIndex":42,"validatedTxidIndex":42}},"listStatuses":{{"{REQUIRED_LIST}":{{}}}}}}'

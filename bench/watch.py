@@ -13,8 +13,8 @@ from bench.figures import Figure, percentile
 from bench.processes import a_folder, a_process, an_upstream, cpu_s, memory_mb
 from lookout.base.instants import parse_instant
 from lookout.base.sockets import a_free_port
-from lookout.demo.sim.ppoi import REQUIRED_LIST
-from lookout.documents.document import paths
+from lookout.demo.sim.upstreams import REQUIRED_LIST
+from lookout.documents.api import paths
 from lookout.store.sqlite import SqliteReader
 
 LIVE, _ = paths("protocol")

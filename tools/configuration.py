@@ -1,6 +1,6 @@
-"""Writes the example of a configuration, the file that `lookout init` writes to start from, and the tables of keys in
-docs/configuration.md. What they say of a key stands below it in its table's class: sentences, and if need be lines that
-begin with `Allowed:`, `Default:` or `Example:`. The example shows the first sentence."""
+"""Writes the example of a configuration, and the tables of keys in docs/configuration.md. What they say of a key stands
+below it in its table's class: sentences, and if need be lines that begin with `Allowed:`, `Default:` or `Example:`. The
+example shows the first sentence."""
 
 import ast
 import inspect
@@ -18,9 +18,9 @@ from msgspec.structs import FieldInfo
 
 from lookout.base import setting_types as types
 from lookout.base.known_chains import KNOWN_CHAINS
-from lookout.base.setting_types import Former, OneOf, Table
+from lookout.base.setting_types import Former, OneOf, Table, find_note
 from lookout.cli.draft import TABLES, write_value
-from lookout.config.reader import Form, find_note, form_in, keys_of
+from lookout.config.reader import Form, form_in, keys_of
 from lookout.config.services import KindForm, form_of
 from lookout.config.settings import Settings
 from lookout.config.tables import RpcEndpoint
@@ -32,11 +32,9 @@ from lookout.protocols.registry import configurable_services
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = Path("docs", "configuration.md")
 EXAMPLE: Final = Path("lookout.example.toml")
-TEMPLATE: Final = Path("src", "lookout", "cli", "lookout.template.toml")
 REACHING: Final = frozenset(msgspec.structs.fields(AccessTable)[n].name for n in range(3))
 _HEAD: Final = "| key | default | allowed | meaning |\n|---|---|---|---|\n"
 _COMMENT_AT: Final = 36
-_FILL_IN: Final = "FILL IN"
 _NOT_TRIED: Final = "seen in public sources, not tried"
 
 # The words of the page for the types of keys.
@@ -256,35 +254,24 @@ _PROVIDERS: Final = {
 _HOSTED: Final = {1: "ethereum", 42161: "arbitrum", 137: "polygon", 56: "bsc"}
 _LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 _WAKU: Final = "http://127.0.0.1:8645"
-_SQUID: Final[dict[str, Any]] = {"kind": "squid", "confirmations": 5}
+_CHAINS: Final = [*_PROVIDERS]
 
 
-def build_values(*, is_example: bool) -> dict[str, list[dict[str, Any]]]:
-    """The values in force, by table."""
-    providers = _PROVIDERS if is_example else {1: (_FILL_IN,) * 3}
-    chains = [*providers]
+def _squid(chain: int, url: str) -> dict[str, Any]:
+    return {"chain": chain, "url": url, "kind": "squid", "confirmations": 5}
 
-    def address(real: str) -> str:
-        return real if is_example else _FILL_IN
 
-    hosted = {
-        chain: f"https://rail-squid.squids.live/squid-railgun-{name}-v2/graphql"
+_VALUES: Final[dict[str, list[dict[str, Any]]]] = {
+    "chains": [{"id": chain, "rpc": [f"https://{host}" for host in hosts]} for chain, hosts in _PROVIDERS.items()],
+    "ppoi": [{"url": "https://ppoi-agg.horsewithsixlegs.xyz", "required_list": _LIST, "chains": _CHAINS}],
+    "indexer": [_squid(chain, f"http://127.0.0.1:{4350 + number}/graphql") for number, chain in enumerate(_CHAINS)],
+    "hosted-indexer": [
+        _squid(chain, f"https://rail-squid.squids.live/squid-railgun-{name}-v2/graphql")
         for chain, name in _HOSTED.items()
-        if chain in chains
-    }
-    own = {chain: f"http://127.0.0.1:{4350 + number}/graphql" for number, chain in enumerate(chains)}
-    return {
-        "chains": [
-            {"id": chain, "rpc": [f"https://{host}" if is_example else host for host in hosts]}
-            for chain, hosts in providers.items()
-        ],
-        "ppoi": [{"url": address("https://ppoi-agg.horsewithsixlegs.xyz"), "required_list": _LIST, "chains": chains}],
-        "indexer": [{"chain": chain, "url": address(url), **_SQUID} for chain, url in own.items()],
-        "hosted-indexer": [{"chain": chain, "url": address(url), **_SQUID} for chain, url in hosted.items()],
-        "messaging": [{"url": address(_WAKU)}],
-        "broadcasters": [{"url": address(_WAKU), "chains": chains}],
-    }
-
+    ],
+    "messaging": [{"url": _WAKU}],
+    "broadcasters": [{"url": _WAKU, "chains": _CHAINS}],
+}
 
 _OWN_SERVICES: Final[list[dict[str, Any]]] = [
     {
@@ -324,31 +311,19 @@ _IF_THERE: Final = {
     "complete": "Its list is compared with the chain's logs if this table is there (docs/operations.md).",
     "links": "The running hash of its list is checked if this table is there; a squid of RAILGUN needs no key in it.",
 }
-_NOTES: Final = """\
-#
-# A key that is commented out has its default. docs/configuration.md explains every key.
-"""
-_BEGINNINGS: Final = {
-    EXAMPLE: f"""\
+_BEGINNING: Final = """\
 # A complete configuration: five chains, five services, 21 rows. Copy it to lookout.toml, replace the addresses at
 # 127.0.0.1 with your own, and check it with `lookout check-config -c lookout.toml`.
-{_NOTES}\
+#
+# A key that is commented out has its default. docs/configuration.md explains every key.
 # A public address here was seen in public sources and not tried: try it, and find out who runs it, before you use it.
-""",
-    TEMPLATE: f"""\
-# A configuration to start from: one chain and every service. Replace each "{_FILL_IN}" with your own address, or remove
-# the table of a service that you do not watch; `lookout check-config -c FILE` says what is left to do.
-{_NOTES}\
-# Keep secrets out of this file: ${{NAME}} in a value is the environment variable NAME.
-""",
-}
+"""
 
 
-def write_file(path: Path) -> str:
-    """The example, or the file to start from."""
-    values, tables = build_values(is_example=path == EXAMPLE), find_tables()
+def write_example() -> str:
+    tables = find_tables()
     (protocol,) = (key for key in list_keys(Settings))
-    parts = [_BEGINNINGS[path], _write_key(protocol, {})]
+    parts = [_BEGINNING, _write_key(protocol, {})]
     for name in _ORDER:
         _, introduction = TABLES.get(name, ("", ""))
         parts.append(f"# {introduction}\n" if introduction else "")
@@ -357,7 +332,7 @@ def write_file(path: Path) -> str:
                 _write_own_service(service, tables, is_first=not number) for number, service in enumerate(_OWN_SERVICES)
             )
             continue
-        for number, written in enumerate(values.get(name, [{}])):
+        for number, written in enumerate(_VALUES.get(name, [{}])):
             parts.append(_write_table(name, written, tables, is_first=not number))
         if name == "alerts":
             parts.append(_write_table("alerts.rules", {}, tables, is_first=True, is_comment=True))
@@ -433,8 +408,7 @@ def _shorten(key: Key) -> str:
 
 def build_files(root: Path = ROOT) -> dict[Path, str]:
     page = root / PAGE
-    files = {root / path: write_file(path) for path in (EXAMPLE, TEMPLATE)}
-    return {**files, page: fill_in_page(page.read_text(encoding="utf-8"))}
+    return {root / EXAMPLE: write_example(), page: fill_in_page(page.read_text(encoding="utf-8"))}
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from lookout.documents.document import ALLOWED_METHODS, paths
+from lookout.documents.api import ALLOWED_METHODS, paths
 from lookout.documents.reports import SCHEMA_VERSION, build_schemas
 from lookout.public import about
 from lookout.public.about import Description

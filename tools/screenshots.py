@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from playwright.sync_api import Page, Route, sync_playwright
+from playwright.sync_api import Page, Route, ViewportSize, sync_playwright
 
 from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
@@ -33,35 +33,23 @@ NOW: Final = parse_instant("2026-11-14T15:22:40.000Z")
 SEED: Final = 7
 MINUTE: Final = 60_000
 DAY: Final = 86_400_000
-VIEWPORTS: Final = {"desktop": (1280, 900), "phone": (390, 844)}
+VIEWPORT: Final[ViewportSize] = {"width": 1280, "height": 900}
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with a_served_fortnight() as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for device, (width, height) in VIEWPORTS.items():
-            for scheme in ("light", "dark"):
-                context = browser.new_context(
-                    viewport={"width": width, "height": height},
-                    color_scheme="dark" if scheme == "dark" else "light",
-                    timezone_id="Europe/Berlin",
-                )
-                page = context.new_page()
-                open_page(page, base)
-                take(page, f"page-{scheme}-{device}.png")
-                if device == "desktop":
-                    page.locator(".past").evaluate("past => past.scrollIntoView()")
-                    page.locator(".past-rows button").last.click()
-                    take(page, f"page-{scheme}-history.png")
-                context.close()
+        for scheme in SCHEMES:
+            context = browser.new_context(viewport=VIEWPORT, color_scheme=scheme, timezone_id="Europe/Berlin")
+            page = context.new_page()
+            open_page(page, base)
+            path = IMAGES / f"page-{scheme}-desktop.png"
+            page.screenshot(path=path)
+            print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} kB")
+            context.close()
         browser.close()
-
-
-def take(page: Page, name: str) -> None:
-    path = IMAGES / name
-    page.screenshot(path=path)
-    print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} kB")
 
 
 def open_page(page: Page, base: str) -> None:

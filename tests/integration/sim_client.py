@@ -12,8 +12,8 @@ import aiohttp
 
 from lookout.core.heads import Reading
 from lookout.core.model import Found
-from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.demo.sim.server import serving
+from lookout.demo.sim.upstreams import REQUIRED_LIST
 from lookout.demo.sim.world import World, launch_world
 from lookout.protocols.broadcasters.seen import BroadcastersTable
 from lookout.protocols.client.request import KindTable, SourceTable

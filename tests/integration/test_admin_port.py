@@ -73,7 +73,7 @@ def test_a_scrape_is_answered_whatever_a_crowd_does(sent: bytes) -> None:
     async def apply(_body: bytes, _config: str | None) -> AdminReply:
         return large
 
-    routes = ROUTES._replace(lists={"/large": lambda: large}, changes={"/change": Change("May", apply)})
+    routes = ROUTES._replace(reads={"/large": lambda: large}, changes={"/change": Change("May", apply)})
     with open_port("127.0.0.1:0", routes) as address, ExitStack() as opened:
         for _ in range(DRIPPERS):
             connection = opened.enter_context(connect(address))

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
+from lookout.app.probe import probe_once
 from lookout.base.clock import SystemClock
 from lookout.cli import main
 from lookout.config.file import read_config
@@ -29,7 +30,6 @@ from lookout.features.alerts.messages import write_message
 from lookout.features.alerts.rules import News
 from lookout.features.alerts.settings import build_policy
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.probe import probe_once
 from lookout.protocols.answers import decode, open_value, table
 from lookout.protocols.client.failure import not_understood
 from lookout.protocols.client.request import KindTable, Request

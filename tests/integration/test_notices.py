@@ -102,7 +102,7 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
                 ("silence", "add", "--for", "1h", "--chain", "7"): [
                     f"chain: there is no chain '7'; there are {', '.join(f'c{each} ({each})' for each in CHAINS)}"
                 ],
-                ("note", "add", "\udcff"): ["what is given is not text: it has to be UTF-8"],
+                ("note", "add", "\udcff"): ["the arguments are not valid UTF-8"],
                 ("silence", "end", "1"): ["id: there is no silence '1'; it is a note: lookout note end 1"],
             }.items():
                 assert await fail(tmp_path, *wrong) == (2, [f"lookout: {problem}" for problem in problems])

@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 from msgspec import UNSET
 
+from lookout.app.probe import Probed, ProbedRow, probe_once
 from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
-from lookout.demo.sim.ppoi import REQUIRED_LIST
-from lookout.monitor.probe import Probed, ProbedRow, probe_once
+from lookout.demo.sim.upstreams import REQUIRED_LIST
 from tests.commands import lookout, lookout_here
 from tests.compared import a_compared_config
 from tests.exhaustion import without_descriptors

@@ -328,5 +328,5 @@ async def look_at_another_margin(folder: Path, world: World, rows: Rows) -> None
     path = folder / "lookout.toml"
     path.write_text(path.read_text().replace("seen_s = 150", "seen_s = 150\nexpiry_margin_s = 86400"))
     done = await asyncio.to_thread(lookout_here, folder, "reload")
-    assert (done.returncode, done.stdout) == (0, "reloaded lookout.toml\n  changed: broadcasters\n")
+    assert (done.returncode, done.stdout) == (0, "reloaded lookout.toml\n  changed: broadcasters 1, broadcasters 137\n")
     await world.until(lambda: states(rows["broadcasters", 137][-1:]) == ["unavailable/unreachable"], "none answers")

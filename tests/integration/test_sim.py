@@ -113,23 +113,23 @@ async def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> 
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    "body",
     [
-        pytest.param(b"{", "the body is not JSON", id="malformed"),
-        pytest.param(b'{"target":"ppoi"}', "an order has a target and a fault", id="no fault"),
-        pytest.param(b'{"target":"ppio","fault":"hang"}', "target is 'ppio'; it is one of rpc/1,", id="no target"),
-        pytest.param(b'{"target":"waku","fault":"halt"}', "fault is 'halt'; waku can have refuse", id="misplaced"),
-        pytest.param(b'{"target":"*","fault":"hang","by":5}', "hang takes no parameter", id="parameter of another"),
-        pytest.param(b'{"target":"*","fault":"lag","by":"5"}', "lag takes the whole number by", id="a text"),
+        pytest.param(b"{", id="malformed"),
+        pytest.param(b'{"target":"ppoi"}', id="no fault"),
+        pytest.param(b'{"target":"ppio","fault":"hang"}', id="no target"),
+        pytest.param(b'{"target":"ppoi","fault":["hang"]}', id="two faults"),
+        pytest.param(b'{"target":"waku","fault":"halt"}', id="misplaced"),
+        pytest.param(b'{"target":"*","fault":"hang","by":5}', id="parameter of another"),
+        pytest.param(b'{"target":"*","fault":"lag","by":"5"}', id="a text"),
     ],
 )
-async def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(body: bytes, reason: str) -> None:
+async def test_an_order_that_cannot_be_followed_is_refused(body: bytes) -> None:
     async with simulation() as client:
         await client.order("ppoi", "hang")
         before = await client.control()
         answer = await client.control(body)
         assert (answer.http_code, list(answer.document)) == (400, ["error"])
-        assert reason in answer.document["error"]
         assert await client.control() == before
 
 

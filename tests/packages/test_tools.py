@@ -108,8 +108,9 @@ def test_its_handlers_answer_for_a_server_with_msw(tmp_path: Path) -> None:
     }
 
 
-NODE = [("commonjs", "node"), ("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")]
-COMPILERS = {"5.0": NODE, "5.9": NODE}
+NODE = [("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")]
+NODE_10 = ("commonjs", "node10")  # deprecated in 6, gone in 7
+COMPILERS = {"5.0": [NODE_10, *NODE], "5.9": [NODE_10, *NODE], "6.0": NODE, "7.0": NODE}
 GOOD = text_of("packages/good.ts")
 NAMES = 'type \'"messaging" | "ppoi" | "broadcasters"'
 WRONG = {

@@ -9,7 +9,7 @@ from typing import Any, cast
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
-from lookout.base.concurrency import Caller
+from lookout.base.concurrency import Worker
 from lookout.config.settings import Settings, Upstreams
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
@@ -234,7 +234,7 @@ def lived(
     board: Board | None = None,
     stored: Mapping[str, bytes] | None = None,
     writer: Kept | None = None,
-    store: Caller | None = None,
+    store: Worker | None = None,
     features: tuple[type[Feature], ...] = FEATURES,
     **tables: Any,
 ) -> Kept:

@@ -15,7 +15,7 @@ from yarl import URL
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.demo.sim.server import UPSTREAMS
-from lookout.demo.sim.upstream import Asked
+from lookout.demo.sim.upstreams import Asked
 from lookout.demo.sim.world import launch_world
 from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.metrics import Instruments

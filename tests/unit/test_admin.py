@@ -29,7 +29,7 @@ from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
 from lookout.features.alerts.alerts import Alerts
-from lookout.features.lists.entries import AgreementNote, CoverageNote, LinksNote
+from lookout.features.lists.entries import CoverageNote, LinksNote, NodeGapNote
 from lookout.features.lists.rules.coverage import Coverage
 from lookout.features.lists.rules.links import Links
 from lookout.features.lists.rules.node_gap import NodeGap
@@ -246,7 +246,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     for note in (
         CoverageNote(EntryKey("coverage", "1"), answered, check=INDEXER, coverage=coverage, first_block=0, outcomes={}),
         LinksNote(EntryKey("links", "1"), answered, check=INDEXER, links=Links(subject="")),
-        AgreementNote(EntryKey("agreement", "1"), answered, node=PPOI, indexer=INDEXER, known=NodeGap("")),
+        NodeGapNote(EntryKey("agreement", "1"), answered, node=PPOI, indexer=INDEXER, known=NodeGap("")),
     ):
         instruments.board.note(note)
     compared = (

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.concurrency import Caller, DaemonThread
+from lookout.base.concurrency import DaemonThread, Worker
 from lookout.core.model import Check, Found, Metrics, Peers, Row, Status
 from lookout.documents.document import Document, DocumentName
 from lookout.features.alerts.event import AlertEvent, AlertPolicy, Cause
@@ -90,7 +90,7 @@ class Night:
         return send
 
     @contextmanager
-    def open_thread(self, name: str) -> Iterator[Caller]:
+    def open_thread(self, name: str) -> Iterator[Worker]:
         if self.threadless.get(name, 0) > 0:
             self.threadless[name] -= 1
             raise RuntimeError("can't start new thread")

@@ -11,7 +11,7 @@ import pytest
 from lookout.config.tables import ServerTable
 from lookout.core.model import Reason, Status
 from lookout.core.services import SERVICES
-from lookout.documents.document import paths
+from lookout.documents.api import paths
 from lookout.documents.reports import build_schemas
 from lookout.server.counts import CODES
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING

@@ -1,4 +1,4 @@
-"""The example, the file to start from and the page's tables are made from the settings and their descriptions."""
+"""The example and the page's tables are made from the settings and their descriptions."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,6 @@ from tools.configuration import (
     PAGE,
     REACHING,
     ROOT,
-    TEMPLATE,
     build_files,
     describe,
     describe_allowed,
@@ -36,7 +35,7 @@ OWN_PAGE: Final = (
 
 def test_the_generated_files_are_up_to_date() -> None:
     files = build_files()
-    assert files.keys() == {ROOT / path for path in (EXAMPLE, TEMPLATE, PAGE)}
+    assert files.keys() == {ROOT / path for path in (EXAMPLE, PAGE)}
     for path, content in files.items():
         assert path.read_text(encoding="utf-8") == content, "run: make schemas"
 

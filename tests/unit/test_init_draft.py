@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lookout.cli.answers import ENTRIES, AnswerError, begin, fits
+from lookout.app.probe import ProbedRow
+from lookout.cli.answers import QUESTIONS, AnswerError, begin, fits
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.core.model import Row
-from lookout.monitor.probe import ProbedRow
 from tests.builders import INDEXER
 from tests.cases import cases
 
@@ -18,8 +18,8 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 
 def take(draft: Draft, option: str, text: str) -> Draft:
-    (entry,) = (entry for entry in ENTRIES if entry.option == option)
-    return entry.take(draft, text)
+    (question,) = (question for question in QUESTIONS if question.option == option)
+    return question.take(draft, text)
 
 
 def chain_named(text: str) -> int | None:

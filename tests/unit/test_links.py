@@ -22,7 +22,7 @@ from lookout.features.lists.rules.links import (
     resume,
     take_answer,
 )
-from lookout.protocols.lists import SQUID_LINKS, LinkedList, parse_entries
+from lookout.protocols.lists import SQUID_LINKS, HashedList, parse_entries
 from lookout.protocols.squid import SquidTable
 from tests.builders import NOON
 
@@ -83,7 +83,7 @@ class World:
 def test_every_link_of_a_real_list_holds_and_each_first_row_that_is_dropped_of_several_is_one_break() -> None:
     body = msgspec.json.encode({"data": {"transactions": ROWS}})
     table = SquidTable(chain=1, kind="squid", url="http://squid.example/graphql")
-    entries = parse_entries(body, LinkedList(SQUID_LINKS, table.url, table))
+    entries = parse_entries(body, HashedList(SQUID_LINKS, table.url, table))
     whole = take_answer(EMPTY, Read("sweep", ""), entries, NOON, FINAL)
     assert (len(entries), whole.breaks, whole.has_held) == (242, (), True)
     firsts = [

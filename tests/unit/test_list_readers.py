@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.demo.sim.ppoi import REQUIRED_LIST
+from lookout.demo.sim.upstreams import REQUIRED_LIST
 from lookout.protocols.client.failure import ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.simulated_upstreams import BASE, Life, live

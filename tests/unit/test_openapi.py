@@ -13,7 +13,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from lookout.config.tables import HistoryTable
 from lookout.core.history import uptime
-from lookout.documents.document import paths, with_compressed
+from lookout.documents.api import paths
+from lookout.documents.document import with_compressed
 from lookout.documents.reports import build_schemas
 from lookout.public.feeds import make_feed_files
 from lookout.public.page.assets import encode_badge

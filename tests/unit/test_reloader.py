@@ -10,9 +10,10 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from lookout.app.monitor import prepare_server
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
-from lookout.app.server_process import prepare_server
 from lookout.base.clock import SystemClock
+from lookout.config.services import OwnService
 from lookout.config.settings import Settings, Upstreams, upstreams_of
 from lookout.config.tables import (
     AdminTable,
@@ -36,6 +37,7 @@ from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.client.request import KindTable, SourceTable
+from lookout.protocols.generic import HttpTable
 from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
@@ -49,8 +51,10 @@ CHAINS = (
     ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),
     ChainTable(id=137, name="Polygon", block_time_s=2, rpc=(RpcEndpoint("http://c"),)),
 )
+OWN = OwnService(name="relayer", checks=(HttpTable(None, "http", "http://r"),))
 SETTINGS = Settings(
     chains=CHAINS,
+    services=(OWN,),
     sources={
         "ppoi": (PpoiTable("http://p", "list", (1, 137)),),
         "indexer": (KindTable(1, "squid", "http://i", 5), KindTable(137, "squid", "http://j", 5)),
@@ -121,7 +125,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             Reloaded(
                 "f",
                 "applied",
-                removed=("broadcasters 137", "indexer 137", "ppoi 1", "ppoi 137", "chain 137"),
+                removed=("ppoi 1", "ppoi 137", "broadcasters 137", "indexer 137", "chain 137"),
             ),
             id="a chain and a source taken out",
         ),
@@ -139,7 +143,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             replace(
                 SETTINGS,
                 chains=(replace(CHAINS[0], block_time_s=13, rpc=(RpcEndpoint("http://b"),)), CHAINS[1]),
-                sources=watching(messaging=MessagingTable("http://n")),
+                sources=watching(messaging=MessagingTable("http://n"), ppoi=PpoiTable("http://q", "list", (1, 137))),
                 policy=PolicyTable(recheck_s=60),
                 history=HistoryTable(hold_s=61),
                 monitor=MonitorTable("log.jsonl"),
@@ -149,11 +153,17 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "f",
                 "applied",
                 changed=(
-                    *("messaging", "chain 1"),
+                    *("messaging", "ppoi 1", "ppoi 137", "chain 1"),
                     *("monitor.record", "policy.recheck_s", "history.hold_s"),
                 ),
             ),
             id="other settings",
+        ),
+        pytest.param(
+            replace(SETTINGS, services=(replace(OWN, effect="sending may fail"),)),
+            True,
+            Reloaded("f", "applied", changed=("relayer",)),
+            id="other words for a service of one's own",
         ),
         *(
             pytest.param(
@@ -179,10 +189,10 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             Reloaded(
                 "f",
                 "applied",
-                changed=("log.level",),
+                changed=("protocol", "log.level"),
                 needs_restart=(
-                    *("admin.monitor", "store.url"),
-                    *("protocol", "server.ban_s", "admin.server", "log.level of the server", "page.title"),
+                    *("admin.monitor", "store.url", "server.ban_s", "admin.server", "page.title"),
+                    *("protocol of the server", "log.level of the server"),
                 ),
             ),
             id="what needs a restart where there is a server",

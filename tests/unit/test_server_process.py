@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.app.server_process import prepare_server
+from lookout.app.monitor import prepare_server
 
 SQLITE = ""
 WRITERS = 'url = "postgresql://monitor:${WRITER}@db/lookout"'

@@ -30,11 +30,11 @@ from lookout.base.sockets import is_unix, listen_for, path_of, resolve
 from lookout.base.url import format_host_port, host_and_port
 from lookout.config.tables import AdminTable
 from lookout.server.assembly import Server
-from lookout.server.connection import Connection, HttpServer, Limits
+from lookout.server.connection import Connection, ConnectionLimits, HttpServer
 from lookout.server.counts import Closed
-from lookout.server.request import Callers, Request, Wire
+from lookout.server.request import Callers, HttpRequest, Wire
 
-_LIMITS: Final = Limits(connections=16, stalled_s=5.0, drops_for_new=True)
+_LIMITS: Final = ConnectionLimits(connections=16, stalled_s=5.0, drops_for_new=True)
 _MOST_BYTES: Final = 65_536  # of a request's body
 _METHODS: Final = ("GET", "HEAD", "POST")
 
@@ -90,7 +90,7 @@ class _AdminPort:
         self._date = b""
         self._answers: set[asyncio.Task[None]] = set()
 
-    def answer(self, request: Request, connection: Connection) -> None:
+    def answer(self, request: HttpRequest, connection: Connection) -> None:
         task = asyncio.get_running_loop().create_task(self._answer(request, connection))
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
@@ -104,7 +104,7 @@ class _AdminPort:
     def begin_second(self, date: bytes, _connections: int) -> None:
         self._date = date
 
-    async def _answer(self, request: Request, connection: Connection) -> None:
+    async def _answer(self, request: HttpRequest, connection: Connection) -> None:
         try:
             reply = await self._reply(request, connection)
         except Exception:
@@ -113,7 +113,7 @@ class _AdminPort:
         else:
             connection.reply(self._encode(reply, with_body=request.method != "HEAD"))
 
-    async def _reply(self, request: Request, connection: Connection) -> AdminReply:
+    async def _reply(self, request: HttpRequest, connection: Connection) -> AdminReply:
         path, routes = request.path, self._routes
         if not request.names_one_host:
             return error_reply(HTTPStatus.BAD_REQUEST, "exactly one valid Host header is required")

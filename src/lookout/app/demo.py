@@ -15,8 +15,8 @@ from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
 from lookout.demo.sim.chain import LAUNCH, ChainLayout
-from lookout.demo.sim.ppoi import REQUIRED_LIST
 from lookout.demo.sim.server import serving, wall_clock
+from lookout.demo.sim.upstreams import REQUIRED_LIST
 from lookout.demo.sim.world import World, launch_world
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay

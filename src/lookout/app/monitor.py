@@ -2,9 +2,11 @@
 other."""
 
 import asyncio
+import os
+import re
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -15,11 +17,12 @@ from lookout.app.admin import open_monitor_port
 from lookout.app.notices import NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
-from lookout.app.server_process import prepare_server
 from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_reply, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
+from lookout.config.file import ConfigError, find_server_settings
+from lookout.config.tables import ServerSettings
 from lookout.monitor.assembly import Machine, Succession
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.recorder import Recorder
@@ -32,6 +35,12 @@ _TRY_AGAIN_S: Final = 1.0
 _TRY_UNREACHABLE_S: Final = 5.0
 _TO_END_S: Final = 8.0  # answers under way have five
 _RESTART_AFTER_S: Final = 2.0
+# Paths of programs, libraries and files, the language, the time zone, and settings of Python and libraries.
+_ORDINARY: Final = re.compile(
+    r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|NO_COLOR|FORCE_COLOR"
+    r"|PYTHON[A-Z0-9]+|LD_[A-Z_]+|MALLOC_[A-Z_]+|SSL_CERT_(FILE|DIR)|FAKETIME\w*"
+)
+_WRITERS_PASSWORD: Final = "PGPASSWORD"  # noqa: S105  its name
 
 log = get_logger()
 
@@ -62,7 +71,7 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
     registry = process_registry()
     instruments = Instruments(registry, clock)
     recorder = Recorder(folder)
-    lists = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
+    reads = {"/sources": lambda: json_reply(HTTPStatus.OK, instruments.board.list_entries())}
     changes = {"/reload": Change(RELOAD_HEADER, reloader.answer)}
 
     with DaemonThread("store") as store:
@@ -77,7 +86,7 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
             )
             succession = Succession(settings, writer.load(), machine)
             desk = NoticeDesk(succession, clock, reloader)
-            routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, lists, changes))
+            routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reads, changes))
             # Only with the store: until then the other monitor may use the same address.
             async with open_monitor_port(settings.admin, folder, routes):
                 with reloader.attached(succession.replace, instruments):
@@ -174,6 +183,27 @@ async def _a_server(reloader: Reloader) -> AsyncIterator[asyncio.subprocess.Proc
         yield server
     finally:
         await _end(server)
+
+
+def prepare_server(
+    config: Path, environment: Mapping[str, str] = os.environ
+) -> tuple[ServerSettings | None, dict[str, str]]:
+    """The settings that a server reads from this configuration now, None if they have a problem, and its environment:
+    the variables that any program needs, and those that the configuration names for a server. A monitor's secrets are
+    not among them."""
+    needed, without, settings = [_ORDINARY], set(), None
+    try:
+        settings, named = find_server_settings(config, environment)
+    except ConfigError:  # the server says what is wrong
+        named = set()
+    else:
+        needed.append(re.compile(kind_of(settings.store_url).variables))
+        without = {_WRITERS_PASSWORD} - named if settings.store.read_url else set()
+    return settings, {
+        name: text
+        for name, text in environment.items()
+        if name in named or (name not in without and any(pattern.fullmatch(name) for pattern in needed))
+    }
 
 
 async def _end(server: asyncio.subprocess.Process) -> None:

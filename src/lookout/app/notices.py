@@ -5,19 +5,19 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from lookout.app.reloader import Reloader
 from lookout.base.admin_port import CHANGE_HEADER, AdminReply, AdminRoutes, Change, error_reply, json_reply
 from lookout.base.clock import Clock
-from lookout.base.instants import format_second
 from lookout.base.problem import Problem
 from lookout.core.notices import Notice, NoticeDraft, NoticeError, NoticeKind, find_scope
 from lookout.monitor.assembly import Succession
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.notice_keeper import STORED_WITHIN_S, NotStoredError
 from lookout.monitor.watcher import Rechecked
-from lookout.public.about import scope_text
+from lookout.public.about import NoteDescription, describe_note, scope_text
 
 LIST_PATH: Final = "/notices"
 ADD_PATH: Final = "/notices"
@@ -28,15 +28,8 @@ ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
 A = TypeVar("A", NoticeDraft, "Ending", "Recheck")
 
 
-class NoticeEntry(Struct, frozen=True, rename="camel"):
-    id: str
+class NoticeEntry(NoteDescription, frozen=True, kw_only=True, rename="camel"):
     kind: NoticeKind
-    text: str
-    services: tuple[str, ...]
-    chains: tuple[int, ...]
-    from_: str = field(name="from")
-    until: str | None
-    added_at: str
     silences: bool
     scope: str
     """Its services and chains in words."""
@@ -75,7 +68,7 @@ class NoticeDesk:
     def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
         applied = {ADD_PATH: self.add, END_PATH: self.end, RECHECK_PATH: self.recheck}
         changes = {path: Change(CHANGE_HEADER, apply) for path, apply in applied.items()}
-        return routes._replace(lists={**routes.lists, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
+        return routes._replace(reads={**routes.reads, LIST_PATH: self.list_all}, changes={**routes.changes, **changes})
 
     def list_all(self) -> AdminReply:
         monitor = self._succession.monitor
@@ -131,14 +124,8 @@ class NoticeDesk:
 def _describe(notice: Notice, monitor: Monitor) -> NoticeEntry:
     names = monitor.notices.watched.chains
     return NoticeEntry(
-        id=notice.id,
+        **asdict(describe_note(notice)),
         kind=notice.kind,
-        text=notice.text,
-        services=notice.services,
-        chains=notice.chains,
-        from_=format_second(notice.from_at),
-        until=None if notice.until_at is None else format_second(notice.until_at),
-        added_at=format_second(notice.added_at),
         silences=notice.silences,
         scope=scope_text(notice.services, [names.get(chain_id, f"chain {chain_id}") for chain_id in notice.chains]),
     )

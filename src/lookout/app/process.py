@@ -1,25 +1,30 @@
 """A command's process: its start, its end, and where its log lines go."""
 
 import asyncio
+import ctypes
 import json
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import uvloop
 
 from lookout.base.logger import LogLine, get_logger, set_sink
-from lookout.config.tables import LogTable, ServerSettings
+
+if TYPE_CHECKING:
+    from lookout.config.tables import LogTable, ServerSettings  # every command begins with this module
 
 WRONG_USE: Final = 2  # exit code of errors in the command line or the configuration
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
+_PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
 
 _STANDARD_ERROR: Final = 2
 _LEVELS: Final = ("debug", "info", "warning", "error")
@@ -27,6 +32,13 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 T = TypeVar("T")
 
 log = get_logger()
+
+
+def hide_memory() -> None:
+    """Keep other processes of the same user from reading the memory and the environment of this one, and the system
+    from writing a core dump. Its child processes are not hidden."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def block_sighup() -> None:
@@ -88,12 +100,12 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, name="watch the parent", daemon=True).start()
 
 
-def log_warnings(settings: ServerSettings) -> None:
+def log_warnings(settings: "ServerSettings") -> None:
     for doubt in settings.warnings():
         log.warning("the configuration is allowed, but may not be what is wanted", doubt=str(doubt))
 
 
-def configure_log(settings: LogTable) -> None:
+def configure_log(settings: "LogTable") -> None:
     """Lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings choose."""
     for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
     shown = _LEVELS[_LEVELS.index(settings.level) :]

@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
@@ -18,23 +18,19 @@ from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
+from lookout.base.setting_types import RESTART, has_note
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
-from lookout.core.model import Check
-from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments, ReloadOutcome
-from lookout.protocols.registry import has_one_table
 from lookout.state.errors import StateError
 
 ANSWER_WITHIN_S: Final = 30.0  # of a caller, which may wait for another reload first
-_WATCHED: Final = ("chains", "sources", "services")
+_KEPT: Final = tuple(field for field in fields(Settings) if has_note(field.type, RESTART))
+_READ_AT_START: Final = tuple(f"{field.encode_name}." for field in _KEPT)
 # The page is the server's, but the monitor stores from it which services others run, for servers without that service.
-# The protocol is the server's too, and alerts may name it.
-_APPLIED: Final = Settings.applied_by_reload()
-_UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
-_SERVERS_OWN: Final = _UNUSED_BY_MONITOR | {"protocol"}
-_Key = TypeVar("_Key")
+_UNUSED_BY_MONITOR: Final = ("server.", "admin.server", "store.read_url", "edge.", "page.")
+_USED_BY_BOTH: Final = ("protocol", "log.")
 
 Replace = Callable[[Settings], Awaitable[None]]
 """Replaces the monitor by one with these settings. StateError, without a change, if that is impossible."""
@@ -141,10 +137,7 @@ class Reloader:
 
     async def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
-        in_force = replace(
-            new,
-            **{field.name: getattr(old, field.name) for field in fields(Settings) if field.encode_name not in _APPLIED},
-        )
+        in_force = replace(new, **{field.name: getattr(old, field.name) for field in _KEPT})
         if self._replace is not None:
             try:
                 await self._replace(in_force)
@@ -172,67 +165,35 @@ def _is_one_file(one: Path, other: Path) -> bool:
 
 def compare_settings(config: str, old: Settings, new: Settings, served: ServerSettings | None) -> Reloaded:
     """What a reload changes, and what needs a restart. ``served`` are the settings of a server beside the monitor."""
-    unused = _UNUSED_BY_MONITOR if served is None else _SERVERS_OWN
-    keys = [key for key in _changed_keys(old, new) if not unused & {key, key.partition(".")[0]}]
-    checks, checks_before = new.sources_by_check(), old.sources_by_check()
-    chains, chains_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
+    was, now = ({**_list_rows(settings), **dict(_list_keys(settings))} for settings in (old, new))
+    differing = [name for name in now if name in was and now[name] != was[name]]
+    changed = [name for name in differing if not name.startswith(_UNUSED_BY_MONITOR)]
+    needs_restart = [name for name in changed if name.startswith(_READ_AT_START)]
+    of_server = [] if served is None else [key for key, value in _list_keys(served) if now[key] != value]
+    needs_restart += [key for key in of_server if key.startswith(_UNUSED_BY_MONITOR)]
+    needs_restart += [f"{key} of the server" for key in of_server if key.startswith(_USED_BY_BOTH)]
     return Reloaded(
         config,
         "applied",
-        added=(*_name_all(checks.keys() - checks_before.keys()), *_name_chains(chains.keys() - chains_before.keys())),
-        removed=(*_name_all(checks_before.keys() - checks.keys()), *_name_chains(chains_before.keys() - chains.keys())),
-        changed=(
-            *dict.fromkeys(_name_source(check) for check in _find_changed(checks_before, checks)),
-            *_name_chains(_find_changed(chains_before, chains)),
-            *(("services",) if _titles(old, new) != _titles(new, old) else ()),
-            *(key for key in keys if key.partition(".")[0] in _APPLIED),
-        ),
-        needs_restart=(
-            *(key for key in keys if key.partition(".")[0] not in _APPLIED),
-            *(() if served is None else _find_servers_keys(served, new)),
-        ),
+        added=tuple(name for name in now if name not in was),
+        removed=tuple(name for name in was if name not in now),
+        changed=tuple(name for name in changed if name not in needs_restart),
+        needs_restart=tuple(needs_restart),
     )
 
 
-def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
-    for field in fields(old):
-        was, now = getattr(old, field.name), getattr(new, field.name)
-        if was == now or (not prefix and field.encode_name in _WATCHED):
-            continue
-        if isinstance(was, Struct) and isinstance(now, Struct):
-            yield from _changed_keys(was, now, f"{prefix}{field.encode_name}.")
-        else:
-            yield f"{prefix}{field.encode_name}"
+def _list_rows(settings: Settings) -> dict[str, object]:
+    """What is watched, by its name for people: checks with the settings and the words of each, and chains."""
+    words = {own.name: (own.title, own.effect) for own in settings.services}
+    checks = {check.name: (table, words.get(check.service)) for check, table in settings.sources_by_check().items()}
+    return checks | {f"chain {chain.id}": chain for chain in settings.chains}
 
 
-def _find_servers_keys(served: ServerSettings, new: Settings) -> Iterator[str]:
-    for key in _changed_keys(served, new):
-        table = key.partition(".")[0]
-        if _SERVERS_OWN & {key, table}:
-            yield key
-        elif table == "log":
-            yield f"{key} of the server"
-
-
-def _find_changed(before: Mapping[_Key, object], after: Mapping[_Key, object]) -> list[_Key]:
-    return [key for key in after if key in before and after[key] != before[key]]
-
-
-def _titles(settings: Settings, other: Settings) -> list[tuple[str, str]]:
-    """The titles of own services that both settings have."""
-    names = {own.name for own in other.services}
-    return [(own.name, own.title) for own in settings.services if own.name in names]
-
-
-def _name_all(checks: Iterable[Check]) -> list[str]:
-    return [check.name for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
-
-
-def _name_source(check: Check) -> str:
-    """A service with one table for all chains is named without a chain."""
-    is_own = check.service not in SERVICES
-    return check.name if is_own or not has_one_table(SERVICES[check.service]) else check.service
-
-
-def _name_chains(chain_ids: Iterable[int]) -> list[str]:
-    return [f"chain {chain_id}" for chain_id in sorted(chain_ids)]
+def _list_keys(table: Struct, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Every other key with its value."""
+    for field in fields(table):
+        key, value = f"{prefix}{field.encode_name}", getattr(table, field.name)
+        if isinstance(value, Struct):
+            yield from _list_keys(value, f"{key}.")
+        elif key not in ("chains", "sources", "services"):
+            yield key, value

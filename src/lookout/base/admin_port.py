@@ -56,11 +56,11 @@ class Change(NamedTuple):
 
 
 class AdminRoutes(NamedTuple):
-    """What the routes of a process show and do; ``lists`` and ``changes`` by path."""
+    """What the routes of a process show and do; ``reads`` and ``changes`` by path."""
 
     registry: CollectorRegistry
     readiness: AskReadiness
-    lists: Mapping[str, Callable[[], AdminReply]] = MappingProxyType({})
+    reads: Mapping[str, Callable[[], AdminReply]] = MappingProxyType({})
     changes: Mapping[str, Change] = MappingProxyType({})
 
 
@@ -84,15 +84,15 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
             return json_reply(HTTPStatus.OK, {"status": "ok"})
         case "/readyz":
             return _readyz(query, routes.readiness)
-        case _ if path in routes.lists:
-            return routes.lists[path]()
+        case _ if path in routes.reads:
+            return routes.reads[path]()
         case _:
             return refuse_method(path, routes)
 
 
 def refuse_method(path: str, routes: AdminRoutes) -> AdminReply:
     """The answer to an unknown path, or to a method that the path does not allow."""
-    shown = ("/metrics", *routes.lists, "/healthz", "/readyz")
+    shown = ("/metrics", *routes.reads, "/healthz", "/readyz")
     methods = (*(("GET", "HEAD") if path in shown else ()), *(("POST",) if path in routes.changes else ()))
     if not methods:
         return error_reply(HTTPStatus.NOT_FOUND, f"there are {', '.join(shown[:-1])} and {shown[-1]}")

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, TypeVar
 _Result = TypeVar("_Result")
 
 
-class Caller(Protocol):
+class Worker(Protocol):
     """Makes slow calls in order, without blocking the event loop."""
 
     async def call(self, work: Callable[[], None], /) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import ssl
+import typing
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -13,6 +14,9 @@ from msgspec import Meta, Struct
 from lookout.base.problem import Problem
 from lookout.base.sockets import is_unix, path_of
 from lookout.base.url import find_proxy_mistake, find_url_mistake, is_host_port
+
+Note = TypeVar("Note")
+_ByChain = TypeVar("_ByChain")
 
 _YEAR_S: Final = 31_536_000
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -73,6 +77,15 @@ NOT_EMPTY: Final = object()
 """If the key is written, a variable must not leave it empty: the key would silently have no effect."""
 NAMES_CHAIN: Final = object()
 """The number, or each key of the table, is the id of a chain that has to be in ``[[chains]]``."""
+
+
+def has_note(key_type: Any, note: object) -> bool:
+    """Whether the note is on a key's type, or on a value's type in it."""
+    return key_type is note or any(has_note(inner, note) for inner in typing.get_args(key_type))
+
+
+def find_note(key_type: Any, of: type[Note]) -> Note | None:
+    return next((note for note in getattr(key_type, "__metadata__", ()) if isinstance(note, of)), None)
 
 
 def must(holds: Callable[[Any], bool], text: str) -> ValueRule:
@@ -176,7 +189,6 @@ Networks = Annotated[
 ChainId = Annotated[Positive, NAMES_CHAIN]
 ChainIds = Annotated[tuple[ChainId, ...], ValueRule(_not_twice)]
 Chains = Annotated[ChainIds, Meta(min_length=1)]
-_ByChain = TypeVar("_ByChain")
 ByChain = Annotated[dict[str, _ByChain], NAMES_CHAIN, ValueRule(_not_chain_ids)]
 
 

@@ -12,7 +12,6 @@ from yarl import URL
 
 _SCHEME: Final = re.compile(r"\s*([a-z]+)://", re.IGNORECASE)
 _WEB_SOCKETS: Final = {"ws": "http", "wss": "https"}
-TO_FILL_IN: Final = "FILL IN"
 _LAST_PORT: Final = 65_535
 _PORTS: Final = {"http": 80, "https": 443}
 _HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
@@ -26,8 +25,6 @@ def fingerprint_url(url: str) -> str:
 
 
 def find_url_mistake(url: str) -> str | None:
-    if url.strip() == TO_FILL_IN:
-        return f"still says {TO_FILL_IN}; write the address in its place"
     begin = _SCHEME.match(url)
     scheme = begin[1].lower() if begin else ""
     if scheme in _WEB_SOCKETS:

@@ -87,6 +87,6 @@ class _Commands(click.Group):
 )
 def main(env_files: tuple[Path, ...]) -> None:
     """Watches the services a wallet depends on and reports, honestly, what it sees."""
-    import_module("lookout.app.server_process").hide_memory()
+    import_module("lookout.app.process").hide_memory()
     if env_files:
         import_module("lookout.cli.arguments").set_variables(env_files)

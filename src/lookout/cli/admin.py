@@ -232,7 +232,7 @@ class _MonitorPort:
         try:
             body = b"" if asked is None else msgspec.json.encode(asked)
         except UnicodeEncodeError:
-            fail("what is given is not text: it has to be UTF-8")
+            fail("the arguments are not valid UTF-8")
         http_code, answered = self._request(path, header, body)
         try:
             if http_code == HTTPStatus.OK:

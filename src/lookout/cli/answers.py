@@ -1,4 +1,4 @@
-"""What ``lookout init`` asks for: each entry is an option of the command and a question on a terminal."""
+"""What ``lookout init`` asks for: each question is an option of the command, and asked on a terminal."""
 
 import asyncio
 import re
@@ -11,6 +11,7 @@ import click
 import msgspec
 from msgspec.structs import fields
 
+from lookout.app.probe import Probed, ProbedRow, probe_once
 from lookout.app.process import run
 from lookout.base.clock import SystemClock
 from lookout.base.known_chains import KNOWN_CHAINS, find_chain, suggest_chain
@@ -21,7 +22,6 @@ from lookout.cli.draft import OWN, Draft, DraftTable, name_chain, number_name
 from lookout.core.causes import OWN_CAUSES, code_of
 from lookout.core.model import Blocks
 from lookout.core.services import SERVICES
-from lookout.monitor.probe import Probed, ProbedRow, probe_once
 from lookout.protocols.client.request import KindTable
 from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
@@ -52,7 +52,7 @@ class AnswerError(Exception):
     """An answer that cannot be used. The text says why, without a part of an address."""
 
 
-class Entry(NamedTuple):
+class Question(NamedTuple):
     """Something that a configuration can have: an option, and a question in the same form."""
 
     option: str
@@ -108,7 +108,7 @@ def _take_indexer(service: str, draft: Draft, text: str) -> Draft:
     if not kind and not fits(row):
         causes = "; ".join(f"{table.keys['kind']}: {row.found}" for table, row in tried)
         raise AnswerError(
-            f"no known kind fits what chain {chain_id}'s answers ({causes}); name it, KIND:URL or json:URL#POINTER"
+            f"no known kind fits the answers for chain {chain_id} ({causes}); name it, KIND:URL or json:URL#POINTER"
         )
     if not kind:
         click.echo(f"recognised chain {chain_id}'s {service}: {table.keys['kind']}, {row.found}", err=True)
@@ -147,7 +147,7 @@ def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Dra
     of_chain = {} if chain_id is None else {"chain": chain_id}
     check = _take_own_key({**of_chain, **PRESETS.get(kind, {"kind": kind}), "url": url})
     if chain_id is None and check["kind"] in PROTOCOLS and PROTOCOLS[check["kind"]].answer is Blocks:
-        raise AnswerError(f"needs its chain, whose head it is compared with: {name}@CHAIN=URL")
+        raise AnswerError(f"is compared with the head of its chain: write {name}@CHAIN=URL")
     before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
     return draft.put(before.with_keys(checks=[*before.keys.get("checks", ()), check]))
 
@@ -208,7 +208,7 @@ def _parse_chain(text: str) -> int:
     if chain_id is None:
         near = suggest_chain(text)
         hint = f"did you mean {near}? Otherwise give its id" if near else "give its id"
-        raise AnswerError(f"no chain is known by the name {text!r}; {hint}")
+        raise AnswerError(f"no known chain is called {text!r}; {hint}")
     return chain_id
 
 
@@ -259,54 +259,58 @@ def fits(probed: ProbedRow) -> bool:
     return probed.cause is None or (code in OWN_CAUSES and code != "own_fault")
 
 
-ENTRIES: Final = (
-    Entry("chain", _CHAIN_FORM, "A chain that Lookout does not know, with its block time.", _take_chain, repeats=True),
-    Entry(
+QUESTIONS: Final = (
+    Question(
+        "chain", _CHAIN_FORM, "A chain that Lookout does not know, with its block time.", _take_chain, repeats=True
+    ),
+    Question(
         "rpc",
         "CHAIN=URL",
         "An RPC endpoint of a chain (a name or id); three or more for each, from different providers.",
         _take_endpoint,
         repeats=True,
     ),
-    Entry(
+    Question(
         "indexer",
         _INDEXER_FORM,
         "Your own indexer of a chain; without KIND, the known kinds are tried.",
         partial(_take_indexer, "indexer"),
         repeats=True,
     ),
-    Entry(
+    Question(
         "hosted-indexer",
         _INDEXER_FORM,
         "The indexer of a chain that others run.",
         partial(_take_indexer, "hosted-indexer"),
         repeats=True,
     ),
-    Entry(
+    Question(
         "service",
         _SERVICE_FORM,
         f"A service of your own; KIND is a kind, or {', '.join(PRESETS)}; without it, NAME decides it, or it is http.",
         _take_service,
         repeats=True,
     ),
-    Entry("ppoi", _ON_CHAINS_FORM, "The ppoi node; on all chains that it has a name for.", _take_ppoi),
-    Entry("messaging", "URL", "Your waku node, for messaging.", _take_messaging),
-    Entry("broadcasters", _ON_CHAINS_FORM, "The waku node that hears broadcasters; on all chains.", _take_broadcasters),
-    Entry("store", "URL", f"The store's address; it has to {ADDRESS_FORM}.", partial(_take_key, "store", "url")),
-    Entry(
+    Question("ppoi", _ON_CHAINS_FORM, "The ppoi node; on all chains that it has a name for.", _take_ppoi),
+    Question("messaging", "URL", "Your waku node, for messaging.", _take_messaging),
+    Question(
+        "broadcasters", _ON_CHAINS_FORM, "The waku node that hears broadcasters; on all chains.", _take_broadcasters
+    ),
+    Question("store", "URL", f"The store's address; it has to {ADDRESS_FORM}.", partial(_take_key, "store", "url")),
+    Question(
         "store-read",
         "URL",
         "The address for servers, if the store is a database.",
         partial(_take_key, "store", "read_url"),
     ),
-    Entry(
+    Question(
         "alert",
         "[NAME=]ADDRESS",
         "An address of Apprise that gets messages, such as mailto://user:password@example.org.",
         _take_target,
         repeats=True,
     ),
-    Entry("title", "TEXT", "The title of the status page.", partial(_take_key, "page", "title")),
-    Entry("operator", "TEXT", "Who runs this, on the status page.", partial(_take_key, "page", "operator")),
-    Entry("contact", "TEXT", "An address or URL on the status page.", partial(_take_key, "page", "contact")),
+    Question("title", "TEXT", "The title of the status page.", partial(_take_key, "page", "title")),
+    Question("operator", "TEXT", "Who runs this, on the status page.", partial(_take_key, "page", "operator")),
+    Question("contact", "TEXT", "An address or URL on the status page.", partial(_take_key, "page", "contact")),
 )

@@ -3,7 +3,7 @@
 Each imports what it needs when it is called: a server starts without what a monitor imports.
 """
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +13,6 @@ from lookout.cli.arguments import check_address, config_option, fail, settings_o
 
 if TYPE_CHECKING:
     from lookout.app.reloader import Reloader
-    from lookout.base.problem import Problem
-    from lookout.config.tables import ServerTable
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -102,19 +100,9 @@ def check_config(config: Path) -> None:
     from lookout.config.file import read_sending_config
 
     settings = settings_of(config, read_sending_config)
-    for warning in (*settings.warnings(), *_doubt_connections(settings.server)):
+    for warning in settings.warnings():
         click.echo(f"lookout: warning: {config}: {warning}", err=True)
     click.echo("ok")
-
-
-def _doubt_connections(server: "ServerTable") -> "Iterator[Problem]":
-    from lookout.base.problem import Problem
-    from lookout.server.assembly import count_acceptable_connections
-
-    of_address, accepted = server.connections_per_address, count_acceptable_connections()
-    if of_address >= accepted:
-        what = f"lets one address have {of_address} connections"
-        yield Problem("server.connections_per_address", f"{what}; a process on this machine accepts {accepted}")
 
 
 @click.command("edge-config")

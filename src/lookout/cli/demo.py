@@ -14,7 +14,7 @@ from lookout.base.sockets import ListenError, bind_briefly
 from lookout.base.url import format_host_port, host_and_port
 from lookout.cli.arguments import fail, listen_option
 from lookout.demo.sim.server import serve_forever
-from lookout.documents.document import paths
+from lookout.documents.api import paths
 from lookout.store.protocol import StoreError
 
 

@@ -5,7 +5,6 @@ import readline  # noqa: F401  it lets people edit what they type
 import sys
 from collections import Counter
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 from stat import S_ISREG
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from lookout.cli.answers import ENTRIES, AnswerError, Entry, begin, probe_drafts, select_rows
+from lookout.cli.answers import QUESTIONS, AnswerError, Question, begin, probe_drafts, select_rows
 from lookout.cli.arguments import fail, open_private
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.cli.probe import explain_row, list_next_steps, show_probed
@@ -27,8 +26,10 @@ _STANDARD_OUTPUT: Final = Path("-")
 
 
 def _entry_options(command: Callable[..., None]) -> Callable[..., None]:
-    for entry in reversed(ENTRIES):
-        command = click.option(f"--{entry.option}", metavar=entry.form, multiple=True, help=entry.help)(command)
+    for question in reversed(QUESTIONS):
+        command = click.option(f"--{question.option}", metavar=question.form, multiple=True, help=question.help)(
+            command
+        )
     return command
 
 
@@ -41,8 +42,7 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     """Write a configuration to PATH (default: lookout.toml; - is standard output), which only its owner can read.
 
     On a terminal it asks, and probes each source as you name it. With options it asks nothing; most of them can be
-    repeated. What follows a # in a URL is its JSON pointer, deployment or method. With no terminal and no options it
-    writes a file to start from, with every table.
+    repeated. What follows a # in a URL is its JSON pointer, deployment or method.
     """
     is_file, draft = path != _STANDARD_OUTPUT, begin(path, is_probing=not no_probe)
     has_options = any(options.values())
@@ -50,10 +50,7 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     if is_file:
         _check_place(path, force=force, is_asking=is_asking)
     if not has_options and not is_asking:
-        _write(path, read_template())
-        if is_file:
-            click.echo(f'{path}: replace each "FILL IN" with your own address')
-        return
+        fail("say what to watch by options (lookout init --help), or use it on a terminal, where it asks")
     draft = _interview(draft) if is_asking else _take_options(draft, options)
     try:
         settings = draft.settings()
@@ -75,11 +72,6 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
         _say_what_is_next(draft, settings)
 
 
-def read_template() -> str:
-    """The file to start from."""
-    return files("lookout.cli").joinpath("lookout.template.toml").read_text(encoding="utf-8")
-
-
 def _check_place(path: Path, *, force: bool, is_asking: bool) -> None:
     if path.is_dir():
         fail(f"{path}: is a folder; name a file in it")
@@ -93,12 +85,12 @@ def _check_place(path: Path, *, force: bool, is_asking: bool) -> None:
 def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
     """The draft with all options; or the end of the command, with what is wrong with each of them."""
     wrong, known = [], Counter[str]()
-    for entry in ENTRIES:
-        texts = options[entry.option.replace("-", "_")]
+    for question in QUESTIONS:
+        texts = options[question.option.replace("-", "_")]
         for number, text in enumerate(texts, 1):
-            which = f"--{entry.option} {number}" if len(texts) > 1 else f"--{entry.option}"
+            which = f"--{question.option} {number}" if len(texts) > 1 else f"--{question.option}"
             try:
-                draft = entry.take(draft, text)
+                draft = question.take(draft, text)
             except AnswerError as error:
                 wrong.append(f"{which}: {error}")
             problems = Counter(draft.problems())
@@ -110,23 +102,23 @@ def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
 
 
 def _interview(draft: Draft) -> Draft:
-    """Ask for every entry. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
+    """Ask every question. Nothing is written meanwhile, so Ctrl-C leaves everything as it was."""
     click.echo("Enter skips a question, or ends a list;", nl=False)
     click.echo(f" {_BACK} returns to the previous question; Ctrl-C ends this, and nothing is written.")
     click.echo("In any answer, ${NAME} stands for the environment variable NAME.")
     number, before = 0, list[tuple[int, Draft]]()
     try:
-        while number < len(ENTRIES):
-            entry = ENTRIES[number]
+        while number < len(QUESTIONS):
+            question = QUESTIONS[number]
             click.echo()
-            answer = click.prompt(f"{entry.help}\n{entry.form}", "", show_default=False).strip()
+            answer = click.prompt(f"{question.help}\n{question.form}", "", show_default=False).strip()
             if answer == _BACK:
                 number, draft = before.pop() if before else (number, draft)
                 continue
-            taken = _take_answer(draft, entry, answer) if answer else draft
+            taken = _take_answer(draft, question, answer) if answer else draft
             if taken is not None:
                 before.append((number, draft))
-                number, draft = number + (not (answer and entry.repeats)), taken
+                number, draft = number + (not (answer and question.repeats)), taken
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nNothing is written.", err=True)
         raise
@@ -136,16 +128,16 @@ def _interview(draft: Draft) -> Draft:
     return draft
 
 
-def _take_answer(draft: Draft, entry: Entry, answer: str) -> Draft | None:
+def _take_answer(draft: Draft, question: Question, answer: str) -> Draft | None:
     """The draft with an answer; None, after printing why, if the question is to be asked again."""
     before = draft.tables
     secret = find_secret(answer)
     if secret is not None:
-        hiding, variable = draft.hide(secret, entry.option)
+        hiding, variable = draft.hide(secret, question.option)
         if click.confirm(f"  This may hold a secret. Keep it out of the file, in {variable}?", default=True):
             draft, answer = hiding, answer.replace(secret, variable)
     try:
-        draft = entry.take(draft, answer)
+        draft = question.take(draft, answer)
     except AnswerError as error:
         _say(str(error))
         return None

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lookout.app.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
 from lookout.app.process import run
 from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, settings_of, show_status
@@ -17,7 +18,6 @@ from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.causes import choose_next_step, code_of, describe_cause
 from lookout.core.model import Status
-from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3

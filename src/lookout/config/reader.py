@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,8 @@ from lookout.base.setting_types import (
     Table,
     ValueRule,
     chain_ids,
+    find_note,
+    has_note,
 )
 from lookout.base.text import shorten
 from lookout.protocols.client.request import KindTable
@@ -30,7 +32,6 @@ from lookout.protocols.client.request import KindTable
 if TYPE_CHECKING:
     from lookout.config.services import KindForm
 
-Note = TypeVar("Note")
 Form: TypeAlias = "type[Table] | KindForm"
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # valid in TOML without quotation marks
@@ -209,15 +210,6 @@ def form_in(key_type: Any) -> "Form | None":
     from lookout.config.services import form_of_own_checks  # with all protocols, which a server does without
 
     return form_of_own_checks()
-
-
-def has_note(key_type: Any, note: object) -> bool:
-    """Whether the note is on a key's type, or on a value's type in it."""
-    return key_type is note or any(has_note(inner, note) for inner in typing.get_args(key_type))
-
-
-def find_note(key_type: Any, of: type[Note]) -> Note | None:
-    return next((note for note in getattr(key_type, "__metadata__", ()) if isinstance(note, of)), None)
 
 
 def _split(key_type: Any) -> tuple[Any, Meta, tuple[ValueRule, ...]]:

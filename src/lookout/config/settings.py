@@ -11,7 +11,7 @@ from lookout.base.problem import Problem
 from lookout.base.setting_types import RESTART, Table
 from lookout.base.sockets import can_be_asked
 from lookout.base.url import fingerprint_url
-from lookout.config.reader import TableReader, has_note
+from lookout.config.reader import TableReader
 from lookout.config.services import OwnService, form_of
 from lookout.config.tables import (
     UNNAMED,
@@ -66,11 +66,6 @@ class Settings(_WithFeatures, frozen=True):
     """A whole configuration file, with the tables of the features. A service without tables is not configured (S14)."""
 
     ping: PingTable = PingTable()
-
-    @classmethod
-    def applied_by_reload(cls) -> frozenset[str]:
-        """The tables whose changes need no restart."""
-        return frozenset(key.encode_name for key in fields(cls) if not has_note(key.type, RESTART))
 
     def plan(self) -> Plan:
         """The settings as the rules need them."""

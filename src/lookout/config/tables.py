@@ -30,11 +30,11 @@ from lookout.base.setting_types import (
     Url,
     UrlOrNone,
     ValueRule,
+    find_note,
     in_ms,
     must,
 )
 from lookout.base.url import find_url_mistake
-from lookout.config.reader import find_note
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.core.services import OWN_NAME, SERVICES, find_unknown_services, make_title
@@ -43,7 +43,7 @@ from lookout.public.about import ChainDescription, Description, ServiceDescripti
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
-_WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.name_database is not None)
+_WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.has_roles)
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 
 
@@ -116,12 +116,8 @@ class StoreTable(Table, frozen=True):
 
     def check(self) -> Iterator[Problem]:
         kind = find_kind(self.read_url)
-        if kind is None or kind.name_database is None:
-            return
-        if find_kind(self.url) is not kind:
+        if kind is not None and kind.has_roles and find_kind(self.url) is not kind:
             yield Problem("read_url", f"is only for {kind.title}, and store.url names something else")
-        elif len({kind.name_database(self.url), kind.name_database(self.read_url)} - {""}) > 1:
-            yield Problem("read_url", "names another database than store.url")
 
     def warnings(self) -> Iterator[Problem]:
         if find_kind(self.url) in _WITH_READ_URL and not self.read_url:

@@ -16,21 +16,6 @@ PlainName = Literal["live", "history"]
 DocumentName = Literal["live", "history", "live.gzip", "history.gzip", "about"]
 COMPRESSED: Final[Mapping[PlainName, DocumentName]] = {"live": "live.gzip", "history": "history.gzip"}
 
-Headers = tuple[tuple[str, str], ...]
-
-ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
-
-# What scripts of other origins may read (A6) and send (A7), from the server and from the edge.
-CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-expose-headers", "ETag"))
-
-PREFLIGHT_HEADERS: Final[Headers] = (
-    *CORS,
-    ("allow", ALLOWED_METHODS),
-    ("access-control-allow-methods", ALLOWED_METHODS),
-    ("access-control-allow-headers", "Accept, Content-Type, If-None-Match"),
-    ("access-control-max-age", "86400"),
-)
-
 
 class Document(Struct, frozen=True):
     """A document as it is stored and served: the same bytes and ETag on every server."""
@@ -62,8 +47,3 @@ def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[Document
             packed = compress(document.body)
             stored[COMPRESSED[name]] = Document(packed, etag(packed), document.generated_at)
     return stored
-
-
-def paths(protocol: str) -> tuple[str, str]:
-    """The paths of the live report and the history (A1)."""
-    return f"/api/v1/{protocol}/liveness", f"/api/v1/{protocol}/liveness/history"

@@ -7,7 +7,7 @@ from typing import Final
 
 from lookout.base.url import format_host_port, host_and_port
 from lookout.config.settings import Settings
-from lookout.documents.document import CORS, PREFLIGHT_HEADERS, Headers, paths
+from lookout.documents.api import CORS, PREFLIGHT_HEADERS, Headers, paths
 
 _MINUTE_S: Final = 60
 _BUCKET: Final = 12  # requests of a caller that one bucket counts

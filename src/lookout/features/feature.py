@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 from msgspec import Struct
 
 from lookout.base.clock import Clock
-from lookout.base.concurrency import Caller
+from lookout.base.concurrency import Worker
 from lookout.base.problem import Problem
 from lookout.base.setting_types import Table
 from lookout.core.ledger import Ledger
@@ -69,7 +69,7 @@ class Host:
     around: Around
     ledger: Ledger
     clock: Clock
-    open_thread: Callable[[str], AbstractContextManager[Caller]]
+    open_thread: Callable[[str], AbstractContextManager[Worker]]
     now: Callable[[], int]
     """The current instant; if the clock was set, a start comes first."""
     heights: Callable[[int], Mapping[str, int]]

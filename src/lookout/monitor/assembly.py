@@ -8,7 +8,7 @@ from random import Random, SystemRandom
 from typing import Final
 
 from lookout.base.clock import Clock
-from lookout.base.concurrency import Caller, DaemonThread
+from lookout.base.concurrency import DaemonThread, Worker
 from lookout.config.settings import Settings, Upstreams, around_of, upstreams_of
 from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
@@ -34,13 +34,13 @@ class Machine:
     """What a monitor runs on. Tests and simulated worlds replace parts of it, and nothing else."""
 
     writer: Writer
-    store: Caller
+    store: Worker
     """Makes the writer's calls, one after the other."""
     instruments: Instruments
     clock: Clock
     chance: Random = _CHANCE
     open_session: OpenSession = open_session
-    open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread
+    open_thread: Callable[[str], AbstractContextManager[Worker]] = DaemonThread
     """One for each slow call that a feature repeats."""
     features: tuple[type[Feature], ...] = FEATURES
     build_upstreams: Callable[[Settings], Upstreams] = upstreams_of

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from lookout.base.clock import Clock
-from lookout.base.concurrency import Caller, ends_within
+from lookout.base.concurrency import Worker, ends_within
 from lookout.base.logger import get_logger
 from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan
@@ -43,7 +43,7 @@ class Publisher:
         seen: Callable[[], Mapping[str, SeenBroadcasters]],
         unclaimed: Mapping[str, bytes],
         writer: Writer,
-        store: Caller,
+        store: Worker,
         clock: Clock,
         instruments: Instruments,
     ) -> None:
@@ -175,7 +175,7 @@ def _heartbeat_ms(limits: Limits) -> int:
 class PublicationWriter:
     """Encodes and writes publications, in the store's thread."""
 
-    def __init__(self, writer: Writer, store: Caller, clock: Clock, instruments: Instruments) -> None:
+    def __init__(self, writer: Writer, store: Worker, clock: Clock, instruments: Instruments) -> None:
         self.has_unwritten = False  # a write failed, or did not end in time
         self._writer = writer
         self._store = store

@@ -171,11 +171,11 @@ class ListTable(KindTable, frozen=True, kw_only=True):
         """Whether RAILGUN has indexers of this kind."""
         return False
 
-    def linked_list(self) -> "LinkedList | None":
+    def hashed_list(self) -> "HashedList | None":
         links = self.links
         if links is None:
             return None
-        return LinkedList(links if links.query else SQUID_LINKS, self.list_url(), self, self.kind)
+        return HashedList(links if links.query else SQUID_LINKS, self.list_url(), self, self.kind)
 
     def list_url(self) -> str:
         """The list's address, unless ``complete`` names another one."""
@@ -201,15 +201,15 @@ class ListAt(Generic[_Keys]):
 
 
 TransactionList = ListAt[CompleteTable]
-LinkedList = ListAt[LinksTable]
+HashedList = ListAt[LinksTable]
 
 
-def entries_request(of: LinkedList, from_id: str) -> Request:
+def entries_request(of: HashedList, from_id: str) -> Request:
     """The request for the entries from this id on; "" is before all entries."""
     return Request("POST", of.url, of.access, query(of.table.query, id=from_id))
 
 
-def parse_entries(body: bytes, of: LinkedList) -> list[ListEntry]:
+def parse_entries(body: bytes, of: HashedList) -> list[ListEntry]:
     """ProbeFailed unless there is a list of entries that have an id and a block. A hash or value that is missing or
     malformed is None."""
     table = of.table

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import astuple
 
 from lookout.base.instants import format_second
-from lookout.core.history import DAY_MS, KNOWN, WINDOW_DAYS, HistoryRow, HistoryView, uptime
+from lookout.core.history import HistoryView
 from lookout.features.feature import SentMessage
 from lookout_reader.history import WINDOWS
 from lookout_reader.statuses import CHARACTERS, NO_DATA
@@ -46,8 +46,6 @@ def compare(
     yield f"from {format_second(since_at)} to {end}, in {sum(map(bool, changes))} of {len(both)} rows:"
     words = [f"{number:,} from {_WORDS[old]} to {_WORDS[new]}" for (old, new), number in sorted(total.items())]
     yield f"{total.total():,} of {len(both) * buckets:,} buckets would change: {', '.join(words) or 'none'}"
-    totals = _total(was, [row for row, _ in both]), _total(would_be, [row for _, row in both])
-    yield f"all rows: {_describe_uptimes(*totals)}"
     if left_out := [check.name for check in (*was_rows, *would_rows) if (check in was_rows) != (check in would_rows)]:
         yield f"left out, since only one configuration has them: {', '.join(left_out)}"
 
@@ -72,16 +70,6 @@ def _describe_stretches(pairs: Sequence[tuple[str, str]], since_at: int, bucket_
 
 def _count_buckets(number: int) -> str:
     return f"{number:,} bucket{'s' * (number != 1)}"
-
-
-def _total(view: HistoryView, rows: Sequence[HistoryRow]) -> list[float | None]:
-    """The uptime of all these rows' buckets together, for each window (H9, H12)."""
-    shares = []
-    for days in WINDOW_DAYS:
-        counts = Counter("".join(row.buckets[-(days * DAY_MS // view.span.bucket_ms + 1) :] for row in rows))
-        known = sum(counts[character] for character in KNOWN)
-        shares.append(uptime(counts["c"], known, view.span.min_known_buckets))
-    return shares
 
 
 def _describe_uptimes(was: Sequence[float | None], would_be: Sequence[float | None]) -> str:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.tables import ServerSettings
 from lookout.public.page.assets import load_assets
-from lookout.server.connection import STALLED_S, HttpServer, Limits
+from lookout.server.connection import STALLED_S, ConnectionLimits, HttpServer
 from lookout.server.counts import Counts
 from lookout.server.limiter import Limiter
 from lookout.server.poller import Follower, Poller
@@ -52,7 +52,7 @@ class Server(NamedTuple):
     poller: Poller
     responder: Responder
     counts: Counts
-    limits: Limits
+    limits: ConnectionLimits
     callers: Callers
 
     def listen(self, listener: socket.socket) -> HttpServer:
@@ -88,4 +88,4 @@ def build_server(settings: ServerSettings, folder: Path, machine: Machine = THIS
     connections = machine.count_acceptable_connections()
     # Half of them at most for one address, so that it cannot keep others out.
     of_address = min(table.connections_per_address, (connections + 1) // 2)
-    return Server(poller, responder, counts, Limits(connections, of_address, machine.stalled_s), callers)
+    return Server(poller, responder, counts, ConnectionLimits(connections, of_address, machine.stalled_s), callers)

@@ -14,7 +14,7 @@ from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
 from lookout.server.counts import Closed
 from lookout.server.limiter import CallerOnPath
-from lookout.server.request import Caller, Callers, RefusedError, Request, Wire, parse_head
+from lookout.server.request import Caller, Callers, HttpRequest, RefusedError, Wire, parse_head
 
 STALLED_S: Final = 30.0
 _END: Final = b"\r\n\r\n"
@@ -50,7 +50,7 @@ _WITHOUT_CLIENT: Final[frozenset[State]] = frozenset(("opening", "busy"))  # not
 log = get_logger()
 
 
-class Limits(NamedTuple):
+class ConnectionLimits(NamedTuple):
     """What one process allows its connections: how many, how many of one network (0: any number), how long without
     progress, and whether, if there are too many, a new one is refused or the least important one is dropped."""
 
@@ -61,7 +61,7 @@ class Limits(NamedTuple):
 
 
 class Application(Protocol):
-    def answer(self, request: Request, connection: "Connection", /) -> Wire | None:
+    def answer(self, request: HttpRequest, connection: "Connection", /) -> Wire | None:
         """The whole answer, or None if it follows by the connection's ``reply``."""
 
     def refuse(self, http_code: int, /, *, with_body: bool) -> Wire:
@@ -77,9 +77,11 @@ class Application(Protocol):
 class HttpServer:
     """Accepts connections of a listening socket, inside ``async with``."""
 
-    def __init__(self, listener: socket.socket, application: Application, limits: Limits, callers: Callers) -> None:
+    def __init__(
+        self, listener: socket.socket, application: Application, limits: ConnectionLimits, callers: Callers
+    ) -> None:
         self.application = application
-        self.heads: dict[bytes, Request] = {}  # parsed in the last second (A14)
+        self.heads: dict[bytes, HttpRequest] = {}  # parsed in the last second (A14)
         self.now = time.monotonic()
         self.is_stopping = False
         self._listener = listener
@@ -111,7 +113,7 @@ class HttpServer:
         for connection in tuple(self._open):
             connection.abort()
 
-    def parse(self, head: bytes) -> Request:
+    def parse(self, head: bytes) -> HttpRequest:
         request = self.heads.get(head)
         if request is None:
             request = parse_head(head)
@@ -350,7 +352,7 @@ class Connection(asyncio.Protocol):
         self._searched = len(unread) if has_begun else 0
         return None
 
-    def _respond(self, request: Request) -> None:
+    def _respond(self, request: HttpRequest) -> None:
         wire = self._server.application.answer(request, self)
         if wire is None:
             self._enter("busy")

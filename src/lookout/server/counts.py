@@ -10,7 +10,7 @@ Closed = Literal["stalled", "crowded"]  # why a connection was closed
 
 
 @dataclass(slots=True)
-class Tally:
+class RequestCount:
     """A number of requests. It is looked up once, and then only added to."""
 
     number: int = 0
@@ -18,7 +18,7 @@ class Tally:
 
 class Counts:
     def __init__(self) -> None:
-        self.tallies = {(route, code): Tally() for route in ROUTES for code in CODES}
+        self.tallies = {(route, code): RequestCount() for route in ROUTES for code in CODES}
         self.closed: dict[Closed, int] = dict.fromkeys(get_args(Closed), 0)
         self.connections = 0
         self.store_errors = 0

@@ -9,12 +9,13 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from lookout.documents.document import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Document, Headers, compress, etag
+from lookout.documents.api import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
+from lookout.documents.document import Document, compress, etag
 from lookout.public.feeds import JSON
 from lookout.server.connection import KEPT_HEADS, Connection
-from lookout.server.counts import ENDPOINTS, Closed, Counts, Tally
+from lookout.server.counts import ENDPOINTS, Closed, Counts, RequestCount
 from lookout.server.limiter import CallerOnPath, Limiter
-from lookout.server.request import Callers, Request, Wire
+from lookout.server.request import Callers, HttpRequest, Wire
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
@@ -210,7 +211,7 @@ class _Ready:
     """The answer to a request, valid for these resources."""
 
     resources: Mapping[str, Resource]
-    tally: Tally
+    tally: RequestCount
     wire: Wire
 
 
@@ -233,9 +234,9 @@ class Responder:
         self._counts = counts
         self._route = dict(zip(paths, ENDPOINTS, strict=True))
         self._date = b""
-        self._ready: dict[Request, _Ready] = {}  # for heads cached in this second
+        self._ready: dict[HttpRequest, _Ready] = {}  # for heads cached in this second
 
-    def answer(self, request: Request, connection: Connection) -> Wire:
+    def answer(self, request: HttpRequest, connection: Connection) -> Wire:
         banned_ms = 0
         if self._limiter is not None:
             caller = connection.located.get(request.path) or self._locate(self._limiter, request, connection)
@@ -262,7 +263,7 @@ class Responder:
         if self._limiter is not None:
             self._limiter.begin_second()
 
-    def _prepare(self, request: Request) -> _Ready:
+    def _prepare(self, request: HttpRequest) -> _Ready:
         reply, resources = NO_HOST, self._served.resources
         if request.names_one_host:
             tags = request.if_none_match
@@ -272,11 +273,11 @@ class Responder:
             self._ready[request] = ready
         return ready
 
-    def _encode(self, request: Request, reply: Reply, resources: Mapping[str, Resource]) -> _Ready:
+    def _encode(self, request: HttpRequest, reply: Reply, resources: Mapping[str, Resource]) -> _Ready:
         wire = reply.encode(self._date, with_body=request.method != "HEAD", keeps_open=request.keeps_open)
         return _Ready(resources, self._counts.tallies[self._route.get(request.path, "other"), reply.http_code], wire)
 
-    def _locate(self, limiter: Limiter, request: Request, connection: Connection) -> CallerOnPath | None:
+    def _locate(self, limiter: Limiter, request: HttpRequest, connection: Connection) -> CallerOnPath | None:
         """The caller, on the path by which the request is counted; None if there is no such path."""
         path, peer = request.path if request.path in self._route else self._group(request.path), connection.caller
         if path is None:

@@ -48,7 +48,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class HttpRequest:
     """``path`` is percent-decoded and without the query. ``headers`` are lines by name, in lower case. ``keeps_open``
     says whether another request may follow: not after a body, which is never read. ``may_be_kept`` says whether the
     head is short and identifies no sender."""
@@ -67,7 +67,7 @@ class Request:
         return _join(self.headers, name)
 
 
-def parse_head(head: bytes) -> Request:
+def parse_head(head: bytes) -> HttpRequest:
     """The request of a head, which ends with its only empty line; RefusedError if llhttp refuses it."""
     line = _LINE.match(head)
     if line is None:
@@ -100,7 +100,7 @@ class _Seen:
         self.headers.setdefault(name.decode("latin-1").lower(), []).append(text.decode("latin-1").strip(" \t"))
 
 
-def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bool) -> Request:
+def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bool) -> HttpRequest:
     headers = seen.headers
     path, query = _split_target(method, seen.target)
     hosts = headers.get("host", ())
@@ -111,7 +111,7 @@ def _digest(method: str, is_1_1: bool, seen: _Seen, size: int, *, is_upgrade: bo
     has_body = coding is not None or any(length.strip("0") for length in headers.get("content-length", ()))
     has_more = has_body or "expect" in headers or is_upgrade
     wants_close = "close" in (token.strip(" \t") for token in (_join(headers, "connection") or "").lower().split(","))
-    return Request(
+    return HttpRequest(
         method,
         path,
         query,

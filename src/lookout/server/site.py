@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from lookout.base.logger import get_logger
-from lookout.documents.document import Headers, paths
+from lookout.documents.api import Headers, paths
 from lookout.documents.reports import build_schemas
 from lookout.public import about
 from lookout.public.about import Description

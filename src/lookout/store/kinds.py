@@ -5,7 +5,6 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from lookout.store.protocol import Reader, Snapshot, Writer
 
@@ -24,8 +23,8 @@ class StoreKind(NamedTuple):
     """Gives the argument of the module's functions."""
     variables: str = ""
     """The variables of the environment that a server needs to read it, as a regular expression."""
-    name_database: Callable[[str], str] | None = None
-    """Names the store the same for two addresses of it; None if servers have no address of their own."""
+    has_roles: bool = False
+    """Whether servers may read it at an address of their own."""
 
     def open_writer(self, url: str, folder: Path) -> Writer:
         writer: Writer = import_module(self.module).open_writer(self.locate(url, folder))
@@ -45,15 +44,6 @@ def _path(url: str, folder: Path) -> Path:
     return folder / url.partition(":")[2]
 
 
-def _name_database(url: str) -> str:
-    """The database that an address names; "" if the role's name decides, or the address cannot be read."""
-    try:
-        parts = urlsplit(url)
-        return parse_qs(parts.query).get("dbname", [unquote(parts.path.removeprefix("/"))])[-1]
-    except ValueError:
-        return ""
-
-
 KINDS: Final[tuple[StoreKind, ...]] = (
     StoreKind(
         "SQLite",
@@ -69,7 +59,7 @@ KINDS: Final[tuple[StoreKind, ...]] = (
         "lookout.store.postgres",
         lambda url, _folder: url,
         variables="PG[A-Z]+|PGCONNECT_TIMEOUT|KRB5[A-Z_]+",
-        name_database=_name_database,
+        has_roles=True,
     ),
 )
 ADDRESS_FORM: Final = ", or ".join(kind.form for kind in KINDS)

@@ -80,13 +80,12 @@ _SOMETIMES: Final = {
     "A12": "a 503 has Retry-After: 30",
     "E2": "callers get a proper 429 for a minute after 120 requests in one (--rate-limit tries it)",
     "E3": "no copy is older than 330 s, or 420 s of the history",
-    "V1": "schemas are of 2020-12, and refuse nothing that they do not know",
-    "V2": "OpenAPI 3.1 has both endpoints with their codes and headers",
     "V3": "both schemas and the OpenAPI description are served",
 }
-# What a visit cannot show: it is inside the monitor, takes days, or is the operator's choice. C is the readers'.
+# What a visit cannot show: it is inside the monitor, takes days, is the operator's choice, or is the same for every
+# deployment of a version. C is the readers'.
 _OF_MONITOR: Final = "M1 M2 M3 M4 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15 M16 M17 S2 S5 S6 S9 S15 S16 S17 S19 S20"
-_OF_DOCUMENTS_AND_EDGE: Final = "H6 H7 H8 H13 H15 H17 A13 A16 E4 E5 E6"
+_OF_DOCUMENTS_AND_EDGE: Final = "H6 H7 H8 H13 H15 H17 A13 A16 E4 E5 E6 V1 V2"
 _UNSEEN: Final = (*_OF_MONITOR.split(), *_OF_DOCUMENTS_AND_EDGE.split())
 _SEEN: Final = _ALWAYS | _WITHOUT_A_CACHE | _SOMETIMES
 _MAY_BE_A_CACHES: Final = {*_WITHOUT_A_CACHE, "H2"}

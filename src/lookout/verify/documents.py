@@ -40,7 +40,7 @@ def expect(clause: str, is_right: bool, what: str) -> Remark:
     return fine(clause) if is_right else wrong(clause, what)
 
 
-class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class VisitedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A live row of exactly these fields (R2). A field with a clause of its own may be anything."""
 
     service: str
@@ -53,24 +53,24 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     metrics: Any
 
 
-class HistoryRow(msgspec.Struct, frozen=True, rename="camel"):
+class VisitedHistoryRow(msgspec.Struct, frozen=True, rename="camel"):
     service: str
     chain_id: Any
     buckets: str
     uptime: dict[str, Any]
 
 
-class LiveReport(msgspec.Struct, frozen=True, rename="camel"):
+class VisitedReport(msgspec.Struct, frozen=True, rename="camel"):
     schema_version: int
     generated_at: str
     checks: list[Any]
 
     @property
-    def rows(self) -> list[Row]:
-        return [row for row in read_rows(self.checks, Row) if isinstance(row, Row)]
+    def rows(self) -> list[VisitedRow]:
+        return [row for row in read_rows(self.checks, VisitedRow) if isinstance(row, VisitedRow)]
 
 
-class History(msgspec.Struct, frozen=True, rename="camel"):
+class VisitedHistory(msgspec.Struct, frozen=True, rename="camel"):
     schema_version: int
     generated_at: str
     bucket_seconds: Annotated[int, msgspec.Meta(ge=1)]
@@ -99,8 +99,8 @@ class History(msgspec.Struct, frozen=True, rename="camel"):
         return None if rest else buckets + 1
 
     @property
-    def rows(self) -> list[HistoryRow]:
-        return [row for row in read_rows(self.raw_rows, HistoryRow) if isinstance(row, HistoryRow)]
+    def rows(self) -> list[VisitedHistoryRow]:
+        return [row for row in read_rows(self.raw_rows, VisitedHistoryRow) if isinstance(row, VisitedHistoryRow)]
 
 
 class Unread(NamedTuple):
@@ -143,16 +143,16 @@ def read_rows(rows: Iterable[object], shape: type[_Shape]) -> Iterator[_Shape | 
             yield Unread("fail", f"{error}, in the row {quote(row)}")
 
 
-def list_rows(document: LiveReport | History | Unread) -> list[str]:
+def list_rows(document: VisitedReport | VisitedHistory | Unread) -> list[str]:
     """The names of a document's rows, in their order; none if it cannot be read."""
     return [] if isinstance(document, Unread) else list(map(describe_row, document.rows))
 
 
-def list_doubles(document: LiveReport | History) -> list[str]:
+def list_doubles(document: VisitedReport | VisitedHistory) -> list[str]:
     return [f"{name} has {times} rows" for name, times in Counter(list_rows(document)).items() if times > 1]
 
 
-def describe_row(row: Row | HistoryRow) -> str:
+def describe_row(row: VisitedRow | VisitedHistoryRow) -> str:
     return row.service if row.chain_id is None else f"{row.service} {quote(row.chain_id)}"
 
 

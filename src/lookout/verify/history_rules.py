@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Final
 
 from lookout.verify.documents import (
-    History,
-    HistoryRow,
     Remark,
     Unread,
+    VisitedHistory,
+    VisitedHistoryRow,
     describe_row,
     expect,
     fine,
@@ -51,20 +51,20 @@ def judge(visit: Visit) -> Iterator[Remark]:
             differing = ", ".join(sorted({*in_report} ^ {*in_history})[:3]) or "their order"
             text = f"{differing} differs from the live report; just after a reload, try again in a minute"
             yield expect("H2", in_report == in_history, text)
-    for before, after in pairwise(history for history in visit.histories if isinstance(history, History)):
+    for before, after in pairwise(history for history in visit.histories if isinstance(history, VisitedHistory)):
         for name, has_changed in compare_ended(before, after):
             yield expect("H16", not has_changed, f"a bucket of {name} changed")
     yield from _judge_movement("M5", visit.live, visit)
     yield from _judge_movement("H14", visit.history, visit)
 
 
-def _judge_history(history: History) -> Iterator[Remark]:
+def _judge_history(history: VisitedHistory) -> Iterator[Remark]:
     made_at = read_instant(history.generated_at)
     yield expect("H1", made_at is not None, f"generatedAt is {history.generated_at}")
     yield expect("H1", None not in (history.from_at, history.to_at), f"from is {history.from_}, and to {history.to}")
     span = history.bucket_seconds, history.retention_days
     yield fine("H1") if span == _LAUNCH else unsure("H1", f"bucketSeconds, retentionDays are {span}: tuned, it seems")
-    for found in read_rows(history.raw_rows, HistoryRow):
+    for found in read_rows(history.raw_rows, VisitedHistoryRow):
         yield Remark("H2", *found) if isinstance(found, Unread) else fine("H2")
     yield from (wrong("H2", text) for text in list_doubles(history))
     most = history.retention_days * _DAY_MS // history.bucket_ms + 1
@@ -88,7 +88,7 @@ def _judge_history(history: History) -> Iterator[Remark]:
         yield fine("H5")
 
 
-def _judge_uptime(row: HistoryRow, name: str, bucket_s: int) -> Iterator[Remark]:
+def _judge_uptime(row: VisitedHistoryRow, name: str, bucket_s: int) -> Iterator[Remark]:
     """Only a window whose uptime differs from that of a bucket more or less, or of the whole string, shows H12."""
     for window in WINDOWS.keys() & row.uptime.keys():
         length, shown = WINDOWS[window] // bucket_s + 1, row.uptime[window]
@@ -114,7 +114,7 @@ def calculate_uptime(buckets: str) -> float | None:
     return (rounded if current == known else min(rounded, 9_999)) / 10_000
 
 
-def compare_ended(before: History, after: History) -> Iterator[tuple[str, bool]]:
+def compare_ended(before: VisitedHistory, after: VisitedHistory) -> Iterator[tuple[str, bool]]:
     """The rows with buckets that have ended in both histories, and whether one of those changed."""
     if before.from_at is None or after.from_at is None or before.bucket_ms != after.bucket_ms:
         return

@@ -53,14 +53,6 @@ _HEADERS: Final[dict[str, tuple[tuple[str, tuple[int, ...], str, str], ...]]] = 
 }
 _OLDEST_S: Final = {"live report": 330, "history": 420}
 
-*_SCHEMAS, _OPENAPI = DESCRIPTIONS
-_DESCRIBED_METHODS: Final = ("get", "head", "options")
-_OPENAPI_CODES: Final = {"200", "204", "304", "405", "429", "503"}
-_OPENAPI_HEADERS: Final = {"etag", "cache-control", "access-control-allow-origin", "access-control-expose-headers"}
-_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-# What keeps a schema from being permissive.
-_CLOSING: Final = re.compile(rb'"(additional|unevaluated)(Properties|Items)"\s*:\s*false|"enum"\s*:\s*\[\s*"')
-
 
 def judge(visit: Visit) -> Iterator[Remark]:
     for endpoint in visit.endpoints:
@@ -193,31 +185,7 @@ def read_object(answer: HttpAnswer) -> dict[str, Any]:
 
 
 def _judge_descriptions(visit: Visit) -> Iterator[Remark]:
+    """What they say is proved where they are made, and no deployment changes it."""
     for path in DESCRIPTIONS if visit.live.exchanges else ():
-        answer = visit.descriptions.get(path)
-        found = {} if answer is None else read_object(answer)
-        if answer is None or not found:
-            yield unsure("V3", f"{path} is not served here; it is a convenience")
-            continue
-        yield fine("V3")
-        if path in _SCHEMAS:
-            closing = _CLOSING.search(answer.plain_body or b"")
-            is_right = found.get("$schema") == _DRAFT and closing is None
-            yield expect("V1", is_right, f"{path}: {quote(closing[0]) if closing else 'no draft'}")
-        else:
-            yield from _judge_openapi(found, [endpoint for endpoint in visit.endpoints if endpoint.is_served])
-
-
-def _judge_openapi(description: dict[str, Any], endpoints: list[EndpointVisit]) -> Iterator[Remark]:
-    version = str(description.get("openapi"))
-    yield expect("V2", version.startswith("3.1"), f"{_OPENAPI}: openapi is {version}")
-    for endpoint in endpoints:
-        try:
-            methods = [description["paths"][endpoint.path][method]["responses"] for method in _DESCRIBED_METHODS]
-            headers = {name.lower() for name in methods[0]["200"]["headers"]}
-        except (KeyError, TypeError) as error:
-            what = f"{endpoint.path} is not fully described: {type(error).__name__} {error}"
-            yield wrong("V2", f"{_OPENAPI}: {what}")
-            continue
-        lacking = _OPENAPI_CODES.difference(*methods) | (_OPENAPI_HEADERS - headers)
-        yield expect("V2", not lacking, f"{_OPENAPI}: {endpoint.path} without {', '.join(sorted(lacking))}")
+        is_served = path in visit.descriptions and bool(read_object(visit.descriptions[path]))
+        yield fine("V3") if is_served else unsure("V3", f"{path} is not served here; it is a convenience")

@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from lookout.verify.documents import (
-    LiveReport,
     Remark,
-    Row,
     Unread,
+    VisitedReport,
+    VisitedRow,
     expect,
     fine,
     is_integer,
@@ -78,11 +78,11 @@ def judge(visit: Visit) -> Iterator[Remark]:
             yield from _judge_report(report)
 
 
-def _judge_report(report: LiveReport) -> Iterator[Remark]:
+def _judge_report(report: VisitedReport) -> Iterator[Remark]:
     yield expect("R1", read_instant(report.generated_at) is not None, f"generatedAt is {report.generated_at}")
     yield expect("R1", bool(report.checks), "there is no row, and messaging always has one")
     yield from (wrong("R1", text) for text in list_doubles(report))
-    for row in read_rows(report.checks, Row):
+    for row in read_rows(report.checks, VisitedRow):
         if isinstance(row, Unread):
             yield Remark("R2", *row)
             continue
@@ -97,7 +97,7 @@ def _judge_report(report: LiveReport) -> Iterator[Remark]:
             yield expect("R14", row.chain_id is None, f"{row.service} has rows with a chain and without one")
 
 
-def _judge_row(row: Row) -> Iterator[tuple[str, bool]]:
+def _judge_row(row: VisitedRow) -> Iterator[tuple[str, bool]]:
     """The clauses that the row shows, and whether it keeps them."""
     is_shared, is_own = row.chain_id is None, row.service not in SERVICES
     has_chain = is_integer(row.chain_id) and row.chain_id > 0
@@ -121,7 +121,7 @@ def _judge_row(row: Row) -> Iterator[tuple[str, bool]]:
     yield from _judge_metrics(row)
 
 
-def _judge_metrics(row: Row) -> Iterator[tuple[str, bool]]:
+def _judge_metrics(row: VisitedRow) -> Iterator[tuple[str, bool]]:
     """The five services have metrics of their own; those of an operator's services go by the reason."""
     metrics, numbers = _known_metrics(row), _numbers(row)
     allowed = _METRICS.get(row.service, _ALL_METRICS - _FINDINGS)
@@ -140,7 +140,7 @@ def _judge_metrics(row: Row) -> Iterator[tuple[str, bool]]:
         yield "R13", metrics.keys() == (set() if row.service == "ppoi" else {"position"})
 
 
-def _judge_status(row: Row) -> Iterator[tuple[str, bool]]:
+def _judge_status(row: VisitedRow) -> Iterator[tuple[str, bool]]:
     if row.reason in _REASONS and row.status in CHARACTERS:
         clause, statuses, services = _REASONS[row.reason]
         clause = _CLAUSES_OF_SERVICES.get((row.service if row.service in SERVICES else "", row.reason), clause)
@@ -162,16 +162,16 @@ def _judge_status(row: Row) -> Iterator[tuple[str, bool]]:
         yield "S11", numbers["peers"] > 0
 
 
-def _known_metrics(row: Row) -> dict[str, object]:
+def _known_metrics(row: VisitedRow) -> dict[str, object]:
     metrics = row.metrics if isinstance(row.metrics, dict) else {}
     return {key: number for key, number in metrics.items() if key in _ALL_METRICS}
 
 
-def _numbers(row: Row) -> dict[str, int]:
+def _numbers(row: VisitedRow) -> dict[str, int]:
     return {key: number for key, number in _known_metrics(row).items() if is_integer(number)}
 
 
-def _judge_lifetimes(report: LiveReport) -> Iterator[Remark]:
+def _judge_lifetimes(report: VisitedReport) -> Iterator[Remark]:
     """The lifetime is a setting: another one is no failure as long as it is the same for all."""
     spans = [(read_instant(row.observed_at), read_instant(row.expires_at)) for row in report.rows]
     lifetimes = {(end - start) / 1000 for start, end in spans if start is not None and end is not None}
@@ -181,7 +181,7 @@ def _judge_lifetimes(report: LiveReport) -> Iterator[Remark]:
         yield unsure("R7", f"all {text}: tuned, it seems") if is_tuned else wrong("R7", text)
 
 
-def _judge_order(report: LiveReport) -> Iterator[Remark]:
+def _judge_order(report: VisitedReport) -> Iterator[Remark]:
     """The operator's own services come after the five; in which order, only the configuration says."""
     rows = [row for row in report.rows if row.chain_id is None or is_integer(row.chain_id)]
     order = list(dict.fromkeys((*SERVICES, *(row.service for row in rows))))

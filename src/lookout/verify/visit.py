@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from lookout.base.clock import Clock
 from lookout.base.text import shorten
 from lookout.base.url import BaseUrl
-from lookout.verify.documents import History, LiveReport, Unread, read_document
+from lookout.verify.documents import Unread, VisitedHistory, VisitedReport, read_document
 from lookout_reader.urllib_fetch import explain_failure
 
 _MOST_BYTES: Final = 32 * 1024 * 1024
@@ -49,40 +49,6 @@ class HttpAnswer(NamedTuple):
             return gzip.decompress(self.body) if self.coding == "gzip" else None
         except (OSError, EOFError, zlib.error):
             return None
-
-
-class Client:
-    def __init__(self, base: BaseUrl, clock: Clock) -> None:
-        self._base = base
-        self._clock = clock
-        self._tls = ssl.create_default_context() if base.scheme == "https" else None
-
-    def send(self, method: str, path: str, headers: Mapping[str, str], timeout_s: float) -> HttpAnswer:
-        """The answer, if all of it came within ``timeout_s``."""
-        until = self._clock.elapsed_ms() + int(timeout_s * 1000)
-        received, problem = bytearray(), ""
-        try:
-            with self._connect(timeout_s) as connection:
-                connection.sendall(self._encode(method, path, headers))
-                while len(received) <= _MOST_BYTES and (part := connection.recv(65_536)):
-                    received += part
-                    connection.settimeout(max(0.001, (until - self._clock.elapsed_ms()) / 1000))
-        except TimeoutError:
-            problem = f"no end within {timeout_s:g} s"
-        except (OSError, UnicodeError) as error:
-            problem = explain_failure(error)
-        if len(received) > _MOST_BYTES:
-            problem = f"more than {_MOST_BYTES >> 20} MB"
-        return parse_answer(method, bytes(received), problem)
-
-    def _connect(self, timeout_s: float) -> socket.socket:
-        connection = socket.create_connection((self._base.host, self._base.port), timeout_s)
-        return connection if self._tls is None else self._tls.wrap_socket(connection, server_hostname=self._base.host)
-
-    def _encode(self, method: str, path: str, headers: Mapping[str, str]) -> bytes:
-        sent = {"Host": self._base.authority, **headers, "Connection": "close"}
-        lines = [f"{method} {self._base.prefix}{path} HTTP/1.1", *map(": ".join, sent.items()), "", ""]
-        return "\r\n".join(lines).encode("latin-1")
 
 
 class _Received(BytesIO):
@@ -207,7 +173,7 @@ class Exchange(NamedTuple):
 class EndpointVisit(NamedTuple):
     noun: str
     path: str
-    shape: type[LiveReport] | type[History]
+    shape: type[VisitedReport] | type[VisitedHistory]
     exchanges: tuple[Exchange, ...]
 
     @property
@@ -247,12 +213,12 @@ class Visit:
         return None
 
     @cached_property
-    def reports(self) -> list[LiveReport | Unread]:
-        return [read_document(body, LiveReport) for body in self.live.documents()]
+    def reports(self) -> list[VisitedReport | Unread]:
+        return [read_document(body, VisitedReport) for body in self.live.documents()]
 
     @cached_property
-    def histories(self) -> list[History | Unread]:
-        return [read_document(body, History) for body in self.history.documents()]
+    def histories(self) -> list[VisitedHistory | Unread]:
+        return [read_document(body, VisitedHistory) for body in self.history.documents()]
 
 
 class VisitOptions(NamedTuple):
@@ -264,7 +230,7 @@ class VisitOptions(NamedTuple):
 
 def visit(base: BaseUrl, options: VisitOptions, clock: Clock, sleep: Callable[[float], None]) -> Visit:
     """Ask for everything once."""
-    visitor = _Visitor(Client(base, clock), options, clock)
+    visitor = _Visitor(base, options, clock)
     at = clock.now()
     live_path = f"/api/v1/{options.protocol}/liveness"
     history_path = f"{live_path}/history"
@@ -273,13 +239,13 @@ def visit(base: BaseUrl, options: VisitOptions, clock: Clock, sleep: Callable[[f
             visitor.ask(path, ask)
     answers = [(path, visitor.ask(path, _GET)) for path in DESCRIPTIONS]
     if options.wait_s > 0:
-        _watch(visitor, (live_path, history_path), sleep)
+        visitor.watch((live_path, history_path), sleep)
     if options.rate_limit:
-        _ask_until_refused(visitor, live_path)
+        visitor.ask_until_refused(live_path)
     return Visit(
         at,
-        EndpointVisit("live report", live_path, LiveReport, tuple(visitor.exchanges[live_path])),
-        EndpointVisit("history", history_path, History, tuple(visitor.exchanges[history_path])),
+        EndpointVisit("live report", live_path, VisitedReport, tuple(visitor.exchanges[live_path])),
+        EndpointVisit("history", history_path, VisitedHistory, tuple(visitor.exchanges[history_path])),
         {path: answer for path, answer in answers if answer.http_code == 200},
     )
 
@@ -293,11 +259,12 @@ def parse_opaque_tag(etag: str | None) -> str | None:
 class _Visitor:
     """Asks, until several requests had no whole answer."""
 
-    def __init__(self, client: Client, options: VisitOptions, clock: Clock) -> None:
-        self.options = options
-        self.clock = clock
+    def __init__(self, base: BaseUrl, options: VisitOptions, clock: Clock) -> None:
         self.exchanges: defaultdict[str, list[Exchange]] = defaultdict(list)  # by path
-        self._client = client
+        self._base = base
+        self._options = options
+        self._clock = clock
+        self._tls = ssl.create_default_context() if base.scheme == "https" else None
         self._unanswered = 0
 
     def ask(self, path: str, ask: Ask) -> HttpAnswer:
@@ -306,12 +273,54 @@ class _Visitor:
             sent = sent.replace(mark, _find_newest_tag(self.exchanges[path], coding) or mark)
         more = {"Accept-Encoding": ask.accept, "If-None-Match": sent}
         headers = {**ask.usual, **{name: text for name, text in more.items() if text}, **ask.headers}
-        at, target, answer = self.clock.elapsed_ms(), path + ask.suffix, HttpAnswer(None, problem=NOT_ASKED)
+        at, target, answer = self._clock.elapsed_ms(), path + ask.suffix, HttpAnswer(None, problem=NOT_ASKED)
         if self._unanswered < _MOST_UNANSWERED and not any(mark in sent for mark in _TAG_OF):
-            answer = self._client.send(ask.method, target, headers, self.options.timeout_s)
+            answer = self._send(ask.method, target, headers)
             self._unanswered += answer.http_code is None
         self.exchanges[path].append(Exchange(ask, target, headers, answer, at))
         return answer
+
+    def watch(self, paths: tuple[str, ...], sleep: Callable[[float], None]) -> None:
+        wait_s = self._options.wait_s
+        looks = max(1, min(int(wait_s), _MOST_LOOKS))
+        for look in range(looks + 1):
+            sleep(wait_s / looks if look else 0)
+            for path in paths:
+                self.ask(path, _WATCH)
+
+    def ask_until_refused(self, path: str) -> None:
+        """Ask until refused (E2), and then once more for the whole page; HEAD requests count too, and cost least."""
+        until = self._clock.elapsed_ms() + _LIMIT_WITHIN_MS
+        for _ in range(_MOST_TO_BE_REFUSED):
+            answer = self.ask(path, _LIMIT._replace(method="HEAD"))
+            if answer.http_code in (None, 429) or self._clock.elapsed_ms() > until:
+                break
+        self.ask(path, _LIMIT)
+
+    def _send(self, method: str, path: str, headers: Mapping[str, str]) -> HttpAnswer:
+        """The answer, if all of it came in time."""
+        base, timeout_s = self._base, self._options.timeout_s
+        sent = {"Host": base.authority, **headers, "Connection": "close"}
+        lines = [f"{method} {base.prefix}{path} HTTP/1.1", *map(": ".join, sent.items()), "", ""]
+        until = self._clock.elapsed_ms() + int(timeout_s * 1000)
+        received, problem = bytearray(), ""
+        try:
+            with self._connect() as connection:
+                connection.sendall("\r\n".join(lines).encode("latin-1"))
+                while len(received) <= _MOST_BYTES and (part := connection.recv(65_536)):
+                    received += part
+                    connection.settimeout(max(0.001, (until - self._clock.elapsed_ms()) / 1000))
+        except TimeoutError:
+            problem = f"no end within {timeout_s:g} s"
+        except (OSError, UnicodeError) as error:
+            problem = explain_failure(error)
+        if len(received) > _MOST_BYTES:
+            problem = f"more than {_MOST_BYTES >> 20} MB"
+        return parse_answer(method, bytes(received), problem)
+
+    def _connect(self) -> socket.socket:
+        connection = socket.create_connection((self._base.host, self._base.port), self._options.timeout_s)
+        return connection if self._tls is None else self._tls.wrap_socket(connection, server_hostname=self._base.host)
 
 
 def _find_newest_tag(exchanges: list[Exchange], coding: str) -> str | None:
@@ -319,21 +328,3 @@ def _find_newest_tag(exchanges: list[Exchange], coding: str) -> str | None:
         if exchange.answer.http_code == 200 and exchange.answer.coding == coding:
             return parse_opaque_tag(exchange.answer.header("etag"))
     return None
-
-
-def _watch(visitor: _Visitor, paths: tuple[str, ...], sleep: Callable[[float], None]) -> None:
-    looks = max(1, min(int(visitor.options.wait_s), _MOST_LOOKS))
-    for look in range(looks + 1):
-        sleep(visitor.options.wait_s / looks if look else 0)
-        for path in paths:
-            visitor.ask(path, _WATCH)
-
-
-def _ask_until_refused(visitor: _Visitor, path: str) -> None:
-    """Ask until refused (E2), and then once more for the whole page; HEAD requests count too, and cost least."""
-    until = visitor.clock.elapsed_ms() + _LIMIT_WITHIN_MS
-    for _ in range(_MOST_TO_BE_REFUSED):
-        answer = visitor.ask(path, _LIMIT._replace(method="HEAD"))
-        if answer.http_code in (None, 429) or visitor.clock.elapsed_ms() > until:
-            break
-    visitor.ask(path, _LIMIT)

@@ -13,7 +13,7 @@ from lookout.protocols.generic import HttpTable, JsonRpcTable, JsonTable
 from lookout.protocols.lists import (
     SQUID_LINKS,
     CompleteTable,
-    LinkedList,
+    HashedList,
     TransactionList,
     parse_entries,
     parse_list,
@@ -44,7 +44,7 @@ COMMITMENTS: Final = TransactionList(
     "http://127.0.0.1",
     DIRECT,
 )
-ENTRIES: Final = LinkedList(SQUID_LINKS, "http://127.0.0.1", DIRECT)
+ENTRIES: Final = HashedList(SQUID_LINKS, "http://127.0.0.1", DIRECT)
 FOLDER: Final = Path(__file__).parent.parent.parent / "data" / "sources"
 REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, cast
 
-from lookout.base.concurrency import Caller
+from lookout.base.concurrency import Worker
 from lookout.monitor.assembly import Machine, Succession
 from lookout.protocols.client.session import Session
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
@@ -134,7 +134,7 @@ class Host:
                 reloading.cancel()
             await self._close(writer, life)
 
-    def _machine(self, writer: Writer, store: Caller, life: Life) -> Machine:
+    def _machine(self, writer: Writer, store: Worker, life: Life) -> Machine:
         """A world sees into the real monitor through its ledger, its instruments, its senders and its threads."""
         scene = self._scene
         return Machine(

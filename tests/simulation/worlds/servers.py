@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from lookout.config.tables import ServerSettings
-from lookout.documents.document import Document, DocumentName, paths
+from lookout.documents.api import paths
+from lookout.documents.document import Document, DocumentName
 from lookout.server.assembly import Machine, build_server
 from lookout.server.poller import Poller
 from lookout.store.protocol import Reader, StoreError

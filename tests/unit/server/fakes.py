@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from lookout.config.tables import ServerSettings, ServerTable
-from lookout.documents.document import Document, DocumentName, PlainName, etag, paths, with_compressed
+from lookout.documents.api import paths
+from lookout.documents.document import Document, DocumentName, PlainName, etag, with_compressed
 from lookout.server.assembly import Machine, Server, build_server
 from lookout.server.connection import Connection
 from lookout.server.poller import Poller

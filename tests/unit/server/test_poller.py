@@ -4,7 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag, paths
+from lookout.documents.api import paths
+from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag
 from lookout.server.counts import Counts
 from lookout.server.poller import Follower, Poller
 from lookout.server.replies import convenience_resource, respond

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from lookout.base.sockets import open_listener
-from lookout.server.request import RefusedError, Request, parse_head
+from lookout.server.request import HttpRequest, RefusedError, parse_head
 from tests.cases import cases
 from tests.integration.raw import a_request
 from tests.integration.served import LIVE
@@ -13,7 +13,7 @@ from tests.unit.server.fakes import FakeReader, SetClock, a_connection, a_server
 from tests.wait import until_async
 
 
-def parse(*lines: str) -> Request:
+def parse(*lines: str) -> HttpRequest:
     return parse_head("\r\n".join((*(lines or ("GET / HTTP/1.1",)), "", "")).encode("latin-1"))
 
 

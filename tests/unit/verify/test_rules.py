@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lookout.base.url import BaseUrlError, parse_base_url
 from lookout.core.history import uptime
 from lookout.verify.clauses import verify_visit
-from lookout.verify.documents import History, LiveReport, Remark, Verdict, read_document
+from lookout.verify.documents import Remark, Verdict, VisitedHistory, VisitedReport, read_document
 from lookout.verify.history_rules import calculate_uptime, compare_ended
 from lookout.verify.visit import Ask, EndpointVisit, Exchange, HttpAnswer, Visit, parse_answer
 from tools.clauses import read_clauses
@@ -59,7 +59,9 @@ def seen(
         for answers in (live, history)
     )
     return Visit(
-        at, EndpointVisit("live report", "/", LiveReport, first), EndpointVisit("history", "/", History, second)
+        at,
+        EndpointVisit("live report", "/", VisitedReport, first),
+        EndpointVisit("history", "/", VisitedHistory, second),
     )
 
 
@@ -169,11 +171,11 @@ def test_a_lifetime_of_all_rows_may_be_tuned(lifetime: str, verdict: Verdict) ->
     assert "R7" in clauses(judge(live), verdict)
 
 
-def a_history(from_: str, to: str, *buckets: str) -> History:
+def a_history(from_: str, to: str, *buckets: str) -> VisitedHistory:
     rows = [HISTORY["rows"][0] | {"chainId": chain_id, "buckets": row} for chain_id, row in enumerate(buckets, 1)]
     span = {"from": f"2026-11-05T{from_}:00Z", "to": f"2026-11-05T{to}:00Z"}
-    history = read_document(json.dumps(HISTORY | span | {"rows": rows}).encode(), History)
-    assert isinstance(history, History)
+    history = read_document(json.dumps(HISTORY | span | {"rows": rows}).encode(), VisitedHistory)
+    assert isinstance(history, VisitedHistory)
     return history
 
 
@@ -190,7 +192,7 @@ def a_history(from_: str, to: str, *buckets: str) -> History:
         pytest.param(a_history("10:00", "10:15", "ckdu", "cccc", "uuuu"), [False, False], id="a row more"),
     ],
 )
-def test_ended_buckets_of_two_histories(later: History, changed: list[bool]) -> None:
+def test_ended_buckets_of_two_histories(later: VisitedHistory, changed: list[bool]) -> None:
     compared = dict(compare_ended(a_history("10:00", "10:15", "ckdu", "cccc"), later))
     assert compared == {f"indexer {number}": is_changed for number, is_changed in enumerate(changed, 1)}
 

@@ -8,7 +8,7 @@ from Crypto.Hash import keccak
 
 CONTRACT: Final = "0x" + "c0" * 20
 EVENT: Final = "0x" + "e0" * 32
-EVERY: Final = 10  # one block in so many has a transaction with the event
+_EVERY: Final = 10  # one block in so many has a transaction with the event
 _TWICE_EVERY: Final = 30  # one block in so many has a transaction with two events
 
 
@@ -47,7 +47,7 @@ class ContractEvent(NamedTuple):
     log_index: int
 
 
-class ListEntry(NamedTuple):
+class HashedEntry(NamedTuple):
     """One of the two entries of a transaction in an indexer's list, which have a running hash."""
 
     id: str
@@ -72,17 +72,19 @@ def head_at(chain: ChainLayout, halts: Iterable[tuple[int, int]], lost: int, ori
 
 
 def events_between(chain_id: int, first: int, last: int) -> Iterator[ContractEvent]:
-    for block in range(first + -first % EVERY, last + 1, EVERY):
+    for block in range(first + -first % _EVERY, last + 1, _EVERY):
         for log_index in range(1 if block % _TWICE_EVERY else 2):
             yield ContractEvent(block, hash_of("transaction", chain_id, block), log_index)
 
 
-def add_entry(before: ListEntry | None, chain_id: int, number: int, block: int) -> ListEntry:
+def add_entry(before: HashedEntry | None, chain_id: int, number: int, block: int) -> HashedEntry:
     """The entry of this number, behind another one."""
     value = hash_of("nullifier", chain_id, number)
     running = keccak.new(digest_bits=256, data=bytes.fromhex(("" if before is None else before.hash[2:]) + value[2:]))
     transaction = hash_of("private transaction", chain_id, number // 2)
-    return ListEntry(f"0x{block:064x}{0:064x}{number % 2:064x}", block, transaction, value, f"0x{running.hexdigest()}")
+    return HashedEntry(
+        f"0x{block:064x}{0:064x}{number % 2:064x}", block, transaction, value, f"0x{running.hexdigest()}"
+    )
 
 
 def hash_of(what: str, chain_id: int, block: int) -> str:

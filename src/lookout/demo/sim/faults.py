@@ -5,7 +5,7 @@ the beginning of its path (``rpc/1``, ``rpc``), or ``*``.
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from string import ascii_lowercase
 from typing import Final, Literal, NamedTuple
 
@@ -57,10 +57,6 @@ class Odds(NamedTuple):
     largest: int = 0
 
 
-class OrderError(ValueError):
-    """A wrong order; the text says why."""
-
-
 _ALL_BROADCASTERS: Final = 1_000_000
 _FOR_EVER_AT: Final = 1 << 62
 _MONTH_MS: Final = 30 * 86_400_000
@@ -98,21 +94,13 @@ FAULTS: Final[Mapping[str, FaultKind]] = {
     "extra": FaultKind(("indexer",), Parameter("transactions", 1)),
     "lose": FaultKind(("indexer",), Parameter("entries", 1)),
     "old-tree": FaultKind(("network",), Parameter("by", 10)),
-    "drop-logs": FaultKind(("endpoint",), Parameter("oneIn", 2)),
     "narrow": FaultKind(("endpoint",), Parameter("blocks", 100)),
 }
 
-_INDEXER_ODDS: Final = (
-    Odds("hang", 3, 20, 3_600),
-    Odds("refuse", 3, 20, 10_800),
-    Odds("status", 3, 20, 7_200, 500, 503),
-    Odds("freeze", 3, 120, 14_400),
-    Odds("lag", 2, 600, 14_400, 20, 5_000),
-)
-# The targets that fail without an order.
-_ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
-    "rpc/{chain}": (Odds("halt", 0.5, 300, 7_200), Odds("reorg", 4, 0.001, 0.001, 1, 6)),
-    "rpc/{chain}/{letter}": (
+# What fails without an order.
+_ODDS: Final[Mapping[AddressKind, tuple[Odds, ...]]] = {
+    "chain": (Odds("halt", 0.5, 300, 7_200), Odds("reorg", 4, 0.001, 0.001, 1, 6)),
+    "endpoint": (
         Odds("hang", 4, 10, 3_600),
         Odds("refuse", 3, 10, 7_200),
         Odds("status", 5, 10, 7_200, 403, 503),
@@ -123,26 +111,31 @@ _ODDS: Final[Mapping[str, tuple[Odds, ...]]] = {
         Odds("future", 2, 30, 7_200, 90_000, 86_400_000),
         Odds("wrong-chain", 2, 30, 7_200, 61, 61),
     ),
-    "squid/{chain}": _INDEXER_ODDS,
-    "hosted/{chain}": _INDEXER_ODDS,
+    "indexer": (
+        Odds("hang", 3, 20, 3_600),
+        Odds("refuse", 3, 20, 10_800),
+        Odds("status", 3, 20, 7_200, 500, 503),
+        Odds("freeze", 3, 120, 14_400),
+        Odds("lag", 2, 600, 14_400, 20, 5_000),
+    ),
     "ppoi": (
         Odds("hang", 2, 20, 3_600),
         Odds("refuse", 2, 20, 7_200),
         Odds("status", 2, 20, 7_200, 500, 503),
         Odds("missing-list", 1, 300, 7_200),
     ),
-    "ppoi/{chain}": (
+    "network": (
         Odds("freeze", 4, 120, 14_400),
         Odds("lag", 2, 600, 14_400, 1, 20),
         Odds("missing-network", 0.5, 300, 7_200),
     ),
-    "waku/messages": (Odds("hang", 2, 20, 3_600), Odds("status", 3, 20, 3_600, 500, 503)),
-    "waku/peers": (
+    "messages": (Odds("hang", 2, 20, 3_600), Odds("status", 3, 20, 3_600, 500, 503)),
+    "peers": (
         Odds("hang", 2, 20, 3_600),
         Odds("garbage", 3, 20, 3_600),
         Odds("zero-peers", 2, 20, 1_800),
     ),
-    "broadcasters/{chain}": (Odds("silent", 8, 60, 14_400, 1, 9), Odds("unsigned", 1, 60, 3_600, 1, 9)),
+    "broadcasters": (Odds("silent", 8, 60, 14_400, 1, 9), Odds("unsigned", 1, 60, 3_600, 1, 9)),
 }
 
 
@@ -203,7 +196,7 @@ class FaultLog:
         ]
 
     def order(self, document: object, at: int) -> None:
-        """Set or clear a fault from this instant on. OrderError if the order is wrong."""
+        """Set or clear a fault from this instant on. ValueError if the order is wrong."""
         target, kind, size = _parse_order(document, self._addresses)
         self._of_address.clear()
         if kind == "reorg":  # happens once, and replaces nothing
@@ -225,31 +218,21 @@ def _order(fault: Fault) -> dict[str, object]:
 def _parse_order(document: object, known: Mapping[str, AddressKind]) -> tuple[str, str | None, int]:
     """The target, the fault's kind, which is None for clearing, and its size."""
     match document:
-        case {"target": target, "fault": name, **given}:
-            pass
-        case _:
-            raise OrderError('an order has a target and a fault: {"target": "rpc/1/a", "fault": "hang"}')
-    covered = {kind for address, kind in known.items() if target in covering(address)}
-    if not covered:
-        raise OrderError(f"target is {target!r}; it is one of {', '.join(known)}, the beginning of one, or *")
-    if name is None:
-        return target, None, 0
-    possible = [kind for kind, fault in FAULTS.items() if not covered.isdisjoint(fault.applies_to)]
-    if name not in possible:
-        raise OrderError(f"fault is {name!r}; {target} can have {', '.join(possible)}, and null clears")
-    return target, name, _parse_size(name, given)
-
-
-def _parse_size(name: str, given: dict[object, object]) -> int:
-    parameter = FAULTS[name].parameter
-    if parameter is None:
-        if given:
-            raise OrderError(f"{name} takes no parameter")
-        return 0
-    number = given.get(parameter.name, parameter.default)
-    if given.keys() - {parameter.name} or type(number) is not int:
-        raise OrderError(f"{name} takes the whole number {parameter.name} and no other parameter")
-    return number * parameter.unit
+        case {"target": str(target), "fault": str() | None as name, **given}:
+            covered = {kind for address, kind in known.items() if target in covering(address)}
+            if covered and name is None:
+                return target, None, 0
+            if name in FAULTS and not covered.isdisjoint(FAULTS[name].applies_to):
+                parameter = FAULTS[name].parameter
+                if parameter is None and not given:
+                    return target, name, 0
+                if parameter is not None and given.keys() <= {parameter.name}:
+                    number = given.get(parameter.name, parameter.default)
+                    if type(number) is int:
+                        return target, name, number * parameter.unit
+    raise ValueError(
+        "an order has a target, a fault that it can have, or null, and at most its parameter: GET /control"
+    )
 
 
 def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> tuple[Fault, ...]:
@@ -258,7 +241,8 @@ def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
     The faults of one target do not overlap, and depend on no other target's.
     """
     drawn: list[Fault] = []
-    for target, possible in _fallible(layout):
+    for target, kind in addresses(layout).items():
+        possible = _ODDS[kind]
         chance = random.Random(f"{seed}/{target}")
         weights = [odds.per_month for odds in possible]
         pause_ms = _MONTH_MS / (sum(weights) * intensity)  # on average
@@ -270,18 +254,6 @@ def draw_faults(layout: Layout, seed: int, begin_at: int, end_at: int, intensity
             drawn.append(Fault(target, odds.kind, at, at + lasts_ms, size))
             at += lasts_ms + 1 + round(chance.expovariate(1 / pause_ms))
     return tuple(drawn)
-
-
-def _fallible(layout: Layout) -> Iterator[tuple[str, tuple[Odds, ...]]]:
-    """The targets that fail without an order, each with its odds."""
-    known = addresses(layout)
-    for pattern, odds in _ODDS.items():
-        names = (
-            pattern.format(chain=chain.chain_id, letter=letter)
-            for chain in layout
-            for letter in ascii_lowercase[: chain.endpoints]
-        )
-        yield from ((target, odds) for target in dict.fromkeys(names) if target in known)
 
 
 def _between(chance: random.Random, low: float, high: float) -> float:

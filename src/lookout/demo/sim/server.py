@@ -14,11 +14,18 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from lookout.demo.sim.faults import FAULTS, Fault, FaultKind, OrderError
-from lookout.demo.sim.indexers import DOCUMENT, SQUID
-from lookout.demo.sim.ppoi import NODE
-from lookout.demo.sim.rpc import ENDPOINT
-from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply, text_reply
+from lookout.demo.sim.faults import FAULTS, Fault, FaultKind
+from lookout.demo.sim.upstreams import (
+    DOCUMENT,
+    ENDPOINT,
+    NODE,
+    SQUID,
+    Asked,
+    Upstream,
+    UpstreamReply,
+    json_reply,
+    text_reply,
+)
 from lookout.demo.sim.waku import MESSAGES, PEERS
 from lookout.demo.sim.world import World, launch_world
 
@@ -64,10 +71,8 @@ class Simulation:
         at = self._now()
         try:
             self._world.faults.order(json.loads(await request.read()), at)
-        except OrderError as problem:
-            return _respond(json_reply({"error": str(problem)}, 400))
         except ValueError as problem:
-            return _respond(json_reply({"error": f"the body is not JSON: {problem}"}, 400))
+            return _respond(json_reply({"error": str(problem)}, 400))
         return _respond(json_reply({"set": self._world.faults.ordered_at(at)}))
 
     def _handler(self, upstream: Upstream) -> Handler:

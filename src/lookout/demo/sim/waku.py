@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from lookout.demo.sim.ppoi import REQUIRED_LIST
-from lookout.demo.sim.upstream import Asked, Upstream, UpstreamReply, json_reply
+from lookout.demo.sim.upstreams import REQUIRED_LIST, Asked, Upstream, UpstreamReply, json_reply
 from lookout.demo.sim.world import Heard, World
 
 PUBSUB_TOPIC: Final = "/waku/2/rs/5/1"

@@ -6,12 +6,11 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from lookout.demo.sim.chain import (
-    EVERY,
     LAUNCH,
     Block,
     ContractEvent,
+    HashedEntry,
     Layout,
-    ListEntry,
     add_entry,
     events_between,
     hash_of,
@@ -78,7 +77,7 @@ class World:
         self.faults = FaultLog(self.addresses, self.planned)
         self._origin_at = origin_at
         self._listed_at = max(origin_at, listed_at)
-        self._entries: dict[int, list[ListEntry]] = {}  # of each chain, made when a request needs them
+        self._entries: dict[int, list[HashedEntry]] = {}  # of each chain, made when a request needs them
         self._chains = {chain.chain_id: chain for chain in layout}
 
     def has(self, address: str, kind: str, at: int) -> bool:
@@ -139,7 +138,7 @@ class World:
             case _:
                 return events
 
-    def entries(self, address: str, at: int) -> list[ListEntry]:
+    def entries(self, address: str, at: int) -> list[HashedEntry]:
         """All entries of an indexer's list, in the order of their ids."""
         chain_id, newest = self.indexed(address, at)
         entries, first = self._entries.setdefault(chain_id, []), self._first_entry(chain_id)
@@ -155,7 +154,7 @@ class World:
             case _:
                 return entries[:count]
 
-    def entries_from(self, address: str, entry_id: str, at: int) -> list[ListEntry]:
+    def entries_from(self, address: str, entry_id: str, at: int) -> list[HashedEntry]:
         entries = self.entries(address, at)
         return entries[bisect_left(entries, entry_id, key=lambda entry: entry.id) :]
 
@@ -184,8 +183,6 @@ class World:
         if fault is not None and fault.kind == "narrow" and last - first + 1 > fault.size:
             return None
         events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS + 1))
-        if fault is not None and fault.kind == "drop-logs":
-            events = [event for event in events if event.block // EVERY % fault.size]
         return events if len(events) <= MOST_LOGS else None
 
     def tree_index(self, chain_id: int, at: int) -> int:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from threading import Event
 from typing import ClassVar, Final, Literal, NoReturn, Self, get_args
 
-from lookout.base.concurrency import Caller
+from lookout.base.concurrency import Worker
 from lookout.base.instants import format_second
 from lookout.base.logger import get_logger
 from lookout.base.problem import Problem
@@ -206,7 +206,7 @@ class Alerts(Feature):
                 is_failing = True
             await asyncio.sleep(wait_s)
 
-    async def _send_to(self, target: str, thread: Caller) -> NoReturn:
+    async def _send_to(self, target: str, thread: Worker) -> NoReturn:
         while True:
             changed, now_ms = self._changed, self._host.clock.elapsed_ms()
             step = self._outbox.next(target, now_ms)
@@ -217,7 +217,7 @@ class Alerts(Feature):
                 async with asyncio.timeout(None if step is None else (step - now_ms) / 1000):
                     await changed.wait()
 
-    async def _try(self, attempt: Attempt, thread: Caller) -> None:
+    async def _try(self, attempt: Attempt, thread: Worker) -> None:
         """Send a message. When cancelled, wait briefly for its end; after that it is not sent any more, since another
         monitor may have sent it."""
         address, message = self._policy.targets[attempt.queued.target], attempt.queued.message

@@ -55,7 +55,7 @@ class LinksEntry(Struct, frozen=True, rename="camel"):
     """Why the list, or a part of it, cannot be checked."""
 
 
-class AgreementEntry(Struct, frozen=True, rename="camel"):
+class NodeGapEntry(Struct, frozen=True, rename="camel"):
     """A ppoi node and an indexer's list: their numbers of entries, and whether the difference has lasted."""
 
     chain_id: int | None
@@ -119,8 +119,8 @@ class EntryOfLinks(Entry, frozen=True, rename="camel", kw_only=True):
     links: LinksEntry
 
 
-class EntryOfAgreement(Entry, frozen=True, rename="camel", kw_only=True):
-    agreement: AgreementEntry
+class EntryOfNodeGap(Entry, frozen=True, rename="camel", kw_only=True):
+    agreement: NodeGapEntry
 
 
 class CoverageNote(Note, frozen=True, kw_only=True):
@@ -176,20 +176,20 @@ class LinksNote(Note, frozen=True, kw_only=True):
         yield "lookout_links_breaks", row_labels(self.check), len(confirmed_breaks(self.links))
 
 
-class AgreementNote(Note, frozen=True, kw_only=True):
+class NodeGapNote(Note, frozen=True, kw_only=True):
     """The comparison of a ppoi node with an indexer's list."""
 
     node: Check
     indexer: Check
     known: NodeGap
 
-    def describe(self) -> EntryOfAgreement:
+    def describe(self) -> EntryOfNodeGap:
         known, since_at = self.known, self.known.since_at
         since = UNSET if since_at is None else format_instant(since_at)
-        agreement = AgreementEntry(
+        agreement = NodeGapEntry(
             self.node.chain_id, self.indexer.service, known.entries, known.gap, known.is_confirmed, since
         )
-        return EntryOfAgreement(*self.common(), agreement=agreement)
+        return EntryOfNodeGap(*self.common(), agreement=agreement)
 
     def samples(self, now: int) -> Iterator[Sample]:
         yield "lookout_agreement_gap", row_labels(self.node), self.known.gap

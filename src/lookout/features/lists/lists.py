@@ -15,7 +15,7 @@ from lookout.core.model import LARGEST_METRIC, NO_GAPS, Check, Found, Row
 from lookout.core.services import PPOI
 from lookout.features.feature import Feature, Host, Job, ProbedPart, Probing
 from lookout.features.lists.comparer import Comparer, build_comparers
-from lookout.features.lists.entries import AgreementNote, CoverageNote, LinksNote
+from lookout.features.lists.entries import CoverageNote, LinksNote, NodeGapNote
 from lookout.features.lists.known import Known, Subjects
 from lookout.features.lists.readers import EntryCounter, LinkReader, count_entries, list_entries, read_entries
 from lookout.features.lists.rules.coverage import Coverage, choose_look
@@ -24,7 +24,7 @@ from lookout.features.lists.stored import DOCUMENTS, StoredLists, decode_lists
 from lookout.features.outcome import EntryKey, Outcome, end
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
-from lookout.protocols.lists import LinkedList
+from lookout.protocols.lists import HashedList
 from lookout.protocols.ppoi import PpoiTable, find_compared_lists
 
 _BETWEEN_LOOKS_MS: Final = 1_000
@@ -191,7 +191,7 @@ class Lists(Feature):
             cause = failure.reason
         known, outcome = self._known.node(node), end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause)
         host.note(
-            AgreementNote(EntryKey("agreement", node.name), outcome, node=node, indexer=counter.indexer, known=known)
+            NodeGapNote(EntryKey("agreement", node.name), outcome, node=node, indexer=counter.indexer, known=known)
         )
         return _EVERY_MS
 
@@ -237,10 +237,10 @@ class Lists(Feature):
         tables = probing.around.tables
         nodes = [check for check, table in tables.items() if isinstance(table, PpoiTable) and table.agrees_with]
         links = (_probe_links(check, of, probing) for check, of in list_entries(tables).items())
-        return tuple(await asyncio.gather(*links, *(_probe_agreement(node, probing) for node in nodes)))
+        return tuple(await asyncio.gather(*links, *(_probe_node_gap(node, probing) for node in nodes)))
 
 
-async def _probe_links(check: Check, of: LinkedList, probing: Probing) -> ProbedPart:
+async def _probe_links(check: Check, of: HashedList, probing: Probing) -> ProbedPart:
     """Read the first page of a list, and check its running hash (S20)."""
     try:
         entries = await read_entries(of, "", probing.session)
@@ -260,7 +260,7 @@ async def _probe_links(check: Check, of: LinkedList, probing: Probing) -> Probed
     return ProbedPart(check, f"the running hash {what} in the first {len(entries)} entries")
 
 
-async def _probe_agreement(node: Check, probing: Probing) -> ProbedPart:
+async def _probe_node_gap(node: Check, probing: Probing) -> ProbedPart:
     """Count the entries of the list with which a ppoi node is compared (S21)."""
     counted = find_compared_lists(probing.around.tables)
     if node not in counted:

@@ -12,7 +12,7 @@ from lookout.core.listed import ListEntry
 from lookout.core.model import Check
 from lookout.protocols.client.request import SourceTable
 from lookout.protocols.client.session import Session
-from lookout.protocols.lists import LinkedList, ListTable, entries_request, parse_entries
+from lookout.protocols.lists import HashedList, ListTable, entries_request, parse_entries
 from lookout.protocols.squid import SquidTable, count_request, parse_count
 
 _PAUSE_S: Final = 0.01
@@ -29,7 +29,7 @@ class LinkReader:
     """One indexer's list whose running hash is checked, and how far that is."""
 
     check: Check
-    list: LinkedList
+    list: HashedList
     hurried: int = 0
     """Pages of the first sweep that were read without a rest."""
     whole_ms: int | None = None
@@ -55,13 +55,13 @@ class EntryCounter:
         return fingerprint(self.table.url, self.address)
 
 
-def list_entries(tables: Mapping[Check, SourceTable]) -> dict[Check, LinkedList]:
+def list_entries(tables: Mapping[Check, SourceTable]) -> dict[Check, HashedList]:
     """The list of every check whose running hash is checked."""
-    listing = {check: table.linked_list() for check, table in tables.items() if isinstance(table, ListTable)}
+    listing = {check: table.hashed_list() for check, table in tables.items() if isinstance(table, ListTable)}
     return {check: listed for check, listed in listing.items() if listed is not None}
 
 
-async def read_entries(of: LinkedList, from_id: str, session: Session) -> list[ListEntry]:
+async def read_entries(of: HashedList, from_id: str, session: Session) -> list[ListEntry]:
     """The entries of one answer, from this one on."""
     entries = parse_entries(await session.fetch(entries_request(of, from_id)), of)
     await asyncio.sleep(_PAUSE_S)

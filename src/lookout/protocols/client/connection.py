@@ -25,14 +25,14 @@ _PIECE: Final = 8_192  # bytes to parse, at most some milliseconds, before other
 _NEXT_ADDRESS_S: Final = 0.25  # until a name's next address is tried as well, as RFC 8305 recommends
 
 
-class Answer(NamedTuple):
+class RawAnswer(NamedTuple):
     http_code: int
     headers: Mapping[bytes, bytes]
     """The first of each name, in lower case."""
     body: bytes
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """Reads one answer: its head, and its body if the code is ``expect_code``.
 
     The limits count all bytes that arrive, after TLS and before anything else: the parser takes any number of interim
@@ -55,10 +55,10 @@ class Connection(asyncio.Protocol):
         self._unread = b""
         self._is_lost = False
         self._lost_by: Exception | None = None
-        self._answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answer: asyncio.Future[RawAnswer] = asyncio.get_running_loop().create_future()
         self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # also if it is never awaited
 
-    async def ask(self, line: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
+    async def ask(self, line: str, headers: Mapping[str, str], body: bytes = b"") -> RawAnswer:
         """Send a request and wait for its answer. ProbeFailed if it is broken or too long, OwnFault if a local resource
         ran out."""
         lines = (f"{line} HTTP/1.1", *(f"{name}: {text}" for name, text in headers.items()), "", "")
@@ -144,7 +144,7 @@ class Connection(asyncio.Protocol):
             raise own_fault(error) or _explain(error, tls) from None
 
     async def _tunnel(self, proxy: URL, url: URL, to_proxy: Mapping[str, str], tls: ssl.SSLContext) -> None:
-        tunnel, target = Connection(), f"{url.host_subcomponent}:{url.port}"
+        tunnel, target = ClientConnection(), f"{url.host_subcomponent}:{url.port}"
         try:
             with _naming_proxy():
                 await tunnel._connect(proxy, None)
@@ -206,7 +206,7 @@ class Connection(asyncio.Protocol):
         if failure is not None:
             self._answer.set_exception(failure)
         elif self.http_code is not None:
-            self._answer.set_result(Answer(self.http_code, self._headers, bytes(self._body)))
+            self._answer.set_result(RawAnswer(self.http_code, self._headers, bytes(self._body)))
 
 
 @contextmanager

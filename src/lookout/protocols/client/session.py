@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from lookout.base.setting_types import trust_only
-from lookout.protocols.client.connection import Answer, Connection, proxy_refused
+from lookout.protocols.client.connection import ClientConnection, RawAnswer, proxy_refused
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, own_fault
 from lookout.protocols.client.request import STAGE, Request, at_most
 
@@ -35,14 +35,14 @@ class Session:
         """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
         OwnFault if a local resource ran out."""
         STAGE.set("connect")
-        connection = Connection(request.limit_bytes, request.expect_code)
+        connection = ClientConnection(request.limit_bytes, request.expect_code)
         try:
             async with at_most(self.timeout_s):
                 return await self._fetch(request, connection)
         except (zlib.error, MemoryError) as error:
             raise own_fault(error) or ProbeFailed("bad_encoding") from None
 
-    async def _fetch(self, request: Request, connection: Connection) -> bytes:
+    async def _fetch(self, request: Request, connection: ClientConnection) -> bytes:
         access = request.access
         url, credentials = _split_credentials(request.url)
         proxy, proxy_credentials = _split_credentials(access.proxy) if access.proxy else (None, "")
@@ -115,7 +115,7 @@ def _split_credentials(text: str) -> tuple[URL, str]:
     return url.with_user(None), f"Basic {b64encode(credentials).decode()}"
 
 
-def _decompress(answer: Answer, limit_bytes: int) -> bytes:
+def _decompress(answer: RawAnswer, limit_bytes: int) -> bytes:
     """The body, of at most ``limit_bytes`` also decompressed."""
     encoding = answer.headers.get(b"content-encoding", b"identity").strip().lower()
     if encoding in (b"identity", b""):
@@ -131,7 +131,7 @@ def _decompress(answer: Answer, limit_bytes: int) -> bytes:
     return body
 
 
-def _explain_refusal(answer: Answer) -> HttpCodeFailed:
+def _explain_refusal(answer: RawAnswer) -> HttpCodeFailed:
     http_code = answer.http_code
     if http_code == HTTPStatus.TOO_MANY_REQUESTS:
         return HttpCodeFailed(http_code, "rate_limited")

@@ -38,7 +38,7 @@ RETRY_MS: Final = 10 * _MINUTE_MS
 _REPEAT_MS: Final = 20 * _HOUR_MS
 """How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
-Blocks = tuple[int, int]
+BlockRange = tuple[int, int]
 """The first and the last block of a range."""
 Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "untried"]
 """Why blocks could not be compared."""
@@ -111,7 +111,7 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many blocks one request asks for."""
     refused_at: int = 0
     """When the batch was last reduced."""
-    sample: Blocks | None = None
+    sample: BlockRange | None = None
     """Blocks in which both sides had something: there the list is tried against itself."""
     has_passed: bool = False
     """The list gave for single blocks what it gives for a range."""
@@ -206,7 +206,7 @@ def oldest_unchecked_at(coverage: Coverage, first_block: int) -> int:
     return min(stretch.compared_at or coverage.began_at for stretch in stretches) if is_whole else coverage.began_at
 
 
-def find_unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[Blocks]:
+def find_unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[BlockRange]:
     """The blocks of this range that are in no stretch and need not wait now, from the lowest on."""
     taken = [(stretch.first, stretch.last) for stretch in coverage.stretches]
     taken += [] if now is None else [(blocks.first, blocks.last) for blocks in _still_waiting(coverage, now)]
@@ -261,13 +261,13 @@ def _is_due(at: int, wait_ms: int, now: int) -> bool:
     return not at <= now < at + wait_ms
 
 
-def _find_sample(coverage: Coverage, now: int, end: int) -> Blocks | None:
+def _find_sample(coverage: Coverage, now: int, end: int) -> BlockRange | None:
     wait_ms = RETRY_MS if coverage.unusable else _DAY_MS if coverage.has_passed else _AGAIN_MS
     is_due = _is_due(coverage.trial_at, wait_ms, now)
     return coverage.sample if coverage.sample is not None and coverage.sample[1] <= end and is_due else None
 
 
-def _find_newest(coverage: Coverage, first_block: int, now: int, end: int) -> Blocks | None:
+def _find_newest(coverage: Coverage, first_block: int, now: int, end: int) -> BlockRange | None:
     taken = [stretch.last for stretch in coverage.stretches[-1:]]
     taken += [blocks.last for blocks in _still_waiting(coverage, now)]
     first = max(first_block, end - coverage.batch + 1, *(last + 1 for last in taken))
@@ -292,7 +292,7 @@ def _find_finding(coverage: Coverage, now: int) -> Finding | None:
     return min(due, key=lambda finding: finding.looked_at, default=None)
 
 
-def _find_older(coverage: Coverage, first_block: int, now: int, end: int) -> Blocks | None:
+def _find_older(coverage: Coverage, first_block: int, now: int, end: int) -> BlockRange | None:
     """The beginning of the highest uncompared range below the newest blocks, or of those themselves if they failed."""
     tried: list[Stretch | Waiting] = [*coverage.stretches[-1:], *coverage.waiting]
     highest = max((known.last for known in tried), default=end)
@@ -313,7 +313,7 @@ class _Sides(NamedTuple):
         return self.listed.keys() & self.logged.keys()
 
 
-def _compare(blocks: Blocks, coverage: Coverage, facts: Facts) -> Look:
+def _compare(blocks: BlockRange, coverage: Coverage, facts: Facts) -> Look:
     """Both sides of blocks that were not compared yet."""
     now = facts.now
     coverage, sides = yield from _read_both(blocks, coverage, facts)
@@ -393,7 +393,7 @@ def _follow(finding: Finding, coverage: Coverage, facts: Facts) -> Look:
     return replace(coverage, findings={**others, finding.hash: finding})
 
 
-def _try(sample: Blocks, coverage: Coverage, facts: Facts) -> Look:
+def _try(sample: BlockRange, coverage: Coverage, facts: Facts) -> Look:
     """Two blocks that the list's answer names, each asked for alone, have to give what the range gave (S17)."""
     coverage, sides = yield from _read_both(sample, replace(coverage, trial_at=facts.now), facts)
     if sides is None or not sides.shared():  # an unusable list may have no other sample
@@ -412,7 +412,9 @@ def _try(sample: Blocks, coverage: Coverage, facts: Facts) -> Look:
     return replace(coverage, has_passed=True, unusable="", waiting=())
 
 
-def _read_both(blocks: Blocks, coverage: Coverage, facts: Facts) -> Generator[Ask, Any, tuple[Coverage, _Sides | None]]:
+def _read_both(
+    blocks: BlockRange, coverage: Coverage, facts: Facts
+) -> Generator[Ask, Any, tuple[Coverage, _Sides | None]]:
     """Both sides of these blocks; None if they wait, or fewer are asked for next time."""
     asked, now = blocks[1] - blocks[0] + 1, facts.now
     batch = max(1, min(coverage.batch, asked // 2))
@@ -435,7 +437,7 @@ def _read_both(blocks: Blocks, coverage: Coverage, facts: Facts) -> Generator[As
     return coverage, _Sides(_count(answer.entries, facts), answer.length, logged, of_blocks)
 
 
-def _read_logs(blocks: Blocks, facts: Facts) -> Generator[Ask, Any, frozenset[Log] | Trouble | None]:
+def _read_logs(blocks: BlockRange, facts: Facts) -> Generator[Ask, Any, frozenset[Log] | Trouble | None]:
     """The logs on which enough endpoints agree, or why they do not; None if fewer blocks are to be asked for."""
     asks_for_less, answers = False, Counter[frozenset[Log]]()
     for name in (name for name, height in facts.heights.items() if height >= blocks[1]):
@@ -451,7 +453,7 @@ def _read_logs(blocks: Blocks, facts: Facts) -> Generator[Ask, Any, frozenset[Lo
     return "logs_disagree" if len(answers) > 1 else "logs_failed"
 
 
-def _put_off(blocks: Blocks, coverage: Coverage, now: int, why: Trouble) -> Coverage:
+def _put_off(blocks: BlockRange, coverage: Coverage, now: int, why: Trouble) -> Coverage:
     """Pause the list for a minute, and these blocks as well; if they fail again, each time for twice as long."""
     known = _failed_within(2 * RETRY_MS, coverage, now)
     others = _outside(blocks, known)
@@ -471,7 +473,7 @@ def _still_waiting(coverage: Coverage, now: int) -> list[Waiting]:
 _Range = TypeVar("_Range", Stretch, Waiting, Finding)
 
 
-def _outside(blocks: Blocks, ranges: Iterable[_Range]) -> tuple[_Range, ...]:
+def _outside(blocks: BlockRange, ranges: Iterable[_Range]) -> tuple[_Range, ...]:
     """The ranges that share none of these blocks."""
     return tuple(other for other in ranges if other.last < blocks[0] or blocks[1] < other.first)
 
