@@ -330,7 +330,10 @@ def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
         return
     assert isinstance(found, About)
     assert {
-        "chains": [[chain.chain_id, chain.name, chain.test_network] for chain in found.chains.values()],
+        "chains": [
+            [chain.chain_id, chain.name, chain.test_network, *filter(None, [chain.no_block_since_at])]
+            for chain in found.chains.values()
+        ],
         "services": [[each.name, each.title, each.run_by_others, each.effect] for each in found.services],
         "texts": [found.title, found.operator, found.contact],
         "notes": [

@@ -25,7 +25,7 @@ async def test_a_bad_file_or_another_monitor_changes_nothing_and_everything_wron
                 ("history.bucket_s: the stored history has buckets of 300 s",),
             ),
             # Emptied, but for where to ask the monitor.
-            f'[admin]\nmonitor = "{admin}"\n': (1, ("names nothing to watch; restart the monitor if that is meant",)),
+            f'[admin]\nmonitor = "{admin}"\n': (1, ("names nothing to watch; add a source",)),
             "[admin\n": (2, ("not TOML: Expected ']' at the end of a table declaration",)),
             "": (2, ("cannot be read: No such file or directory",)),
         }

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from Crypto.Hash import keccak
 
-from lookout.core.listed import ListEntry
+from lookout.core.model import ListEntry
 
 _MINUTE_MS: Final = 60_000
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.core.listed import ListEntry
+from lookout.core.model import ListEntry
 from lookout.features.lists.rules.links import Links, Read, make_hash, take_answer
 from tests.builders import NOON
 from tests.oracles.links import Suspect, follow

@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from lookout.core.listed import Listed, Log
-from lookout.core.model import NO_GAPS, Blocks, Check
-from lookout.features.lists.known import Known, Subjects
+from lookout.core.model import NO_GAPS, Blocks, Check, Listed, Log
+from lookout.features.lists.known import COVERAGE, Known
 from lookout.features.lists.rules.coverage import (
     Ask,
     AskList,
@@ -30,7 +29,6 @@ from lookout.features.lists.rules.coverage import (
     choose_look,
     find_unchecked,
 )
-from lookout.features.lists.stored import StoredLists
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -184,8 +182,8 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
     facts = Facts(_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0, now=0, end=None, heights={})
-    world, reported, lists = _World(seed, facts.each, hours), dict[str, int](), Known(StoredLists())
-    lists.follow(Subjects({_CHECK: ""}), world.now)
+    world, reported, lists = _World(seed, facts.each, hours), dict[str, int](), Known({})
+    lists.follow({(COVERAGE, _CHECK): ""}, world.now)
     end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN
     compared_to = world.head() - _FINAL_BLOCKS  # from when the world begins
     while world.now < end:
@@ -194,17 +192,17 @@ def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
             if minute_at % _MINUTE == 0:
                 world.happen()
             if world.chance.random() < 0.01:
-                lists.restart(world.now)
+                lists.restart(world.now, was_set=False)
             lists.hear(_CHECK, Blocks(world.chance.choice(world.positions())))  # what a probe finds
         heights = dict.fromkeys(_ENDPOINTS, world.head())
         position = lists.position(_CHECK)
         final = None if position is None else min(world.head() - _FINAL_BLOCKS, position)
-        look = choose_look(lists.coverage(_CHECK), replace(facts, now=world.now, end=final, heights=heights))
+        look = choose_look(lists.get(COVERAGE, _CHECK), replace(facts, now=world.now, end=final, heights=heights))
         if look is None:
             world.now += 15 * _SECOND
             continue
         lists.end_look(_CHECK, _drive(look, world))
-        coverage = lists.coverage(_CHECK)
+        coverage = lists.get(COVERAGE, _CHECK)
         compared_to, _ = next(find_unchecked(coverage, compared_to, world.head()))
         if world.is_calm and compared_to < world.head() - _FINAL_BLOCKS - _REPORT_MS // _BLOCK_MS:
             return Outcome(f"seed {seed}: block {compared_to} is final for ten minutes, and not compared", 0, 0)

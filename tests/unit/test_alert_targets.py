@@ -20,8 +20,9 @@ from lookout.config.file import ConfigError, read_sending_config
 from lookout.features.alerts.alerts import Alerts
 from lookout.features.alerts.event import AlertEvent, Deployment, Item
 from lookout.features.alerts.messages import Message, write_sample
-from lookout.features.alerts.sender import count_recipients, open_sender
+from lookout.features.alerts.sender import NotAcceptedError, count_recipients, open_sender
 from tests.cases import cases
+from tests.integration.served import a_free_port
 from tests.web import Answering, serving
 
 ROOT = Path(__file__).parent.parent.parent
@@ -49,6 +50,30 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     with a_service() as (url, posted):
         monkeypatch.setitem(pagerduty.PAGERDUTY_API_LOOKUP, "us", url)
         yield posted
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        pytest.param("json://{host}/k3y", "HTTP 403", id="an answer"),
+        pytest.param("jsons://{host}/k3y", "not reached: no secure connection", id="no TLS"),
+        pytest.param("json://127.0.0.1:{free}/k3y", "not reached: nothing listens at its address", id="refused"),
+        pytest.param(
+            "mailto://u:k3y@127.0.0.1:{free}?from=a@b.example&to=a@b.example",
+            "not reached: nothing listens at its address",
+            id="mail",
+        ),
+        pytest.param("json://nowhere.invalid/k3y", "not reached: its name could not be resolved", id="no name"),
+    ],
+)
+def test_what_is_not_accepted_has_a_reason_without_its_address(address: str, why: str) -> None:
+    class Handler(Answering):
+        def do_POST(self) -> None:
+            self.send(403, b"k3y error=200 Connection refused")
+
+    with serving(Handler) as base, pytest.raises(NotAcceptedError) as caught:
+        open_sender(address.format(host=base.removeprefix("http://"), free=a_free_port()))(OUTAGE)
+    assert str(caught.value) == why
 
 
 @pytest.mark.parametrize(

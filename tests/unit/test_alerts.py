@@ -1,6 +1,7 @@
 """Messages between the rules and their targets: stored first, then sent, and none lost or doubled on the way."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.base.concurrency import DaemonThread, Worker
-from lookout.core.model import Check, Found, Metrics, Peers, Row, Status
+from lookout.config.tables import ChainTable, RpcEndpoint
+from lookout.core.model import Blocks, Check, Found, Metrics, Peers, Row, Status
 from lookout.documents.document import Document, DocumentName
 from lookout.features.alerts.event import AlertEvent, AlertPolicy, Cause
 from lookout.features.alerts.messages import Message
@@ -26,7 +28,7 @@ from tests.alerting import sending_by, sending_into
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_plan, a_row
 from tests.logs import capture_logs
 from tests.machines import a_host
-from tests.unit.running_monitor import FAILED, Asked, FastClock, InLine, Kept, lived
+from tests.unit.running_monitor import FAILED, Asked, FastClock, InLine, Kept, Read, lived
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
@@ -372,6 +374,50 @@ def test_what_cannot_be_stored_for_a_minute_is_sent_and_so_is_that_the_store_can
     assert sent == list(expected)
     for second, due_s in zip(sent.seconds, expected.values(), strict=True):
         assert due_s <= second <= due_s + 60
+
+
+HALT_S = 600  # what happens
+MOVING = [1_000 + n for n in range(1_000)]  # a block every reading, which is every 17 s
+DEFAULT = AlertRule(from_="degraded", for_s=300)  # as ``lookout init`` writes it
+
+
+STOPPED, RESUMED = [*MOVING[:36], *[1_035] * 36], [*MOVING[:36], *[1_035] * 36, *MOVING[36:]]
+
+
+@pytest.mark.clause("M16")
+@pytest.mark.parametrize(
+    ("heads", "positions", "title", "end"),
+    [
+        pytest.param(MOVING, MOVING[:35:2], "indexer on Ethereum is not moving", [], id="an indexer"),
+        pytest.param(STOPPED, STOPPED[::2], "chain Ethereum is not moving", [], id="a chain"),
+        pytest.param(
+            RESUMED,
+            RESUMED[::2],
+            "chain Ethereum is not moving",
+            ["chain Ethereum recovered"],
+            id="a chain, for a while",
+        ),
+        pytest.param(MOVING, [*MOVING[:35:2], None], "indexer on Ethereum is unavailable", [], id="a dead indexer"),
+    ],
+)
+def test_by_default_what_stops_is_reported_within_eight_minutes(
+    heads: list[int], positions: list[int | None], title: str, end: list[str]
+) -> None:
+    sent, plan = Timed(), a_plan(INDEXER, confirmations=0)
+    chain = ChainTable(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://127.0.0.1"),))
+    given = {**sending_into(sent, DEFAULT), "chains": (chain,)}
+    found = [FAILED if position is None else Blocks(position) for position in positions]
+    kept = lived(1_500, plan, [Asked(INDEXER, *found)], [Read(1, *heads)], **given)
+    abouts = [
+        json.loads(written["about"].body)["chains"][0]["noBlockSince"]
+        for _, written in kept.written
+        if "about" in written
+    ]
+    stood = [since for since in dict.fromkeys(abouts) if since is not None]
+    assert stood == ["2026-11-05T12:09:48Z"] * title.startswith("chain")
+    assert (abouts[-1] is None) is (not stood or bool(end))
+    assert sent == [f"Lookout: {told}" for told in (title, *end)]
+    assert sent.seconds[0] - HALT_S <= 480
 
 
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])

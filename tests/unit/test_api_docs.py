@@ -13,8 +13,7 @@ from lookout.core.model import Reason, Status
 from lookout.core.services import SERVICES
 from lookout.documents.api import paths
 from lookout.documents.reports import build_schemas
-from lookout.server.counts import CODES
-from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
+from lookout.server.replies import CODES, HISTORY_CACHING, LIVE_CACHING
 from lookout_reader.statuses import CHARACTERS, NO_DATA
 from tools.clauses import read_clauses
 from tools.examples import build_history_example, build_live_example, build_note_example

@@ -11,16 +11,16 @@ import pytest
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from lookout.core.ledger import Ledger
-from lookout.core.model import Check, Peers
+from lookout.core.model import Peers
 from lookout.core.notices import Notice, Notices
 from lookout.documents.document import Document, DocumentName
 from lookout.features.alerts.outbox import Queued
 from lookout.features.alerts.rules import AlertState, Episode
 from lookout.features.alerts.stored import StoredAlerts, encode_alerts
+from lookout.features.lists.known import COVERAGE, LINKS, NODE_GAP, Known
 from lookout.features.lists.rules.coverage import Coverage
 from lookout.features.lists.rules.links import Links
 from lookout.features.lists.rules.node_gap import NodeGap
-from lookout.features.lists.stored import encode_known, name_known
 from lookout.features.registry import decode_all
 from lookout.monitor.assembly import build_monitor
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
@@ -62,10 +62,12 @@ def test_all_that_is_stored_is_there_again_when_a_monitor_is_built(tmp_path: Pat
     ledger.start(NOON)
     ledger.judge(an_observation(Peers(7)))
     ledger.publish(NOON)
-    known: tuple[tuple[Check, Coverage | Links | NodeGap], ...] = (
-        (INDEXER, Coverage(subject="a", began_at=NOON)),
-        (INDEXER, Links(subject="a")),
-        (PPOI, NodeGap(subject="a")),
+    known = Known(
+        {
+            (COVERAGE, INDEXER): Coverage(subject="a", began_at=NOON),
+            (LINKS, INDEXER): Links(subject="a"),
+            (NODE_GAP, PPOI): NodeGap(subject="a"),
+        }
     )
     alerts = StoredAlerts(
         AlertState(NOON, 5, (Episode("a rule", MESSAGING, NOON, "unavailable", "unreachable"),)),
@@ -73,7 +75,7 @@ def test_all_that_is_stored_is_there_again_when_a_monitor_is_built(tmp_path: Pat
         messages={2: Queued("ops", "title", "body", 5)},
     )
     kept = {
-        **{name_known(check, value): encode_known(value) for check, value in known},
+        **known.documents(),
         **encode_alerts(alerts),
         **encode_notices(Notices(2, (Notice("1", "note", "Maintenance", NOON, NOON, None),))),
         **encode_sightings({"broadcasters": SeenBroadcasters((), {1: NOON})}),

@@ -14,9 +14,9 @@ from lookout.demo.sim.chain import hash_of
 from lookout.demo.sim.world import launch_world
 from lookout.documents.reports import live_document
 from lookout.features.lists.entries import CoverageEntry, EntryOfCoverage
+from lookout.features.lists.known import COVERAGE, decode_known
 from lookout.features.lists.rules.coverage import RETRY_MS, gaps_of
-from lookout.features.lists.stored import decode_lists
-from lookout.protocols.client.failure import JsonRpcFailed, OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.replay.replay import Replay
 from lookout.state.log import Compared
 from tests.builders import NOON
@@ -72,7 +72,9 @@ def test_all_lists_of_a_chain_share_its_smallest_budget(tmp_path: Path) -> None:
 
 @pytest.mark.clause("S19")
 @pytest.mark.parametrize("requests_per_minute", [1, 5])
-@pytest.mark.parametrize("error", [None, JsonRpcFailed(-32000)], ids=["endpoints answer", "endpoints refuse logs"])
+@pytest.mark.parametrize(
+    "error", [None, ProbeFailed("jsonrpc_error", code=-32000)], ids=["endpoints answer", "endpoints refuse logs"]
+)
 def test_no_minute_has_more_further_requests_than_the_budget_chain_ids_included(
     error: Exception | None, requests_per_minute: int, tmp_path: Path
 ) -> None:
@@ -120,7 +122,7 @@ def test_what_was_found_survives_a_restart_and_leaves_with_the_table(tmp_path: P
         await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
 
     live(tmp_path, a_config(), find, store)
-    before = decode_lists(store.others).coverages[INDEXER]
+    before = decode_known(store.others)[COVERAGE, INDEXER]
     assert gaps_of(before) == Gaps(missing=store.row()["metrics"]["missing"]) != Gaps()
 
     async def continue_and_reload(life: Life) -> None:

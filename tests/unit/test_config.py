@@ -351,6 +351,30 @@ def test_a_key_that_is_written_is_not_left_empty_by_its_variable(key: str, tmp_p
 
 
 @pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("url", "token", "is_refused"),
+    [
+        pytest.param("https://a.example/?key=${TOKEN}", "abc&d", True, id="an ampersand ends a parameter"),
+        pytest.param("https://a.example/?a=1&key=x-${TOKEN}", "abc#d", True, id="so does a number sign"),
+        pytest.param("https://a.example/?key=${TOKEN}", "abc%26d=", False, id="encoded it does not"),
+        pytest.param("https://a.example/?${TOKEN}", "a=1&b=2", False, id="whole parameters are meant so"),
+        pytest.param("https://a.example/${TOKEN}/?a=1", "a&b", False, id="a path may have one"),
+        pytest.param("${TOKEN}", "https://a.example/?a=1&b=2", False, id="so may a whole address"),
+    ],
+)
+def test_a_variable_that_an_address_would_cut_is_refused(
+    url: str, token: str, is_refused: bool, tmp_path: Path
+) -> None:
+    text = f'[messaging]\nurl = "{url}"\n'
+    if is_refused:
+        what = "the environment variable TOKEN has a & or # in it, which would end it within this address"
+        assert problems(tmp_path, text, TOKEN=token) == [f"messaging.url: {what}; write %26 or %23 in its place"]
+        return
+    (tmp_path / "lookout.toml").write_text(text)
+    (table,) = read_config(tmp_path / "lookout.toml", {"TOKEN": token}).sources["messaging"]
+    assert token in table.address()
+
+
 def test_the_address_of_a_list_is_not_left_empty_by_its_variable_and_a_server_does_not_need_it(tmp_path: Path) -> None:
     table = f"contracts = ['0x{'1' * 40}']\nevents = ['${{EVENT}}']\nfirst_block = 0\npointer = '/*'\nendpoints = 1"
     indexer = "[[indexer]]\nchain = 1\nkind = 'json'\nurl = 'http://h'\npointer = '/a'\nconfirmations = 5"

@@ -12,7 +12,7 @@ from lookout.config.file import read_config
 from lookout.core.model import Check
 from lookout.features.alerts.alerts import Alerts
 from lookout.features.alerts.settings import AlertRule, AlertsTable
-from lookout.features.lists.comparer import list_transactions
+from lookout.features.lists.readers import list_transactions
 from lookout.protocols.client.request import SourceTable
 from lookout.protocols.lists import ListTable
 from tools.configuration import (

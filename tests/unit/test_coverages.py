@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
-from lookout.features.lists.known import Known, Subjects
+from lookout.features.lists.known import COVERAGE, Known, decode_known
 from lookout.features.lists.rules.coverage import (
     Coverage,
     Finding,
@@ -12,12 +12,12 @@ from lookout.features.lists.rules.coverage import (
     Waiting,
     describe_gaps,
 )
-from lookout.features.lists.stored import StoredLists, decode_lists, encode_known, name_known
 from lookout.state.errors import StateError
 from tests.builders import NOON
 
 INDEXER = Check("indexer", 1)
 OTHER = Check("hosted-indexer", 137)
+NAME = "coverage/indexer/1"
 
 
 def a_hash(number: int) -> str:
@@ -60,7 +60,7 @@ OLD = b"""{"subject":"a","began_at":1,"stretches":[[100,199,7,"AQEBAQEBAQEBAQEBA
 
 @pytest.mark.clause("M7", "S19")
 def test_what_1_0_0_stored_is_read_without_loss() -> None:
-    (coverage,) = decode_lists({name_known(INDEXER, FULL): OLD}).coverages.values()
+    (coverage,) = decode_known({NAME: OLD}).values()
     assert coverage.stretches == (Stretch(100, 199, 7, b"\x01" * 16, 5),)
     missing, extra = coverage.findings.values()
     assert (missing.hash, missing.first, missing.last, missing.is_confirmed) == ("0x01", 150, 150, True)
@@ -69,20 +69,20 @@ def test_what_1_0_0_stored_is_read_without_loss() -> None:
 
 @pytest.mark.clause("M7", "S19")
 def test_what_is_stored_comes_back() -> None:
-    pieces = {name_known(INDEXER, FULL): encode_known(FULL), "progress": b"somebody else's"}
-    assert decode_lists(pieces).coverages == {INDEXER: FULL}
-    assert name_known(INDEXER, FULL) == "coverage/indexer/1"
+    documents = Known({(COVERAGE, INDEXER): FULL}).documents()
+    assert [*documents] == [NAME]
+    assert decode_known({**documents, "progress": b"somebody else's"}) == {(COVERAGE, INDEXER): FULL}
 
 
 @pytest.mark.parametrize("harm", [b"", b"{}", b"[]", b"\xff"], ids=["nothing", "an empty one", "a list", "no text"])
 def test_a_piece_that_is_none_is_not_read(harm: bytes) -> None:
     with pytest.raises(StateError, match="coverage/indexer/1"):
-        decode_lists({name_known(INDEXER, FULL): harm})
+        decode_known({NAME: harm})
 
 
 def followed() -> Known:
-    lists = Known(StoredLists({INDEXER: FULL}))
-    lists.follow(Subjects({INDEXER: "a"}), NOON)
+    lists = Known({(COVERAGE, INDEXER): FULL})
+    lists.follow({(COVERAGE, INDEXER): "a"}, NOON)
     return lists
 
 
@@ -109,10 +109,10 @@ def test_what_a_look_found_holds_only_below_the_position_that_was_said_meanwhile
 @pytest.mark.clause("S18")
 def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> None:
     lists = followed()
-    lists.follow(Subjects({INDEXER: "b", OTHER: "a"}), NOON)
-    assert lists.coverage(INDEXER) == Coverage(subject="b", began_at=NOON)
+    lists.follow({(COVERAGE, INDEXER): "b", (COVERAGE, OTHER): "a"}, NOON)
+    assert lists.get(COVERAGE, INDEXER) == Coverage(subject="b", began_at=NOON)
     assert [*lists.documents()] == ["coverage/indexer/1", "coverage/hosted-indexer/137"]
-    lists.follow(Subjects({OTHER: "a"}), NOON)
+    lists.follow({(COVERAGE, OTHER): "a"}, NOON)
     assert INDEXER not in lists
     assert lists.gaps(INDEXER) == NO_GAPS
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.config.settings import Upstreams
@@ -14,11 +15,12 @@ from lookout.features.alerts.settings import AlertRule, rules_without_rows
 from lookout.features.outcome import Entry
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from tests.alerting import sending_into
-from tests.builders import DAY, INDEXER, MESSAGING, NOON, a_plan
+from tests.builders import DAY, INDEXER, LAUNCH, MESSAGING, NOON, a_plan
+from tests.logs import capture_logs
 from tests.unit.running_monitor import Asked, Happening, Read, lived, reloading
 from tests.unit.server.fakes import SetClock
 
@@ -46,7 +48,7 @@ def test_each_endpoint_has_its_height_its_lag_and_what_its_answer_counts_for() -
             Read(1, 997, name="lagging"),
             Read(1, 40, name="frozen"),
             Read(1, 10**6, name="lying"),
-            Read(1, WrongChainFailed(5, 1), name="other chain"),
+            Read(1, ProbeFailed("wrong_chain", "5 instead of 1"), name="other chain"),
             Read(1, REFUSED, name="down"),
         ],
     )
@@ -101,6 +103,18 @@ def test_a_chain_that_a_reload_gave_other_endpoints_shows_those_alone() -> None:
     kept, removed = Read(1, 100, name="kept"), Read(1, 100, name="removed")
     entries = entries_after(90, [kept, removed], (60, reloading(PLAN, [], [kept])))
     assert [(each.name, each.standing) for each in entries] == [("kept", "agrees")]
+
+
+@pytest.mark.clause("M16")
+def test_an_endpoint_that_is_apart_is_in_the_log_at_once_and_reported_when_the_policy_says() -> None:
+    sent, limits = list[str](), replace(LAUNCH, endpoint_alert_ms=600_000)
+    endpoints = [Read(1, 1000, name="first"), Read(1, 1000, name="second"), Read(1, *[1000] * 9, 10, name="third")]
+    given = sending_into(sent, AlertRule(unknown=False, not_moving_s=0))
+    with capture_logs() as said:
+        lived(900, a_plan(limits=limits), [], endpoints, **given)
+    (line,) = (line for line in said if line["event"] == "an endpoint is apart from the head")
+    assert (line["endpoint"], line["chain"], line["standing"]) == ("third", 1, "behind")
+    assert sent == ["Lookout: endpoint third is degraded"]
 
 
 @pytest.mark.clause("M16")

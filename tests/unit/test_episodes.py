@@ -248,12 +248,37 @@ def test_a_service_that_has_nothing_for_a_chain_is_reported_if_it_had_something_
     never = Row(INDEXER, "unknown", "no-observation", observed_at=NOON)
     named = replace(LEFT_OUT, reasons=("no-observation",))
     for rule, row, bad in (
-        (LEFT_OUT, never, [False, False]),
-        (LEFT_OUT, replace(never, last_success_at=NOON - DAY + 1), [False, True]),
-        (LEFT_OUT, replace(never, last_success_at=NOON - DAY), [False, False]),
-        (named, never, [False, True]),
+        (LEFT_OUT, never, False),
+        (LEFT_OUT, replace(never, last_success_at=NOON - DAY + 1), True),
+        (LEFT_OUT, replace(never, last_success_at=NOON - DAY), False),
+        (named, never, True),
     ):
-        assert [each.is_bad(row, NOON) for each in rule.build((INDEXER,), ("ops",))] == bad
+        assert any(each.is_bad(row, NOON) for each in rule.build((INDEXER,), ("ops",))) is bad
+
+
+@pytest.mark.parametrize(
+    ("rule", "minutes"),
+    [
+        pytest.param(AlertRule(), [5], id="by default after five minutes"),
+        pytest.param(AlertRule(not_moving_s=900), [15], id="or as it says"),
+        pytest.param(AlertRule(not_moving_s=0), [], id="or never"),
+        pytest.param(AlertRule(from_="unavailable"), [], id="not if it is for what is down"),
+        pytest.param(AlertRule(reasons=("incomplete",)), [], id="nor if it is for another reason"),
+        pytest.param(AlertRule(from_="catching-up", for_s=600), [10], id="all that is behind is reported anyway"),
+    ],
+)
+def test_a_position_that_does_not_move_is_reported_before_it_is_degraded(rule: AlertRule, minutes: list[int]) -> None:
+    rules = replace(RULES, rules=tuple(rule.build((INDEXER,), ("ops",))))
+    state, reported = AlertState(), list[tuple[int, NewsKind]]()
+    for minute in range(25):
+        at = NOON + minute * MINUTE
+        row = Row(INDEXER, "catching-up", "behind", at, still_since_at=NOON if minute < 20 else at)
+        if minute == 24:
+            row = Row(INDEXER, "current", "synced", at)
+        state, news = advance(state, at, [row], rules)
+        reported += [(minute, each.kind) for each in news]
+    ends: list[tuple[int, NewsKind]] = [(24, "ended") for _ in minutes]  # moving alone is no end, being current is
+    assert reported == [*((minute, "began") for minute in minutes), *ends]
 
 
 def test_what_was_not_observed_and_then_never_had_data_is_no_loss() -> None:

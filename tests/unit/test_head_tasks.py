@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lookout.base.instants import parse_instant
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers
-from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
@@ -49,7 +49,7 @@ def judged(record: Record, check: Check) -> list[int]:
     [
         pytest.param(lambda: Read(1, 100), id="one that answers"),
         pytest.param(lambda: Read(1, REFUSED), id="one that fails: it is not asked less often"),
-        pytest.param(lambda: Read(1, WrongChainFailed(5, 1)), id="one of another chain"),
+        pytest.param(lambda: Read(1, ProbeFailed("wrong_chain", "5 instead of 1")), id="one of another chain"),
         pytest.param(lambda: Read(1, TIMEOUT, takes_s=TIMEOUT_S), id="one that hangs"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from lookout.core.heads import ChainProgress, Heads, Pace, Reading, Reference
-from tests.builders import HOUR, MINUTE, NOON, SECOND, TWELVE_SECONDS
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND, TWELVE_SECONDS
 
 
 def heads_at(*readings: tuple[int, int]) -> Heads:
@@ -26,6 +26,42 @@ def test_the_net_head_is_never_below_zero() -> None:
 def test_before_the_first_reading_there_is_no_reference() -> None:
     assert Heads(TWELVE_SECONDS).reference(5) is None
     assert Heads(TWELVE_SECONDS).pace() == TWELVE_SECONDS
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize(
+    ("readings", "since"),
+    [
+        pytest.param([(0, 50), (4, 50)], None, id="not before five minutes"),
+        pytest.param([(0, 50), (3, 50), (5, 50)], 0, id="from five minutes on"),
+        pytest.param([(0, 50), (4, 51), (8, 51)], None, id="a new block begins it anew"),
+        pytest.param([(0, 50), (4, 51), (9, 51)], 4, id="and it counts from there"),
+        pytest.param([(0, 50), (3, 49), (4, 50), (5, 49)], 0, id="an endpoint that is a block behind is no new block"),
+        pytest.param([(0, 50), (4, 40), (8, 41)], None, id="a head that fell far rises from there"),
+        pytest.param([(minute, 50) for minute in range(200)], 0, id="for hours"),
+    ],
+)
+def test_a_chain_stands_still_once_its_head_has_not_risen_for_long(
+    readings: list[tuple[int, int]], since: int | None
+) -> None:
+    heads = heads_at(*readings)
+    resumed = Heads(TWELVE_SECONDS, heads.readings)
+    expected = None if since is None else NOON + since * MINUTE
+    assert heads.stands_since_at == resumed.stands_since_at == expected
+    assert heads.progress(NOON + DAY).stands_since_at is None  # without a head it is not known
+
+
+@pytest.mark.clause("M7", "S15")
+def test_a_slow_chain_stands_still_only_after_twenty_of_its_blocks() -> None:
+    heads = Heads(Pace(60_000, 1))
+    for minute in (0, 19, 20):
+        assert heads.stands_since_at is None
+        heads.read(Reading(NOON + minute * MINUTE, 50, NOON))
+    assert heads.stands_since_at == NOON
+    heads.start(-HOUR)
+    assert heads.stands_since_at == NOON - HOUR
+    heads.start(HOUR)
+    assert heads.stands_since_at is None
 
 
 @pytest.mark.clause("S15")

@@ -18,6 +18,7 @@ from lookout.core.model import (
     unobserved,
 )
 from lookout.core.plan import Plan
+from lookout.state.codec import decode_state, encode_state
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 
 FAILED = Failed("timeout")
@@ -121,6 +122,20 @@ def test_a_clock_set_forward_while_running_accuses_no_node_and_blinds_no_monitor
             for check, found in ((INDEXER, Blocks(95)), (PPOI, Indexes(9, 10)))
         )
         assert (indexer.reason, ppoi.status, failed.status) == expected
+
+
+@pytest.mark.clause("M7")
+def test_a_restart_knows_since_when_a_position_has_not_moved() -> None:
+    ledger = a_ledger(a_plan())
+    for minute in (0, 20):
+        ledger.read_head(1, Reading(NOON + minute * MINUTE, 1000, NOON))
+        ledger.judge(Observation(INDEXER, NOON + minute * MINUTE, Blocks(95)))
+    ledger.publish(NOON + 20 * MINUTE)
+    stored, _ = decode_state(encode_state(ledger.state()).documents)
+    restarted = Ledger(a_plan(), stored)
+    restarted.start(NOON + 30 * MINUTE)
+    restarted.read_head(1, Reading(NOON + 30 * MINUTE, 1000, NOON))
+    assert restarted.judge(Observation(INDEXER, NOON + 30 * MINUTE, Blocks(95))).still_since_at == NOON
 
 
 @pytest.mark.clause("S8")

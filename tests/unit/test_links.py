@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.listed import ListEntry
+from lookout.core.model import ListEntry
 from lookout.features.lists.rules.links import (
     Links,
     Read,

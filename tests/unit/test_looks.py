@@ -9,8 +9,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.listed import Listed, Log
-from lookout.core.model import Gaps
+from lookout.core.model import Gaps, Listed, Log
 from lookout.features.lists.rules.coverage import (
     Ask,
     AskList,

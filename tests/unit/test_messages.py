@@ -24,7 +24,7 @@ from lookout.features.alerts.messages import (
     write_message,
     write_sample,
 )
-from lookout.features.alerts.rules import News, NewsKind, stand_for_endpoint
+from lookout.features.alerts.rules import News, NewsKind, stand_for_chain, stand_for_endpoint
 from lookout.features.alerts.settings import AlertsTable, build_policy
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 
@@ -120,6 +120,19 @@ CASES = {
         {
             stand_for_endpoint("rpc 2 of Polygon", 137): AlertFacts("refused"),
             stand_for_endpoint("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
+        },
+    ),
+    "not-moving": Case(
+        [
+            some_news("began", INDEXER, "catching-up", "behind", lasted_ms=0),
+            some_news("began", stand_for_chain("Polygon", 137), "degraded", "behind", lasted_ms=0),
+            some_news("ended", stand_for_chain("Base", 8453), "current", "responding", was="degraded"),
+        ],
+        {
+            INDEXER: AlertFacts("not_moving: 02:55 UTC; 120 blocks below the head (880 of 1000)"),
+            stand_for_chain("Polygon", 137): AlertFacts(
+                "no_new_block: 02:54 UTC", endpoints=(("rpc 1 of Polygon", "block 1000"), ("own node", "refused"))
+            ),
         },
     ),
     "nothing-left": Case(

@@ -99,8 +99,10 @@ def test_a_compared_answer_is_a_success_that_ends_a_row_of_failures(
     check: Check, found: Found, status: Status, reason: Reason, metrics: Metrics
 ) -> None:
     memory, rows = judge_all(check, (0, found), memory=Memory(failures=2), reference=a_reference(100))
-    assert rows == [Row(check, status, reason, NOON, NOON, NOON + LIFETIME, metrics)]
-    assert memory == Memory(last_success_at=NOON)
+    assert [replace(row, still_since_at=None) for row in rows] == [
+        Row(check, status, reason, NOON, NOON, NOON + LIFETIME, metrics)
+    ]
+    assert (memory.failures, memory.last_success_at) == (0, NOON)
 
 
 @pytest.mark.clause("R6", "R7", "R8", "R13", "S10", "S12", "S13")
@@ -122,7 +124,7 @@ def test_an_answer_that_cannot_be_compared_is_unknown_and_ends_a_row_of_failures
     assert judge_one(check, found) == Row(check, "unknown", reason, NOON, None, None, metrics, lapsed)
     memory, rows = judge_all(check, (0, found), memory=Memory(failures=2, last_success_at=NOON - MINUTE))
     assert rows == [Row(check, "unknown", reason, NOON, NOON - MINUTE, None, metrics, lapsed)]
-    assert memory == Memory(last_success_at=NOON - MINUTE)
+    assert (memory.failures, memory.last_success_at) == (0, NOON - MINUTE)
 
 
 @pytest.mark.clause("R6", "R7", "R8", "S1", "S2", "S10", "S11")
@@ -232,7 +234,7 @@ def test_a_position_far_above_the_agreed_height_cannot_be_compared(above: int, p
     assert describe(row) == expected
     if row.status == "unknown":  # which neither counts nor resets, and ends a row of failures (S5)
         assert (row.metrics, row.last_success_at) == (Metrics(position=10_064 + above), NOON - MINUTE)
-        assert memory == replace(before, failures=0)
+        assert memory == replace(before, failures=0, position=10_064 + above)
 
 
 @pytest.mark.clause("S12", "S14", "R5", "R8")
@@ -299,7 +301,8 @@ def test_an_indexer_with_gaps_in_its_list_is_not_current(
 ) -> None:
     memory, rows = judge_all(INDEXER, (0, Blocks(position)), memory=Memory(gaps=gaps), reference=a_reference(100))
     seen = Metrics(position=position, head=100, **metrics)
-    assert rows == [Row(INDEXER, status, reason, NOON, NOON, NOON + LIFETIME, seen)]
+    since_at = NOON if reason == "behind" else None
+    assert rows == [Row(INDEXER, status, reason, NOON, NOON, NOON + LIFETIME, seen, still_since_at=since_at)]
     assert memory.gaps == gaps
 
 
@@ -397,6 +400,35 @@ def test_the_heads_remembered_stay_few_however_long_a_node_trails() -> None:
     assert memory.heads_seen == ((NOON, 100),)
 
 
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize(
+    ("seen", "since"),
+    [
+        pytest.param([(0, 50)], 0, id="the first answer begins it"),
+        pytest.param([(0, 50), (1, 50), (2, 50)], 0, id="the same position goes on"),
+        pytest.param([(0, 50), (1, 50), (2, 51)], 2, id="another position begins it anew"),
+        pytest.param([(0, 50), (1, 50), (2, 49)], 2, id="so does a lower one"),
+        pytest.param([(0, 95), (9, 95), (10, 50)], 10, id="within the allowance too"),
+        pytest.param([(0, 50), (1, None), (2, 50)], 0, id="a failure between does not end it"),
+    ],
+)
+def test_a_row_that_is_behind_says_since_when_its_position_has_not_moved(
+    seen: list[tuple[int, int | None]], since: int
+) -> None:
+    found = ((minute * MINUTE, FAILED if position is None else Blocks(position)) for minute, position in seen)
+    _, rows = judge_all(INDEXER, *found, reference=a_reference(100, read_at=NOON + 10 * MINUTE))
+    assert (rows[-1].reason, rows[-1].still_since_at) == ("behind", NOON + since * MINUTE)
+
+
+@pytest.mark.clause("M7")
+def test_a_position_that_had_nothing_to_take_in_did_not_stand_still_meanwhile() -> None:
+    memory, rows = judge_all(INDEXER, (0, Blocks(100)), (9 * MINUTE, Blocks(100)), reference=a_reference(100))
+    assert [row.still_since_at for row in rows] == [None, None]
+    later = a_reference(200, read_at=NOON + 10 * MINUTE)
+    _, rows = judge_all(INDEXER, (10 * MINUTE, Blocks(100)), memory=memory, reference=later)
+    assert rows[0].still_since_at == NOON + 10 * MINUTE
+
+
 @pytest.mark.clause("S8", "S9")
 def test_a_clock_set_back_excuses_no_trailing_node() -> None:
     memory, _ = judge_all(PPOI, (0, TRAILS), (40 * MINUTE, Indexes(9, 20)))
@@ -404,3 +436,4 @@ def test_a_clock_set_back_excuses_no_trailing_node() -> None:
     assert set_clock(Memory(), -60 * MINUTE) == Memory()
     _, rows = judge_all(PPOI, (-20 * MINUTE, Indexes(9, 20)), memory=memory)
     assert describe(rows[0]) == "degraded/behind"
+    assert rows[0].still_since_at == NOON - 60 * MINUTE

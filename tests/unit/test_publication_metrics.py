@@ -170,7 +170,10 @@ def test_of_what_a_reload_removed_there_is_no_sample_after_the_next_publication(
         instruments.count_probe([check], 20, {check: Blocks(1)})
     publish(INDEXER, bsc)
     every = {f"lookout_row_{name}" for name in ("status", "uptime_ratio", *FIGURES) if name != "lag_indexes"}
-    every |= {f"lookout_head_{name}" for name in ("agreed", "height", "block_timestamp_seconds")}
+    every |= {
+        "lookout_chain_stands",
+        *(f"lookout_head_{name}" for name in ("agreed", "height", "block_timestamp_seconds")),
+    }
     every |= {f"lookout_probe_duration_seconds_{name}" for name in ("bucket", "count", "sum")}
     assert of_chain(registry, "56") == of_chain(registry, "1") == every
     instruments.describe_watched((), (), Upstreams((Asked(INDEXER),), ()))

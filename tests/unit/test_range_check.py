@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from lookout.config.settings import around_of
+from lookout.app.probe import asking_once
+from lookout.config.settings import upstreams_of
 from lookout.features.lists.range_check import CheckedRange, check_ranges
 from lookout.features.lists.rules.coverage import checked_blocks, split_confirmed
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
@@ -50,7 +51,10 @@ class Run:
                 asyncio.get_running_loop().call_later(*later)
             for fault, parameters in orders.items():
                 self.place.order("squid/1", fault, **parameters)
-            return await check_ranges(around_of(self._settings), self.clock, *ends, lambda _: nullcontext(session))
+            endpoints_alone = upstreams_of(self._settings)._replace(sources=())
+            asking = asking_once(self._settings, self.clock, endpoints_alone, lambda _: nullcontext(session))
+            async with asking as (_, probing):
+                return await check_ranges(probing, *ends)
 
         with asyncio.Runner(loop_factory=FastLoop) as runner:
             (checked,) = runner.run(run())

@@ -19,7 +19,7 @@ def rechecked(source: Asked, other: Asked, *at_s: float) -> list[Rechecked]:
 
     def recheck(succession: Succession) -> None:
         async def ask() -> None:
-            answers.extend(await succession.monitor.recheck(("messaging",), ()))
+            answers.extend(await succession.monitor.watcher.recheck(("messaging",), ()))
 
         tasks.add(asyncio.create_task(ask()))
 

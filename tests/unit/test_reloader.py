@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from lookout.app.monitor import prepare_server
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.clock import SystemClock
+from lookout.config.environment_file import Environment
 from lookout.config.services import OwnService
 from lookout.config.settings import Settings, Upstreams, upstreams_of
 from lookout.config.tables import (
@@ -31,7 +32,7 @@ from lookout.config.tables import (
 )
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
-from lookout.features.lists.comparer import list_transactions
+from lookout.features.lists.readers import list_transactions
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting
@@ -221,9 +222,14 @@ def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reloa
     assert compare_settings("f", changed, changed, ServerSettings()).needs_restart == ("page.run_by_others",)
 
 
+WATCHED = MessagingTable(url="http://127.0.0.1:1")
+WATCHING = Settings(sources={"messaging": (WATCHED,)})
+
+
 def a_file(folder: Path, recheck_s: int, more: str = "") -> Path:
     path = folder / "lookout.toml"
-    path.write_text(f"[policy]\nrecheck_s = {recheck_s}\n{more}")
+    watched = "" if "[messaging]" in more else f'[messaging]\nurl = "{WATCHED.url}"\n'
+    path.write_text(f"{watched}[policy]\nrecheck_s = {recheck_s}\n{more}")
     return path
 
 
@@ -247,7 +253,7 @@ class Applying:
 
 async def test_a_server_that_was_started_again_has_what_the_file_said_then(tmp_path: Path) -> None:
     path = a_file(tmp_path, 60, '[page]\ntitle = "Status"\n[server]\nban_s = 2\n')
-    reloader = Reloader(path, Settings(), SystemClock())
+    reloader = Reloader(path, WATCHING, SystemClock())
     settings, _ = prepare_server(path)
     reloader.note_server_start(settings)
     assert (await reloader.reload()).needs_restart == ()
@@ -266,14 +272,14 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
         return registry.get_sample_value("lookout_config_last_reload_successful")
 
     path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
-    reloader = Reloader(path, Settings(), SystemClock())
+    reloader = Reloader(path, WATCHING, SystemClock())
     with reloader.attached(monitor.replace, monitor.instruments):
         assert (count("applied"), count("refused")) == (0, 0)
         assert is_in_force() == 1
         began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
         reloaded = await reloader.reload()
         assert reloaded == Reloaded(str(path), "applied", changed=("policy.recheck_s",), needs_restart=("store.url",))
-        assert monitor.applied == [reloader.settings] == [Settings(policy=PolicyTable(recheck_s=60))]
+        assert monitor.applied == [reloader.settings] == [replace(WATCHING, policy=PolicyTable(recheck_s=60))]
         path.write_text("[policy]\nrecheck = 3\njitter_s = -1\n")
         reloaded = await reloader.reload()
         assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)
@@ -293,8 +299,24 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
         assert is_in_force() == 1
 
 
+async def test_a_reload_reads_the_files_of_variables_again_and_names_those_that_it_cannot(tmp_path: Path) -> None:
+    monitor, secrets = Applying(CollectorRegistry()), tmp_path / "environment"
+    path = a_file(tmp_path, 60, '[messaging]\nurl = "http://127.0.0.1/${TOKEN}"\n[page]\ntitle = "${TITLE}"\n')
+    environment = Environment({"TOKEN": "own", "TITLE": "Status"}, (secrets,))
+    reloader = Reloader(path, WATCHING, SystemClock(), environment)
+    with reloader.attached(monitor.replace, monitor.instruments):
+        for token in ("first", "second"):
+            secrets.write_text(f"TOKEN={token}\n")
+            assert (await reloader.reload()).kept_variables == ("TITLE",)
+            assert reloader.variables["TOKEN"] == token
+        secrets.write_text("TOKEN\n")
+        assert (await reloader.reload()).problems[0].startswith(f"{secrets}: line 1: is not NAME=value")
+    urls = [table.address() for new in monitor.applied for table in new.sources_by_check().values()]
+    assert urls == ["http://127.0.0.1/first", "http://127.0.0.1/second"]
+
+
 async def test_a_standby_that_refused_a_file_says_so_when_it_takes_over(tmp_path: Path) -> None:
-    reloader = Reloader(a_file(tmp_path, -1), Settings(), SystemClock())
+    reloader = Reloader(a_file(tmp_path, -1), WATCHING, SystemClock())
     assert (await reloader.reload()).outcome == "refused"
     registry = CollectorRegistry()
     monitor = Applying(registry)
@@ -305,7 +327,7 @@ async def test_a_standby_that_refused_a_file_says_so_when_it_takes_over(tmp_path
 @pytest.mark.clause("M8")
 async def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_warned_of(tmp_path: Path) -> None:
     chain = "[[chains]]\nid = 1\nname = 'E'\nblock_time_s = 12\nrpc = ['http://a', 'http://b']\n"
-    reloader = Reloader(a_file(tmp_path, 30, chain), Settings(), SystemClock())
+    reloader = Reloader(a_file(tmp_path, 30, chain), WATCHING, SystemClock())
     with capture_logs() as said:
         await reloader.reload()
     (warning,) = (line for line in said if line["log_level"] == "warning")
@@ -315,11 +337,11 @@ async def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_w
 async def test_a_file_that_the_monitor_cannot_use_is_refused(tmp_path: Path) -> None:
     monitor = Applying(CollectorRegistry(), "monitor.record: seen.jsonl: is taken")
     path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
-    reloader = Reloader(path, Settings(), SystemClock())
+    reloader = Reloader(path, WATCHING, SystemClock())
     with reloader.attached(monitor.replace, monitor.instruments):
         reloaded = await reloader.reload()
     refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
-    assert (reloaded, monitor.applied, reloader.settings) == (refused, [], Settings())
+    assert (reloaded, monitor.applied, reloader.settings) == (refused, [], WATCHING)
 
 
 class Buggy(Applying):
@@ -330,11 +352,11 @@ class Buggy(Applying):
 async def test_a_reload_that_dies_of_a_bug_is_refused_and_counts_as_such(tmp_path: Path) -> None:
     registry = CollectorRegistry()
     path = a_file(tmp_path, 60)
-    reloader = Reloader(path, Settings(), SystemClock())
+    reloader = Reloader(path, WATCHING, SystemClock())
     monitor = Buggy(registry)
     with reloader.attached(monitor.replace, monitor.instruments):
         reloaded = await reloader.reload()
-    assert (reloaded.outcome, reloader.settings) == ("refused", Settings())
+    assert (reloaded.outcome, reloader.settings) == ("refused", WATCHING)
     assert "LookupError" in reloaded.problems[0]
     assert "hunter2" not in reloaded.problems[0]
     assert registry.get_sample_value("lookout_config_last_reload_successful") == 0
@@ -344,16 +366,17 @@ async def test_a_reload_that_dies_of_a_bug_is_refused_and_counts_as_such(tmp_pat
 async def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
     path = a_file(tmp_path, 60)
     path.write_text("this is not read")
-    assert (await Reloader(path, Settings(), SystemClock()).answer(b"", meant)).http_code == 409
+    assert (await Reloader(path, WATCHING, SystemClock()).answer(b"", meant)).http_code == 409
 
 
 async def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path) -> None:
     path = tmp_path / "lookout.toml"
     os.mkfifo(path)
-    reloader = Reloader(path, Settings(), SystemClock())
+    reloader = Reloader(path, WATCHING, SystemClock())
     both = [asyncio.create_task(reloader.reload()) for _ in range(2)]
     for recheck_s in (60, 90):
-        await asyncio.to_thread(path.write_text, f"[policy]\nrecheck_s = {recheck_s}\n")
+        text = f'[messaging]\nurl = "{WATCHED.url}"\n[policy]\nrecheck_s = {recheck_s}\n'
+        await asyncio.to_thread(path.write_text, text)
         done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         assert len(done) == 1
         assert done.pop().result().changed == ("policy.recheck_s",)

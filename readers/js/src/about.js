@@ -19,7 +19,12 @@ export function parseAbout(text) {
     if (id !== null)
       byId.set(
         id,
-        Object.freeze({ id, name: textOf(chain.name) || `chain ${id}`, testNetwork: chain.testNetwork === true }),
+        Object.freeze({
+          id,
+          name: textOf(chain.name) || `chain ${id}`,
+          testNetwork: chain.testNetwork === true,
+          noBlockSince: parseInstant(chain.noBlockSince),
+        }),
       );
   }
   const chains = [...byId.values()];

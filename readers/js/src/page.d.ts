@@ -367,7 +367,13 @@ export interface AboutNote {
 /** The public description of a deployment; a text that is empty was not given. */
 export interface About {
   readonly readable: true;
-  readonly chains: readonly { readonly id: number; readonly name: string; readonly testNetwork: boolean }[];
+  readonly chains: readonly {
+    readonly id: number;
+    readonly name: string;
+    readonly testNetwork: boolean;
+    /** Since when no endpoint of the chain has had a newer block, if that is long. */
+    readonly noBlockSince: number | null;
+  }[];
   /** `effect` is what a service's failure means for users; empty claims nothing. */
   readonly services: readonly {
     readonly name: string;

@@ -241,7 +241,9 @@ each("about", "C5, C11", ({ document, reported, problem, expect }) => {
   if (problem !== undefined) return assert.deepEqual(found, { readable: false, problem });
   assert.deepEqual(
     {
-      chains: found.chains.map(({ id, name, testNetwork }) => [id, name, testNetwork]),
+      chains: found.chains.map(({ id, name, testNetwork, noBlockSince }) =>
+        [id, name, testNetwork, noBlockSince].filter((value) => value !== null),
+      ),
       services: found.services.map(({ name, title, runByOthers, effect }) => [name, title, runByOthers, effect]),
       texts: [found.title, found.operator, found.contact],
       notes: found.notes.map(({ id, text, services, chains, from, until, addedAt }) => [

@@ -30,8 +30,7 @@ from lookout.base.sockets import is_unix, listen_for, path_of, resolve
 from lookout.base.url import format_host_port, host_and_port
 from lookout.config.tables import AdminTable
 from lookout.server.assembly import Server
-from lookout.server.connection import Connection, ConnectionLimits, HttpServer
-from lookout.server.counts import Closed
+from lookout.server.connection import Closed, Connection, ConnectionLimits, HttpServer
 from lookout.server.request import Callers, HttpRequest, Wire
 
 _LIMITS: Final = ConnectionLimits(connections=16, stalled_s=5.0, drops_for_new=True)

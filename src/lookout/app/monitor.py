@@ -171,7 +171,7 @@ async def _keep_serving(reloader: Reloader) -> None:
 async def _a_server(reloader: Reloader) -> AsyncIterator[asyncio.subprocess.Process]:
     """``lookout serve``, which reads the file itself. In a session of its own it gets no signal of the terminal."""
     with DaemonThread("read the configuration") as thread:  # a disk that hangs must not stop the monitor
-        settings, environment = await thread.call(partial(prepare_server, reloader.path))
+        settings, environment = await thread.call(partial(prepare_server, reloader.path, reloader.variables))
     reloader.note_server_start(settings)
     server = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "lookout", "serve", "--beside-monitor", "-c", str(reloader.path)),

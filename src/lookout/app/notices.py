@@ -94,7 +94,7 @@ class NoticeDesk:
             services, chains = find_scope(asked.services, asked.chains, watched, problems)
             if problems:
                 raise NoticeError(*problems)
-            return RecheckAnswer(tuple(await monitor.recheck(services, chains)), watched.chains)
+            return RecheckAnswer(tuple(await monitor.watcher.recheck(services, chains)), watched.chains)
 
         return await self._change(body, meant, Recheck, recheck)
 

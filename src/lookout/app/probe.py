@@ -1,28 +1,28 @@
 """Asks every source and endpoint once, for the first rows that a monitor started now would publish."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import replace as with_fields
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
-from lookout.base.instants import format_duration
-from lookout.config.settings import Settings, around_of, upstreams_of
-from lookout.config.tables import ChainTable
-from lookout.core.causes import describe_cause, explain, find_doubts
+from lookout.base.concurrency import DaemonThread
+from lookout.base.instants import format_duration, parse_instant
+from lookout.config.settings import Settings, Upstreams, around_of, upstreams_of
+from lookout.core.causes import describe_cause
 from lookout.core.heads import Reading
-from lookout.core.ledger import Ledger
-from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers, Row
-from lookout.core.plan import Limits
+from lookout.core.model import Row
+from lookout.documents.document import Document, DocumentName
 from lookout.features.feature import ProbedPart, Probing
+from lookout.features.outcome import Entry
 from lookout.features.registry import FEATURES
-from lookout.protocols.client.failure import OwnFault
-from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.heads import read_heads_once
-from lookout.protocols.source import Endpoint, Source, observe
+from lookout.monitor.assembly import Machine, build_monitor
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import Monitor, OpenSession
+from lookout.protocols.client.session import open_session
+from lookout.protocols.source import Source
 
 
 class ProbedRow(Struct, frozen=True):
@@ -68,116 +68,114 @@ class Probed(Struct, frozen=True):
     """What features found."""
 
 
-class _Run(NamedTuple):
-    """A monitor's first moments."""
+class _NoStore:
+    """Of a monitor that publishes nothing."""
 
-    ledger: Ledger
-    limits: Limits
-    session: Session
-    clock: Clock
+    def load(self) -> dict[str, bytes]:
+        return {}
+
+    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@asynccontextmanager
+async def asking_once(
+    settings: Settings, clock: Clock, upstreams: Upstreams, open_session: OpenSession = open_session
+) -> AsyncIterator[tuple[Monitor, Probing]]:
+    """Ask these sources and endpoints as a monitor does that starts now; more questions may follow."""
+    machine = Machine(
+        writer=_NoStore(),
+        store=DaemonThread("store"),
+        instruments=Instruments(CollectorRegistry(), clock),
+        clock=clock,
+        open_session=open_session,
+        features=(),
+        build_upstreams=lambda _: upstreams,
+    )
+    monitor = build_monitor(settings, {}, machine)
+    async with monitor.asking_once() as session:
+        ledger = monitor.journal.ledger
+        rows = {check: ledger.newest_row(check) for check in settings.plan().checks()}
+        yield monitor, Probing(around_of(settings), ledger, session, clock, rows, monitor.watcher.heights)
 
 
 async def probe_once(settings: Settings, clock: Clock) -> Probed:
-    """Ask all sources and endpoints at the same time. As after a start, positions are compared once all endpoints have
-    answered."""
-    upstreams, plan = upstreams_of(settings), settings.plan()
-    ledger = Ledger(plan)
-    ledger.start(clock.now())
-    async with open_session(settings.policy.probe_timeout_s) as session, asyncio.TaskGroup() as group:
-        run = _Run(ledger, plan.limits, session, clock)
-        chains: dict[int | None, asyncio.Task[ProbedChain]] = {
-            chain.id: group.create_task(
-                _read_head(chain, [each for each in upstreams.endpoints if each.chain_id == chain.id], run)
+    upstreams = upstreams_of(settings)
+    async with asking_once(settings, clock, upstreams) as (monitor, probing):
+        parts = await asyncio.gather(*(feature.probe(probing) for feature in FEATURES))
+        entries = {
+            (entry.kind, entry.name, entry.chain_id): entry for entry in monitor.instruments.board.list_entries()
+        }
+        now = clock.now()
+        progress = probing.ledger.progress(now)
+        of_endpoints = [(endpoint.chain_id, endpoint.name) for endpoint in upstreams.endpoints]
+        chains = (
+            _describe_chain(
+                chain.name,
+                progress[chain.id].head,
+                [entries["endpoint", name, chain_id] for chain_id, name in of_endpoints if chain_id == chain.id],
+                now,
             )
             for chain in settings.chains
-        }
-        probes = [group.create_task(_probe(source, chains, run)) for source in upstreams.sources]
-
-        async def rows() -> dict[Check, Row]:
-            return {probed.row.check: probed.row for probe in probes for probed in await probe}
-
-        probing = Probing(around_of(settings, upstreams), ledger, session, clock, rows)
-        of_features = [group.create_task(feature.probe(probing)) for feature in FEATURES]
-    probed = {row.row.check: row for probe in probes for row in probe.result()}
-    return Probed(
-        tuple(task.result() for task in chains.values()),
-        tuple(probed.get(check) or ProbedRow(ledger.newest_row(check)) for check in plan.checks()),
-        tuple(part for task in of_features for part in task.result()),
-    )
-
-
-async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[ProbedChain]], run: _Run) -> list[ProbedRow]:
-    """Let the ledger judge what a source says."""
-    began_ms, ends = run.clock.elapsed_ms(), list[int]()
-    session = with_fields(run.session, hear_certificate=ends.append)
-    try:
-        found = await observe(source, session, run.clock.now)
-    except OwnFault as fault:  # no observation (M17)
-        took_ms = run.clock.elapsed_ms() - began_ms
-        return [
-            ProbedRow(run.ledger.newest_row(check), describe_cause(fault.cause), fault.cause, took_ms=took_ms)
+        )
+        sources = {
+            check: (source, entries["source", source.name, UNSET])
+            for source in upstreams.sources
             for check in source.checks
-        ]
-    took_ms = run.clock.elapsed_ms() - began_ms
-    probed = []
-    for check, what in found.items():
-        answers = True
-        if isinstance(what, Blocks) and check.chain_id in chains:
-            chain = await chains[check.chain_id]
-            answers = any(endpoint.cause is None for endpoint in chain.endpoints)
-        now = run.clock.now()
-        row = run.ledger.judge(Observation(check, now, what))
-        read = run.ledger.head_for(check, now)
-        cause = explain(what, row, read, endpoints_answer=answers)
-        probed.append(ProbedRow(row, _describe(what, row, cause), cause, took_ms))
-    doubts = find_doubts(found.values(), min(ends, default=None), run.clock.now())
-    probed[0] = replace(probed[0], doubts=doubts)
-    return probed
+        }
+        rows = (
+            _describe_row(row, monitor.journal.causes.get(row.check), *sources.get(row.check, (None, None)))
+            for row in probing.rows.values()
+        )
+        return Probed(tuple(chains), tuple(rows), tuple(part for some in parts for part in some))
 
 
-async def _read_head(chain: ChainTable, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
-    """Let the chain's endpoints agree on a head, and compare them with it."""
-    heads = run.ledger.heads(chain.id)
-    read = await read_heads_once(endpoints, heads, run.limits.head_max_age_ms, run.session, run.clock)
-    now, compared = run.clock.now(), []
-    for endpoint, (said, took_ms, _), standing in zip(endpoints, read.answers, read.standings, strict=True):
-        if isinstance(said, str):
-            compared.append(ProbedEndpoint(endpoint.name, describe_cause(said), said, is_fine=False, took_ms=took_ms))
-        else:
-            block, is_fine = _describe_block(said, now), standing == "agrees"
-            beside_head = f"{standing}{_describe_distance(said, read.head)}: {block}"
-            compared.append(ProbedEndpoint(endpoint.name, beside_head, None, is_fine, took_ms, block))
-    words = _describe_head(read.head, now) if read.head else "no head: no two answers that agree"
-    return ProbedChain(chain.name, words, read.head is not None, tuple(compared))
+def _describe_row(row: Row, cause: str | None, source: Source | None, entry: Entry | None) -> ProbedRow:
+    if source is None or entry is None:
+        return ProbedRow(row)
+    if entry.outcome in ("own_fault", "bug"):  # no observation (M17)
+        cause = entry.cause or None
+        return ProbedRow(row, describe_cause(cause) if cause else "a bug", cause, took_ms=entry.took_ms)
+    doubts = (entry.doubts or ()) if row.check == source.checks[0] else ()
+    return ProbedRow(row, _describe_found(row, cause), cause, entry.took_ms, doubts)
 
 
-def _describe_distance(answer: Reading, head: Reading | None) -> str:
-    apart = 0 if head is None else answer.height - head.height
-    return f", {abs(apart)} {'above' if apart > 0 else 'below'}" if apart else ""
-
-
-def _describe_block(block: Reading, now: int) -> str:
-    return f"block {block.height}, {format_duration(max(0, now - block.block_at))} old"
-
-
-def _describe_head(head: Reading, now: int) -> str:
-    doubt = "" if head.is_fresh else "; the chain stands still, or its endpoints do"
-    return f"head: {_describe_block(head, now)}{doubt}"
-
-
-def _describe(found: Found, row: Row, cause: str | None) -> str:
+def _describe_found(row: Row, cause: str | None) -> str:
     """The finding, and why it is not current."""
-    why = "" if cause is None else describe_cause(cause)
-    match found:
-        case Blocks(position) | Indexes(position):
-            head = row.metrics.head
-            if row.reason == "behind":  # the cause says both
-                return why
-            where = f"position {position}" if head is UNSET else f"position {position}, head {head}"
-            return "; ".join(filter(None, (why, where)))
-        case Members(responding, monitored) if row.status == "current":
-            return f"{responding} of {monitored}"
-        case Peers(peers) if row.status == "current":
-            return f"{peers} peers"
-        case _:
-            return why
+    why, metrics = "" if cause is None else describe_cause(cause), row.metrics
+    if row.reason == "behind":  # the cause says both
+        return why
+    if metrics.position is not UNSET:
+        head = "" if metrics.head is UNSET else f", head {metrics.head}"
+        return "; ".join(filter(None, (why, f"position {metrics.position}{head}")))
+    if row.status == "current" and metrics.monitored is not UNSET:
+        return f"{metrics.responding} of {metrics.monitored}"
+    if row.status == "current" and metrics.peers is not UNSET:
+        return f"{metrics.peers} peers"
+    return why
+
+
+def _describe_chain(name: str, head: Reading | None, entries: Iterable[Entry], now: int) -> ProbedChain:
+    """The head on which the chain's endpoints agree, and each of them beside it."""
+    endpoints = tuple(_describe_endpoint(entry, head, now) for entry in entries)
+    if head is None:
+        return ProbedChain(name, "no head: no two answers that agree", False, endpoints)
+    doubt = "" if head.is_fresh else "; the chain stands still, or its endpoints do"
+    return ProbedChain(name, f"head: {_describe_block(head.height, head.block_at, now)}{doubt}", True, endpoints)
+
+
+def _describe_endpoint(entry: Entry, head: Reading | None, now: int) -> ProbedEndpoint:
+    if entry.outcome != "answered" or entry.height is UNSET or entry.block_at is UNSET:
+        cause = entry.cause or None
+        found = describe_cause(cause) if cause else "a bug"
+        return ProbedEndpoint(entry.name, found, cause, is_fine=False, took_ms=entry.took_ms)
+    block = _describe_block(entry.height, parse_instant(entry.block_at), now)
+    apart = 0 if head is None else entry.height - head.height
+    where = f", {abs(apart)} {'above' if apart > 0 else 'below'}" if apart else ""
+    is_fine = entry.standing == "agrees"
+    return ProbedEndpoint(entry.name, f"{entry.standing}{where}: {block}", None, is_fine, entry.took_ms, block)
+
+
+def _describe_block(height: int, block_at: int, now: int) -> str:
+    return f"block {height}, {format_duration(max(0, now - block_at))} old"

@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -119,6 +119,21 @@ def configure_log(settings: "LogTable") -> None:
                 os.write(_STANDARD_ERROR, f"{text}\n".encode(errors="replace"))
 
     set_sink(write)
+
+
+@contextmanager
+def log_crashes_alone() -> Iterator[None]:
+    """For commands that say themselves what they found, inside the block."""
+
+    def write(line: LogLine) -> None:
+        if "exception" in line.fields:
+            before(line)
+
+    before = set_sink(write)
+    try:
+        yield
+    finally:
+        set_sink(before)
 
 
 def _for_people(line: LogLine, at: str) -> str:

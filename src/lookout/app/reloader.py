@@ -2,9 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,8 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import DaemonThread
 from lookout.base.logger import get_logger
 from lookout.base.setting_types import RESTART, has_note
-from lookout.config.file import ConfigError, read_sending_config
+from lookout.config.environment_file import Environment
+from lookout.config.file import ConfigError, read_with_variables
 from lookout.config.settings import Settings
 from lookout.config.tables import ServerSettings
 from lookout.monitor.metrics import Instruments, ReloadOutcome
@@ -31,6 +31,7 @@ _READ_AT_START: Final = tuple(f"{field.encode_name}." for field in _KEPT)
 # The page is the server's, but the monitor stores from it which services others run, for servers without that service.
 _UNUSED_BY_MONITOR: Final = ("server.", "admin.server", "store.read_url", "edge.", "page.")
 _USED_BY_BOTH: Final = ("protocol", "log.")
+_OWN: Final = Environment(os.environ)
 
 Replace = Callable[[Settings], Awaitable[None]]
 """Replaces the monitor by one with these settings. StateError, without a change, if that is impossible."""
@@ -48,16 +49,20 @@ class Reloaded(Struct, frozen=True, rename="camel"):
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     needs_restart: tuple[str, ...] = ()
+    kept_variables: tuple[str, ...] = ()
+    """Of the environment that the monitor was started with, which only a restart reads again."""
 
 
 class Reloader:
     """The settings in force, their file, and their users: the running monitor and server."""
 
-    def __init__(self, path: Path, settings: Settings, clock: Clock) -> None:
+    def __init__(self, path: Path, settings: Settings, clock: Clock, environment: Environment = _OWN) -> None:
         self.settings = settings
         self.loaded_at = clock.now()
         self.path = path
         self.folder = path.parent  # paths in the settings are relative to it
+        self.variables: Mapping[str, str] = os.environ
+        self._environment = environment
         self._clock = clock
         self._last_outcome: ReloadOutcome = "applied"  # the first settings had no problem
         self._served: ServerSettings | None = None  # the settings of the running server, if there is one
@@ -109,9 +114,12 @@ class Reloader:
         async with self._one_at_a_time:
             try:
                 with DaemonThread("read the configuration") as thread:  # a disk that hangs must not stop the monitor
-                    new = await thread.call(partial(read_sending_config, self.path))
+                    variables, new, kept = await thread.call(self._read)
                 self._check(new)
-                reloaded = await self._apply(new)
+                reloaded = replace(await self._apply(new), kept_variables=kept)
+                self.variables = variables
+                if kept:
+                    log.info("variables that only a restart reads again", names=kept)
             except ConfigError as error:
                 reloaded = Reloaded(str(self.path), "refused", tuple(error.messages))
                 for problem in reloaded.problems:
@@ -125,15 +133,18 @@ class Reloader:
                 self._instruments.count_reload(reloaded.outcome)
             return reloaded
 
+    def _read(self) -> tuple[Mapping[str, str], Settings, tuple[str, ...]]:
+        """The variables, the settings with them, and the names in the file of those that only a restart reads again."""
+        of_files = self._environment._replace(own={}).read()
+        variables = {**self._environment.own, **of_files}
+        settings, named = read_with_variables(self.path, variables)
+        return variables, settings, tuple(sorted(named - of_files.keys()))
+
     def _check(self, new: Settings) -> None:
         was, wanted = self.settings.history.bucket_s, new.history.bucket_s
         if was != wanted:
             what = f"the stored history has buckets of {was} s; set it back, or begin another store with {wanted}"
             raise ConfigError(self.path, [f"history.bucket_s: {what}"])
-
-        # A file truncated by a full disk is valid, and would empty the report.
-        if self.settings.sources_by_check() and not new.sources_by_check():
-            raise ConfigError(self.path, ["names nothing to watch; restart the monitor if that is meant"])
 
     async def _apply(self, new: Settings) -> Reloaded:
         old = self.settings

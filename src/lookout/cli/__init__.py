@@ -85,8 +85,9 @@ class _Commands(click.Group):
     envvar=_ENVIRONMENT_FILES,
     help="Set the environment variables of a file first, as systemd does for a unit; may be repeated.",
 )
-def main(env_files: tuple[Path, ...]) -> None:
+@click.pass_context
+def main(context: click.Context, env_files: tuple[Path, ...]) -> None:
     """Watches the services a wallet depends on and reports, honestly, what it sees."""
     import_module("lookout.app.process").hide_memory()
     if env_files:
-        import_module("lookout.cli.arguments").set_variables(env_files)
+        context.obj = import_module("lookout.cli.arguments").set_variables(env_files)

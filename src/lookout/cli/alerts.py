@@ -43,9 +43,9 @@ def _send_sample(name: str, address: str, sample: Message) -> bool:
     with show_status(f"sending to {name}"):
         try:
             open_sender(address)(sample)
-        except NotAcceptedError:
-            outcome, hint = "not accepted", "; apprise -v -b test ADDRESS tells why"
+        except NotAcceptedError as error:
+            outcome, why = "not accepted", f"; {str(error) or 'apprise -v -b test ADDRESS tells why'}"
         else:
-            outcome, hint = "accepted", ""
-    click.echo(f"{name}: {outcome} after {time.monotonic() - began_s:.1f} s{hint}")
-    return not hint
+            outcome, why = "accepted", ""
+    click.echo(f"{name}: {outcome} after {time.monotonic() - began_s:.1f} s{why}")
+    return not why

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import fields
 
 from lookout.app.probe import Probed, ProbedRow, probe_once
-from lookout.app.process import run
+from lookout.app.process import log_crashes_alone, run
 from lookout.base.clock import SystemClock
 from lookout.base.known_chains import KNOWN_CHAINS, find_chain, suggest_chain
 from lookout.base.setting_types import Positive
@@ -237,7 +237,7 @@ def probe_drafts(*drafts: Draft) -> list[Probed]:
     async def ask() -> list[Probed]:
         return await asyncio.gather(*(probe_once(asked, SystemClock()) for asked in settings))
 
-    with show_status(f"asking, for up to {settings[0].policy.probe_timeout_s:g} s"):
+    with show_status(f"asking, for up to {settings[0].policy.probe_timeout_s:g} s"), log_crashes_alone():
         return run(ask())
 
 

@@ -1,7 +1,7 @@
 """What the commands share: options, reading the configuration, and how they say that something is wrong."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, TypeVar
@@ -13,6 +13,8 @@ from lookout.config import CONFIG_VARIABLE, DEFAULT_CONFIG
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+    from lookout.config.environment_file import Environment
 
 NOT_FINE: Final = 1
 WRONG_USE: Final = 2
@@ -52,19 +54,17 @@ def settings_of(config: Path, read: Callable[[Path], T]) -> T:
         fail(*error.messages)
 
 
-def set_variables(files: Sequence[Path]) -> None:
-    """Set the variables of environment files; a later file wins over an earlier one, and each over the environment."""
-    from lookout.config.environment_file import read_environment_file
+def set_variables(files: tuple[Path, ...]) -> "Environment":
+    """Set the variables of environment files, and return what to read to have them again."""
+    from lookout.config.environment_file import Environment
     from lookout.config.file import ConfigError
 
-    messages: list[str] = []
-    for path in files:
-        try:
-            os.environ.update(read_environment_file(path))
-        except ConfigError as error:
-            messages += error.messages
-    if messages:
-        fail(*messages)
+    environment = Environment(dict(os.environ), files)
+    try:
+        os.environ.update(environment.read())
+    except ConfigError as error:
+        fail(*error.messages)
+    return environment
 
 
 def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:

@@ -3,6 +3,7 @@
 Each imports what it needs when it is called: a server starts without what a monitor imports.
 """
 
+import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +46,7 @@ def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any
     from lookout.app.reloader import Reloader
     from lookout.base.clock import SystemClock
     from lookout.base.sockets import ListenError
+    from lookout.config.environment_file import Environment
     from lookout.config.file import read_sending_config
     from lookout.state.errors import StateError
     from lookout.store.protocol import StoreError
@@ -53,7 +55,8 @@ def _run_reloadable(config: Path, work: "Callable[[Reloader], Coroutine[Any, Any
     settings = settings_of(config, read_sending_config)
     configure_log(settings.log)
     log_warnings(settings)
-    reloader = Reloader(config.absolute(), settings, SystemClock())
+    environment = click.get_current_context().obj or Environment(dict(os.environ))
+    reloader = Reloader(config.absolute(), settings, SystemClock(), environment)
     try:
         run_until_stopped(work(reloader), reloader.request)
     except (ListenError, StateError, StoreError) as error:
@@ -98,9 +101,13 @@ def serve(config: Path, listen: str, admin: str, beside_monitor: bool) -> None:
 def check_config(config: Path) -> None:
     """List everything wrong with a configuration, or print "ok"."""
     from lookout.config.file import read_sending_config
+    from lookout.features.registry import FEATURES
 
     settings = settings_of(config, read_sending_config)
-    for warning in settings.warnings():
+    warnings = [str(warning) for warning in settings.warnings()]
+    if not settings.ping.url and not any(feature.reaches_people(settings.table_of(feature)) for feature in FEATURES):
+        warnings.append("alerts.targets: there is none, and no ping.url: nobody hears of a failure")
+    for warning in warnings:
         click.echo(f"lookout: warning: {config}: {warning}", err=True)
     click.echo("ok")
 

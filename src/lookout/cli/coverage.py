@@ -5,15 +5,16 @@ from typing import Final
 
 import click
 
-from lookout.app.process import run
+from lookout.app.probe import asking_once
+from lookout.app.process import log_crashes_alone, run
 from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of, show_status
 from lookout.config.file import read_config
-from lookout.config.settings import around_of
+from lookout.config.settings import Settings, upstreams_of
 from lookout.core.causes import describe_cause
 from lookout.core.model import Check
-from lookout.features.lists.comparer import list_transactions
 from lookout.features.lists.range_check import CheckedRange, check_ranges
+from lookout.features.lists.readers import list_transactions
 from lookout.features.lists.rules.coverage import Finding, split_confirmed, suspected_of
 from lookout.protocols.client.failure import OwnFault
 
@@ -41,12 +42,11 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
     names = {chain.id: chain.name for chain in settings.chains}
     if first is not None and last is not None and first > last:
         fail(f"--from {first} is above --to {last}")
-    around = around_of(settings)
-    if not list_transactions(around.tables):
+    if not list_transactions(settings.sources_by_check()):
         fail(f"{config}: no indexer has a table `complete`, so there is no list to compare (docs/operations.md)")
-    with show_status("comparing"):
+    with show_status("comparing"), log_crashes_alone():
         try:
-            ranges = run(check_ranges(around, SystemClock(), first, last))
+            ranges = run(_compare(settings, first, last))
         except OwnFault as fault:
             fail(describe_cause(fault.cause), exit_code=_NOT_COMPARED)
     for checked in ranges:
@@ -55,6 +55,12 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
         raise SystemExit(NOT_FINE)
     if not all(checked.is_whole for checked in ranges):
         raise SystemExit(_NOT_COMPARED)
+
+
+async def _compare(settings: Settings, first: int | None, last: int | None) -> list[CheckedRange]:
+    endpoints_alone = upstreams_of(settings)._replace(sources=())
+    async with asking_once(settings, SystemClock(), endpoints_alone) as (_, probing):
+        return await check_ranges(probing, first, last)
 
 
 def _show_range(checked: CheckedRange, names: dict[int, str]) -> None:

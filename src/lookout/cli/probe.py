@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookout.app.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
-from lookout.app.process import run
+from lookout.app.process import log_crashes_alone, run
 from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, settings_of, show_status
 from lookout.config.file import read_config
@@ -33,7 +33,7 @@ def probe(config: Path) -> None:
     "unavailable", is never shown.
     """
     settings = settings_of(config, read_config)
-    with show_status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"):
+    with show_status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"), log_crashes_alone():
         probed = run(probe_once(settings, SystemClock()))
     if not probed.chains and all(row.row.status == "unmonitored" for row in probed.rows):
         fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")

@@ -1,8 +1,9 @@
 """A file of environment variables: the part of systemd's ``EnvironmentFile=`` that all its versions read alike."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from lookout.config.file import ConfigError
 
@@ -14,6 +15,27 @@ _RULE: Final = (
     " control characters, and a backslash at the end of a comment"
 )
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Environment(NamedTuple):
+    """The variables that a process was started with, and the files that add to them."""
+
+    own: Mapping[str, str]
+    files: tuple[Path, ...] = ()
+
+    def read(self) -> dict[str, str]:
+        """All variables now; a later file wins over an earlier one, and each over the own ones. ConfigError names all
+        problems."""
+        variables, errors = dict(self.own), list[ConfigError]()
+        for path in self.files:
+            try:
+                variables |= read_environment_file(path)
+            except ConfigError as error:
+                errors.append(error)
+        if errors:
+            errors[0].messages = [message for error in errors for message in error.messages]
+            raise errors[0]
+        return variables
 
 
 def read_environment_file(path: Path) -> dict[str, str]:

@@ -33,13 +33,21 @@ class ConfigError(Exception):
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> "Settings":
     """The settings of a file; ConfigError names all its problems."""
-    return _read(path, *_load(path), environment)
+    return _read(path, *_load(path), environment)[0]
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> "Settings":
     """The settings of a file for a sender of alerts: also checks the targets' addresses, which loads Apprise and takes
     a second or two."""
-    return _read(path, *_load(path), environment, _check_here)
+    return read_with_variables(path, environment)[0]
+
+
+def read_with_variables(path: Path, environment: Mapping[str, str]) -> "tuple[Settings, set[str]]":
+    """Like ``read_sending_config``, with the environment variables that are filled in."""
+    settings, variables = _read(path, *_load(path), environment, _check_here)
+    if not settings.sources_by_check():  # a file cut off by a full disk is valid, and a reload would empty the report
+        raise ConfigError(path, ["names nothing to watch; add a source, such as [[indexer]] or [[services]]"])
+    return settings, variables
 
 
 def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> "Settings":
@@ -48,7 +56,7 @@ def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> "
         text.encode()
     except UnicodeEncodeError:  # surrogates, from invalid bytes of a terminal
         raise ConfigError(path, ["not valid UTF-8"]) from None
-    return _read(path, text, _parse(path, text), environment, _check_here)
+    return _read(path, text, _parse(path, text), environment, _check_here)[0]
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
@@ -118,7 +126,7 @@ def _read(
     tables: dict[str, Any],
     environment: Mapping[str, str],
     check: "Callable[[Settings], Iterable[Problem]]" = lambda _: (),
-) -> "Settings":
+) -> "tuple[Settings, set[str]]":
     from lookout.config.settings import read_settings
     from lookout.protocols.registry import load_plugins
 
@@ -126,7 +134,7 @@ def _read(
     settings = read_settings(tables, reader)
     reader.add_problems(check(settings))
     _raise_problems(path, text, reader)
-    return settings
+    return settings, reader.variables
 
 
 def _raise_problems(path: Path, text: str, reader: TableReader) -> None:

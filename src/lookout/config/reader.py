@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Form: TypeAlias = "type[Table] | KindForm"
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # valid in TOML without quotation marks
+_PARAMETER_BEGINS: Final = re.compile(r"[^?]*://[^?]*\?(.*&)?[^&=]*=[^&]*", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")  # of the environment
 
 
@@ -152,6 +153,9 @@ class TableReader:
             shown = "its value" if variables or has_note(key_type, SECRET) else _format_value(value)
             why = f"; {self._unusable_kinds[value]}" if isinstance(value, str) and value in self._unusable_kinds else ""
             return self._report(key, f"{shown} is not allowed; it has to be {_describe_allowed(key_type)}{why}")
+        if (cut := next(self._find_cut(value), None)) is not None:
+            what = "has a & or # in it, which would end it within this address"
+            return self._report(key, f"the environment variable {cut} {what}; write %26 or %23 in its place")
         if variables and filled == "" and has_note(key_type, NOT_EMPTY):
             return self._report(key, "is filled in by a variable that is empty; leave the key out, or set it")
         self.add_problems(_find_broken_rules(key_type, filled), key)
@@ -172,6 +176,17 @@ class TableReader:
         self.problems.append(Problem(key, text))
         self.gaps += 1
         return None
+
+    def _find_cut(self, value: Any) -> Iterator[str]:
+        """The variables in a parameter of an address whose content would be taken apart there."""
+        if isinstance(value, str):
+            for match in _VARIABLE.finditer(value):
+                is_special = not set("&#").isdisjoint(self._environment[match[1]])
+                if is_special and _PARAMETER_BEGINS.fullmatch(value, 0, match.start()):
+                    yield match[1]
+        elif isinstance(value, list | dict):
+            for entry in value.values() if isinstance(value, dict) else value:
+                yield from self._find_cut(entry)
 
     def _fill_in(self, value: Any) -> Any:
         """The value with ``${NAME}`` replaced by variables; an unset one is empty."""

@@ -256,6 +256,8 @@ class PolicyTable(Table, frozen=True):
     """An older head is not used (M8, S13)."""
     heartbeat_s: Duration = 30
     """The report is published at least this often (M5)."""
+    endpoint_alert_s: Duration = 3600
+    """How long a fault of a source or an RPC endpoint lasts before its alert."""
     blind_after_s: Annotated[
         DurationOrZero, must(lambda after_s: not 0 < after_s < 0.001, "has to be 0 or at least 0.001")
     ] = 0
@@ -277,6 +279,7 @@ class PolicyTable(Table, frozen=True):
             head_max_age_ms=in_ms(self.head_max_age_s),
             heartbeat_ms=in_ms(self.heartbeat_s),
             blind_after_ms=in_ms(self.blind_after_s),
+            endpoint_alert_ms=in_ms(self.endpoint_alert_s),
         )
 
 

@@ -76,7 +76,7 @@ class Agreement:
         return {endpoint: self._answers[endpoint].height for endpoint, standing in standings if standing == "agrees"}
 
     def _standing(self, endpoint: int, progress: ChainProgress, eligible: list[Reading]) -> Standing:
-        answer, (head, pace) = self._answers.get(endpoint), progress
+        answer, (head, pace, _) = self._answers.get(endpoint), progress
         if answer is None:
             return "wrong_chain" if endpoint in self._wrong_chain else "failed"
         if answer not in eligible:

@@ -127,6 +127,11 @@ OWN_CAUSES: Final = {
         "no RPC endpoint of this chain answers, so there is nothing to compare with",
         "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
     ),
+    "no_new_block": CauseEntry(
+        "no new block since …: the chain stands still, or all its endpoints do",
+        "look at a public explorer of this chain: if it has newer blocks, replace the chain's endpoints (`rpc`);"
+        " otherwise wait for the chain",
+    ),
     "no_peers": CauseEntry("the node is connected to no peer", "check the waku node's network and its bootstrap nodes"),
     "not_moving": CauseEntry("behind, and not moving since …", "restart it, or ask those who run it"),
     "none_responding": CauseEntry(
@@ -156,7 +161,7 @@ OWN_CAUSES: Final = {
     ),
 }
 ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
-STANDS_AFTER_MS: Final = 60_000  # a position stands still if observations this far apart find it
+_STANDS_AFTER_MS: Final = 60_000  # a position stands still if observations this far apart find it
 _CERTIFICATE_ENDS_SOON_MS: Final = 14 * 86_400_000
 WITHOUT_HEAD: Final = ("no_head", "no_endpoint")
 
@@ -187,11 +192,10 @@ def explain(
     gaps: str = "",
     *,
     endpoints_answer: bool = True,
-    still_since_at: int | None = None,
 ) -> str | None:
     """Why a row is not current; None if it is. ``head`` is the head that its position was compared with, ``gaps`` what
-    is wrong with an indexer's list or with a node compared with it, ``endpoints_answer`` whether any endpoint of the
-    chain answers, and ``still_since_at`` since when the position has not moved."""
+    is wrong with an indexer's list or with a node compared with it, and ``endpoints_answer`` whether any endpoint of
+    the chain answers."""
     if row.status == "current":
         return None
     match found:
@@ -216,9 +220,13 @@ def explain(
         case Indexes() if row.reason == "inconsistent":
             return _explain_gaps("node_gap", row, gaps)
         case Indexes():
-            return _explain_lag(row, "indexes below its own head", still_since_at)
+            return _explain_lag(row, "indexes below its own head")
         case _:
-            return _explain_lag(row, "blocks below the head", still_since_at)
+            return _explain_lag(row, "blocks below the head")
+
+
+def describe_no_new_block(since_at: int, at: int) -> str:
+    return f"no_new_block: {format_time(since_at, at)}"
 
 
 def find_doubts(found: Iterable[Found], certificate_ends_at: int | None, at: int) -> tuple[str, ...]:
@@ -244,11 +252,11 @@ def _explain_gaps(code: str, row: Row, gaps: str) -> str:
     return f"{code}: {gaps or ', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
 
 
-def _explain_lag(row: Row, what: str, still_since_at: int | None) -> str:
-    head, position = row.metrics.head, row.metrics.position
+def _explain_lag(row: Row, what: str) -> str:
+    head, position, since_at = row.metrics.head, row.metrics.position, row.still_since_at
     if not (isinstance(head, int) and isinstance(position, int)):
         return "behind"
     lag = f"{head - position} {what} ({position} of {head})"
-    if still_since_at is None:
+    if since_at is None or not row.stood_still(_STANDS_AFTER_MS):
         return f"behind: {lag}"
-    return f"not_moving: {format_time(still_since_at, row.observed_at or still_since_at)}; {lag}"
+    return f"not_moving: {format_time(since_at, row.observed_at or since_at)}; {lag}"

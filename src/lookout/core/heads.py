@@ -15,6 +15,10 @@ STANDSTILL_MS: Final = 600_000
 FRESH_BLOCK_MS: Final = 600_000
 FINAL_MS: Final = 60_000
 """A final block has at least this much chain time above it, whatever its confirmations (S17)."""
+# A chain is reported to stand still once its head has not risen for both.
+STANDS_AFTER_MS: Final = 300_000
+_STANDS_AFTER_BLOCKS: Final = 20
+_SETBACK_MS: Final = 60_000  # a head that is further below the highest rises from there
 
 
 class Pace(NamedTuple):
@@ -54,6 +58,8 @@ class ChainProgress(NamedTuple):
 
     head: Reading | None
     pace: Pace
+    stands_since_at: int | None = None
+    """Since when it has a head that does not rise; None while it rises, or is not known to stand still."""
 
 
 class Heads:
@@ -70,10 +76,24 @@ class Heads:
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """The same object until there is a new head, so that a change is cheap to detect."""
+        """Of the last hour, after the one since which the head has not risen. The same object until the next head, so
+        that a change is cheap to detect."""
         if self._tuple is None:
-            self._tuple = tuple(self._readings)
+            risen = self._risen
+            is_older = risen is not None and risen.at < self._readings[0].at
+            self._tuple = (risen, *self._readings) if risen is not None and is_older else tuple(self._readings)
         return self._tuple
+
+    @property
+    def stands_since_at(self) -> int | None:
+        """Since when the head has not risen; None unless that is long for this chain."""
+        risen = self._risen
+        if risen is None or (waited_ms := self._readings[-1].at - risen.at) < STANDS_AFTER_MS:
+            return None
+        pace = self._measure_pace(
+            reading for reading in self._readings if reading.at <= risen.at
+        )  # before it stood still
+        return None if pace.takes_longer(_STANDS_AFTER_BLOCKS, waited_ms) else risen.at
 
     def is_new(self, answer: Reading) -> bool:
         """Whether an agreed answer differs from the last head of this run, and was not read before it (M8)."""
@@ -91,7 +111,7 @@ class Heads:
         skipped time really passed is unknown, since a sleeping machine looks the same."""
         self.newest_of_run = None
         if set_by_ms:
-            moved = tuple(_move(reading, set_by_ms) for reading in self._readings)
+            moved = tuple(_move(reading, set_by_ms) for reading in self.readings)
             self._before_step = moved if set_by_ms > 0 else ()
             self._take_all(() if set_by_ms > 0 else moved)
 
@@ -105,7 +125,9 @@ class Heads:
     def progress(self, oldest_at: int) -> ChainProgress:
         """The newest head and the pace, without a head if it was read before ``oldest_at`` (S13)."""
         newest = self._readings[-1] if self._readings else None
-        return ChainProgress(newest if newest is not None and newest.at >= oldest_at else None, self.pace())
+        if newest is None or newest.at < oldest_at:
+            return ChainProgress(None, self.pace())
+        return ChainProgress(newest, self.pace(), self.stands_since_at)
 
     def highest_before(self, at: int) -> int:
         """The highest head that was read at most an hour before this instant; 0 if there is none."""
@@ -115,13 +137,11 @@ class Heads:
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
         if self._pace is None:
-            self._pace = self._measure_pace()
+            self._pace = self._measure_pace(self._readings)
         return self._pace
 
-    def _measure_pace(self) -> Pace:
-        if not self._readings:
-            return self.block_time
-        fresh = [reading for reading in after_the_last_standstill(self.readings) if reading.is_fresh]
+    def _measure_pace(self, readings: Iterable[Reading]) -> Pace:
+        fresh = [reading for reading in after_the_last_standstill(tuple(readings)) if reading.is_fresh]
         if not fresh:
             return self.block_time
         oldest, newest = fresh[0], fresh[-1]
@@ -133,6 +153,7 @@ class Heads:
 
     def _take_all(self, readings: Iterable[Reading]) -> None:
         self._readings: deque[Reading] = deque()
+        self._risen: Reading | None = None  # the first reading of the present height
         self._tuple = self._pace = None
         for reading in readings:
             self._take(reading)
@@ -141,6 +162,9 @@ class Heads:
         while self._readings and self._readings[0].at < reading.at - PACE_WINDOW_MS:
             self._readings.popleft()
         self._readings.append(reading)
+        fallen = 0 if self._risen is None else self._risen.height - reading.height
+        if self._risen is None or fallen < 0 or self.block_time.takes_longer(fallen, _SETBACK_MS):
+            self._risen = reading
         self._tuple = self._pace = None
 
 
@@ -155,6 +179,8 @@ def after_the_last_standstill(readings: Sequence[Reading]) -> Sequence[Reading]:
     A chain stood still if ten minutes passed between the first reading of a highest height and the first reading of
     a higher one.
     """
+    if not readings:
+        return readings
     begin = 0
     highest = readings[0]
     for number, reading in enumerate(readings):

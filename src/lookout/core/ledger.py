@@ -102,18 +102,21 @@ class Ledger:
         return self._heads[chain_id]
 
     def head_for(self, check: Check, at: int) -> Reading | None:
-        heads = None if check.chain_id is None else self._heads.get(check.chain_id)
-        return None if heads is None else heads.progress(at - self._plan.limits.head_max_age_ms).head
+        if check.chain_id is None or check.chain_id not in self._heads:
+            return None
+        return self.progress_of(check.chain_id, at).head
 
     def progress(self, at: int) -> dict[int, ChainProgress]:
-        oldest_at = at - self._plan.limits.head_max_age_ms
-        return {chain_id: heads.progress(oldest_at) for chain_id, heads in self._heads.items()}
+        return {chain_id: self.progress_of(chain_id, at) for chain_id in self._heads}
+
+    def progress_of(self, chain_id: int, at: int) -> ChainProgress:
+        return self._heads[chain_id].progress(at - self._plan.limits.head_max_age_ms)
 
     def final_block(self, check: Check, at: int) -> int | None:
         """The last block of an indexer's chain that is final, however far the indexer is; None without a head (S17)."""
         if check.chain_id is None:
             return None
-        head, pace = self._heads[check.chain_id].progress(at - self._plan.limits.head_max_age_ms)
+        head, pace, _ = self.progress_of(check.chain_id, at)
         return None if head is None else find_final_block(head.height, pace, self._plan.confirmations[check])
 
     def read_head(self, chain_id: int, reading: Reading) -> None:

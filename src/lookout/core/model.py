@@ -1,6 +1,6 @@
 """The contract's words as values: checks, what a probe found, rows."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -89,6 +89,36 @@ class Observation(Struct, frozen=True, gc=False):
     found: Found
 
 
+Counts = Mapping[str, int]
+"""How often transactions count on one side, by their hashes: once, or with ``each`` once for every entry or log."""
+
+
+class Log(NamedTuple):
+    """An event of the contracts, as an endpoint has it."""
+
+    block: int
+    block_hash: str
+    transaction: str
+    number: int
+    """The log's number in its block."""
+
+
+class Listed(NamedTuple):
+    entries: Counts
+    length: int
+    """Of the longest single list: one as long as the limit may have been cut."""
+
+
+class ListEntry(Struct, frozen=True, gc=False, array_like=True):
+    """What a list says of one transaction. ``value`` and ``hash`` are 0x and 64 digits, None if they are missing."""
+
+    id: str
+    block: int
+    value: str | None
+    hash: str | None
+    transaction: str = ""
+
+
 class Gaps(Struct, frozen=True, gc=False, omit_defaults=True):
     """Faults of a service that would be current otherwise: transactions missing from an indexer's list, extra
     transactions in it (S18), breaks of its running hash (S20), and entries that a ppoi node is behind the list
@@ -129,6 +159,7 @@ class Row(Struct, frozen=True, gc=False):
     expires_at: int | None = None
     metrics: Metrics = NO_METRICS
     has_lapsed: bool = False  # the last broadcaster of the chain is no longer monitored, since it was silent for long
+    still_since_at: int | None = None  # behind, and since when at the same position
 
     @property
     def has_failed(self) -> bool:
@@ -146,6 +177,11 @@ class Row(Struct, frozen=True, gc=False):
         if self.last_success_at is None or self.has_lapsed:
             return False
         return self.answered_without_data and since_at - self.last_success_at < _LATELY_MS
+
+    def stood_still(self, for_ms: int) -> bool:
+        """Whether its position is behind and did not move for so long."""
+        at, since_at = self.observed_at, self.still_since_at
+        return at is not None and since_at is not None and at - since_at >= for_ms
 
     def has_expired(self, at: int) -> bool:
         return self.expires_at is not None and self.expires_at <= at

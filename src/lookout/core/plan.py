@@ -24,6 +24,7 @@ class Limits(Struct, frozen=True):
     head_max_age_ms: int
     heartbeat_ms: int
     blind_after_ms: int  # 0: never blind (M13)
+    endpoint_alert_ms: int = 3_600_000
 
     def wait_ms(self, failures: int, chance: float) -> int:
         """How long after a probe ended the next one begins (M1, M2).

@@ -50,6 +50,8 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
     heads_seen: HeadsSeen = ()  # ppoi, since it trails
     gaps: Gaps = NO_GAPS  # indexers and ppoi
     address: str = ""  # fingerprint of the address; "" if unknown
+    position: int | None = None  # the last one that was heard
+    still_since_at: int | None = None  # since when that has been the position, with something to take in
 
 
 def judge(
@@ -104,11 +106,11 @@ def move_to(memory: Memory, address: str) -> Memory:
 
 def set_clock(memory: Memory, by_ms: int) -> Memory:
     """The clock was set by ``by_ms``: a node has trailed for as long as before."""
-    if memory.trailing_since_at is None:
-        return memory
+    trailing_since_at, still_since_at = memory.trailing_since_at, memory.still_since_at
     return replace(
         memory,
-        trailing_since_at=move(memory.trailing_since_at, by_ms),
+        trailing_since_at=None if trailing_since_at is None else move(trailing_since_at, by_ms),
+        still_since_at=None if still_since_at is None else move(still_since_at, by_ms),
         heads_seen=tuple((move(at, by_ms), head) for at, head in memory.heads_seen),
     )
 
@@ -116,6 +118,7 @@ def set_clock(memory: Memory, by_ms: int) -> Memory:
 def _judge_blocks(
     memory: Memory, seen: Observation, position: int, reference: Reference | None, limits: Limits
 ) -> tuple[Memory, Row]:
+    memory = _follow_position(memory, seen.at, position, None if reference is None else reference.head)
     if reference is None or seen.at - reference.read_at > limits.head_max_age_ms:  # S13, R13
         return _incomparable(memory, seen, "incompatible-reference", Metrics(position=position))
     pace, above = reference.pace, position - reference.height
@@ -147,6 +150,7 @@ def _at_head(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits
 
 def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, limits: Limits) -> tuple[Memory, Row]:
     metrics = Metrics(position=position, head=head)
+    memory = _follow_position(memory, seen.at, position, head)
     if position >= head:  # S7; S9: catching up forgets earlier heads
         memory = replace(memory, trailing_since_at=None, heads_seen=()) if memory.heads_seen else memory
         return _at_head(memory, seen, metrics, limits)
@@ -169,10 +173,20 @@ def _remember_head(heads_seen: HeadsSeen, at: int, head: int, long_ago_at: int) 
     return heads_seen[max(0, long_ago - 1) :]
 
 
+def _follow_position(memory: Memory, at: int, position: int, head: int | None) -> Memory:
+    since_at = memory.still_since_at
+    if head is not None and position >= head:  # it has taken in everything, and may stand still, however long
+        since_at = None
+    elif position != memory.position or since_at is None:
+        since_at = at
+    return replace(memory, position=position, still_since_at=since_at)
+
+
 def _behind(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits, *, far: bool) -> tuple[Memory, Row]:
     far_behind = memory.far_behind + 1 if far else 0
     status: Status = "degraded" if far_behind >= limits.degraded_evaluations else "catching-up"  # S4, S5, S6, S9
-    return _evaluated(memory, seen, (status, "behind", metrics), limits, far_behind)
+    memory, row = _evaluated(memory, seen, (status, "behind", metrics), limits, far_behind)
+    return memory, replace(row, still_since_at=memory.still_since_at)
 
 
 def _evaluated(

@@ -106,8 +106,9 @@ class Probing:
     ledger: Ledger
     session: Session
     clock: Clock
-    rows: Callable[[], Awaitable[Mapping[Check, Row]]]
-    """The rows of all sources, once they answered."""
+    rows: Mapping[Check, Row]
+    heights: Callable[[int], Mapping[str, int]]
+    """Of a chain's endpoints that agree on the head, by name."""
 
 
 class SentMessage(NamedTuple):
@@ -144,6 +145,11 @@ class Feature:
     def check_here(cls, table: Any) -> Iterable[Problem]:
         """Problems of its table that only this machine can find."""
         return ()
+
+    @classmethod
+    def reaches_people(cls, table: Any) -> bool:
+        """Whether somebody hears from it that something is wrong."""
+        return False
 
     @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> Any:

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.core.agreement import SILENT, Agreement, Standing
+from lookout.core.agreement import APART, SILENT, Agreement, Standing
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.heads import Reading
 from lookout.core.own_clock import OwnClock
@@ -19,8 +19,8 @@ from lookout.features.outcome import EntryKey
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import Session
-from lookout.protocols.heads import HeadAnswer, enter_answer, read_endpoint
 from lookout.protocols.source import Endpoint
 
 _READS_PER_RECHECK: Final = 2  # of an endpoint
@@ -44,16 +44,21 @@ class FollowedChain:
         self._board = board
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
+        self._apart: set[str] = set()  # endpoints
 
     def wait_for_all(self, at_most_ms: int) -> None:
         """Wait at most this long for silent endpoints; then agree without them."""
         asyncio.get_running_loop().call_later(at_most_ms / 1000, self._end_wait)
 
-    def enter(self, number: int, answer: HeadAnswer) -> Reading | str:
-        """Add an answer to the agreement; return its block, or the cause of its failure."""
-        if isinstance(answer.said, Reading):
+    def enter(self, number: int, answer: Reading | ProbeFailed) -> Reading | str:
+        """Add an endpoint's answer to the agreement; return its block, or the cause of its failure."""
+        entered: Reading | str
+        if isinstance(answer, Reading):
             self._journal.ledger.hear(self._clock.now())  # any answer: the monitor is not blind (M13)
-        entered = enter_answer(self._agreement, number, answer)
+            entered = answer if self._agreement.answered(number, answer) else "future_block"
+        else:
+            self._agreement.failed(number, is_wrong_chain=answer.cause == "wrong_chain")
+            entered = answer.reason
         self._agree()
         return entered
 
@@ -84,6 +89,14 @@ class FollowedChain:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self._agree)
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
+        apart = {name for name, standing in standings.items() if standing in APART}
+        for name in sorted(apart ^ self._apart):
+            about = {"endpoint": name, "chain": self._chain_id, "standing": standings.get(name)}
+            if name in apart:
+                log.warning("an endpoint is apart from the head", **about)
+            elif standings:
+                log.info("the endpoint is no longer apart from the head", **about)
+        self._apart = apart
         self._board.note_standings(self._chain_id, standings)
         silent = self._journal.silent_chains
         (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)
@@ -95,22 +108,25 @@ class FollowedChain:
         self.has_head.set()
 
 
-class Asking(NamedTuple):
-    """What all that ask share."""
-
-    journal: Journal
-    own_clock: OwnClock
-    limits: Limits
-    clock: Clock
-    instruments: Instruments
-    chance: Random
-
-
 class FollowedChains:
     """All chains, and the jobs that read their endpoints."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], asking: Asking) -> None:
-        self._journal, self._own_clock, self._limits, self._clock, self._instruments, self._chance = asking
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        journal: Journal,
+        own_clock: OwnClock,
+        limits: Limits,
+        clock: Clock,
+        instruments: Instruments,
+        chance: Random,
+    ) -> None:
+        self._journal = journal
+        self._own_clock = own_clock
+        self._limits = limits
+        self._clock = clock
+        self._instruments = instruments
+        self._chance = chance
         self._endpoints: dict[int, list[Endpoint]] = defaultdict(list)
         for endpoint in endpoints:
             self._endpoints[endpoint.chain_id].append(endpoint)
@@ -148,23 +164,27 @@ class FollowedChains:
     async def _read(self, endpoint: Endpoint, number: int, key: EntryKey, session: Session) -> int:
         """Read an endpoint's head; return the wait until the next reading in milliseconds."""
         chain_id, began_ms = endpoint.chain_id, self._clock.elapsed_ms()
-        answer = await read_endpoint(endpoint, session, self._clock)
+        try:
+            answer: Reading | ProbeFailed = await endpoint.read(session, self._clock.now)
+        except ProbeFailed as failure:
+            answer = failure
+        took_ms = self._clock.elapsed_ms() - began_ms
         self._journal.timeline.check_for_stall(began_ms)
-        said = self._chains[chain_id].enter(number, answer)
+        found = self._chains[chain_id].enter(number, answer)
         if (head := self._journal.ledger.heads(chain_id).newest_of_run) is not None:
             # The agreed head, since a single endpoint's block may be a lie.
             self._own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
-        self._note_reading(key, chain_id, answer._replace(said=said))
+        self._note_reading(key, chain_id, found, took_ms)
         return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
 
-    def _note_reading(self, key: EntryKey, chain_id: int, answer: HeadAnswer) -> None:
+    def _note_reading(self, key: EntryKey, chain_id: int, found: Reading | str, took_ms: int) -> None:
         """Show a reading to the operator, and log where an endpoint begins to fail and where it answers again; other
         failures at debug."""
         at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
-        cause = answer.said if isinstance(answer.said, str) else None
-        self._instruments.count_reading(chain_id, key.name, answer.took_ms, None if cause is None else code_of(cause))
+        cause = found if isinstance(found, str) else None
+        self._instruments.count_reading(chain_id, key.name, took_ms, None if cause is None else code_of(cause))
         head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
-        self._instruments.board.note_reading(key, at, answer.took_ms, answer.said, head)
+        self._instruments.board.note_reading(key, at, took_ms, found, head)
         was_failing = key in self._failing
         if cause is not None:
             self._failing.add(key)

@@ -3,11 +3,9 @@
 import asyncio
 from typing import Final
 
-from msgspec import UNSET
-
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.core.causes import STANDS_AFTER_MS, code_of, describe_cause, explain
+from lookout.core.causes import code_of, describe_cause, describe_no_new_block, explain
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Gaps, Observation, Row
@@ -80,8 +78,8 @@ class Journal:
         self.features: tuple[Feature, ...] = ()  # that hear of all events
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why probed checks are not current
-        self._standing: dict[Check, tuple[int, int]] = {}  # positions, and since when
         self.silent_chains: set[int] = set()  # no RPC endpoint answers
+        self._standing_chains: set[int] = set()  # reported
         self._recorder = recorder
 
     def start(self) -> None:
@@ -114,8 +112,7 @@ class Journal:
         gaps = "; ".join(filter(None, (feature.describe_gaps(check) for feature in self.features)))
         head = self.ledger.head_for(check, seen.at)
         answers = check.chain_id not in self.silent_chains
-        since_at = self._follow_position(row)
-        cause = explain(found, row, head, gaps, endpoints_answer=answers, still_since_at=since_at)
+        cause = explain(found, row, head, gaps, endpoints_answer=answers)
         cause_before = self.causes.pop(check, None)
         if cause is not None:
             self.causes[check] = cause
@@ -125,20 +122,6 @@ class Journal:
         why = {} if cause is None else {"cause": cause, "why": describe_cause(cause)}
         report("status", check=check.name, status=row.status, reason=row.reason, **why, was=before.status)
         return row
-
-    def _follow_position(self, row: Row) -> int | None:
-        """Since when a position that is behind has not moved, if evaluations a minute apart found the same one."""
-        position, at = row.metrics.position, row.observed_at
-        if position is UNSET or at is None:
-            return None
-        if row.reason != "behind":  # a node that has taken in everything stands still, however long
-            self._standing.pop(row.check, None)
-            return None
-        last, since_at = self._standing.get(row.check, (position, at))
-        if last != position:
-            since_at = at
-        self._standing[row.check] = position, since_at
-        return since_at if at - since_at >= STANDS_AFTER_MS else None
 
     def read_head(self, chain_id: int, answer: Reading) -> None:
         """A chain's endpoints agree on this answer. A head changes no row, and so needs no publication."""
@@ -152,6 +135,17 @@ class Journal:
         if self.ledger.heads(chain_id).is_new(answer):
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
+            self._report_standstill(chain_id, at)
+
+    def _report_standstill(self, chain_id: int, at: int) -> None:
+        since_at = self.ledger.heads(chain_id).stands_since_at
+        if since_at is not None and chain_id not in self._standing_chains:
+            self._standing_chains.add(chain_id)
+            cause = describe_no_new_block(since_at, at)
+            log.warning("a chain does not move", chain=chain_id, cause=cause, why=describe_cause(cause))
+        elif since_at is None and chain_id in self._standing_chains:
+            self._standing_chains.discard(chain_id)
+            log.info("the chain moves again", chain=chain_id)
 
     def set_gaps(self, check: Check, gaps: Gaps) -> None:
         """These are the gaps by which a row is judged from now on (S18, S20, S21)."""
@@ -162,7 +156,6 @@ class Journal:
 
     def _start(self, at: int, last_at: int | None, step_ms: int = 0, *, was_set: bool = False) -> None:
         self.ledger.start(at, last_at, step_ms)
-        self._standing.clear()
         self.changed.set()
         self._record_start(at, step_ms)
         for feature in self.features:

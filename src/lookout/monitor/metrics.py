@@ -88,6 +88,7 @@ _GAUGES: Final[Declared] = {
     "lookout_row_expires_timestamp_seconds": ("When a row expires", "service", "chain"),
     "lookout_head_agreed": ("1 while a chain has a head that positions are compared with, else 0", "chain"),
     "lookout_head_height": ("The block that a chain's endpoints agree on", "chain"),
+    "lookout_chain_stands": ("1 while the agreed head of a chain does not rise, else 0", "chain"),
     "lookout_head_block_timestamp_seconds": ("The timestamp of the agreed head's block", "chain"),
     "lookout_row_uptime_ratio": ("The uptime of a row, as the history has it", "service", "chain", "window"),
     "lookout_endpoint_height": ("The newest block of an RPC endpoint, while it answers", "chain", "endpoint"),
@@ -216,10 +217,10 @@ class Instruments(Collector):
         if lacking != "time":  # a pause is over; other faults last until they are repaired
             self._own_fault_ms = self._clock.elapsed_ms()
 
-    def is_exhausted(self, within_s: float) -> bool:
-        """Whether a local resource ran out within this time (M17)."""
+    def is_exhausted(self, recheck_ms: int) -> bool:
+        """Whether a local resource ran out within two waits between probes (M17)."""
         last_ms = self._own_fault_ms
-        return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
+        return last_ms is not None and self._clock.elapsed_ms() - last_ms < 2 * recheck_ms
 
     def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
         self.count("lookout_publications_total")
@@ -279,11 +280,12 @@ class Instruments(Collector):
         yield from (("lookout_rows", [status], counts[status]) for status in get_args(Status))
         for row in rows:
             yield from _sample_row(row, self._answers.get(row.check.service), chains, now)
-        for chain_id, (head, _) in chains.items():
+        for chain_id, (head, _, stands_since_at) in chains.items():
             yield "lookout_head_agreed", [str(chain_id)], head is not None
             if head is not None:
                 yield "lookout_head_height", [str(chain_id)], head.height
                 yield "lookout_head_block_timestamp_seconds", [str(chain_id)], head.block_at / 1000
+                yield "lookout_chain_stands", [str(chain_id)], stands_since_at is not None
         for check, uptime in self._uptimes.items():
             for name, window in _WINDOWS.items():
                 if (share := getattr(uptime, name)) is not None:

@@ -1,8 +1,9 @@
 """The whole monitor, while it runs."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from lookout.base.logger import get_logger
@@ -26,47 +27,34 @@ OpenSession = Callable[[float], AbstractAsyncContextManager[Session]]
 log = get_logger()
 
 
+@dataclass(frozen=True)
 class Monitor:
     """Probes, judges, publishes and stores. It runs once."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        description: Description,
-        upstreams: Upstreams,
-        journal: Journal,
-        notices: NoticeKeeper,
-        publisher: Publisher,
-        watcher: Watcher,
-        pinger: Pinger,
-        instruments: Instruments,
-        open_session: OpenSession,
-    ) -> None:
-        self.journal = journal
-        self.notices = notices
-        self.publisher = publisher
-        self.recheck = watcher.recheck
-        self._plan = plan
-        self._description = description
-        self._upstreams = upstreams
-        self._watcher = watcher
-        self._pinger = pinger
-        self._instruments = instruments
-        self._open_session = open_session
+    plan: Plan
+    description: Description
+    upstreams: Upstreams
+    journal: Journal
+    notices: NoticeKeeper
+    publisher: Publisher
+    watcher: Watcher
+    pinger: Pinger
+    instruments: Instruments
+    open_session: OpenSession
 
     async def run(self) -> None:
         """Run until cancelled. LostStoreError if the store is another monitor's now."""
-        plan, published_at = self._plan, self.journal.ledger.published_at
+        plan, published_at = self.plan, self.journal.ledger.published_at
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
-        self._instruments.describe_watched(self._description.chains, plan.own_services, self._upstreams)
-        self._instruments.count_tasks_of(asyncio.get_running_loop())
+        self.instruments.describe_watched(self.description.chains, plan.own_services, self.upstreams)
+        self.instruments.count_tasks_of(asyncio.get_running_loop())
         self.journal.start()
         try:
-            async with self._open_session(plan.limits.probe_timeout_ms / 1000) as session, asyncio.TaskGroup() as tasks:
+            async with self.open_session(plan.limits.probe_timeout_ms / 1000) as session, asyncio.TaskGroup() as tasks:
                 others = (
-                    tasks.create_task(self._watcher.run(session), name="watch"),
+                    tasks.create_task(self.watcher.run(session), name="watch"),
                     tasks.create_task(self._watch_clock(), name="clock"),
-                    tasks.create_task(self._pinger.run(session), name="ping"),
+                    tasks.create_task(self.pinger.run(session), name="ping"),
                 )
                 publishing = tasks.create_task(self._publish(others), name="publish")
         finally:
@@ -75,6 +63,19 @@ class Monitor:
             log.info("stopped")
         if lost := publishing.result():
             raise lost
+
+    @asynccontextmanager
+    async def asking_once(self) -> AsyncIterator[Session]:
+        """Ask every source and endpoint once, and publish nothing. The session is for more questions inside the
+        block."""
+        self.journal.start()
+        async with self.open_session(self.plan.limits.probe_timeout_ms / 1000) as session:
+            clock = asyncio.create_task(self._watch_clock(), name="clock")
+            try:
+                async with self.watcher.asked_once(session):
+                    yield session
+            finally:
+                clock.cancel()
 
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
         """Publish until the store is lost, then cancel the other tasks. It returns the error: a task group that fails
@@ -91,7 +92,7 @@ class Monitor:
         """Ask every source again after the clock was set (M12), and report a wrong clock to the operator (M17)."""
         stepped, reported_ms = self.journal.timeline.stepped, 0
         while True:
-            verdict_ms = self._watcher.judge_own_clock()
+            verdict_ms = self.watcher.judge_own_clock()
             if verdict_ms is not None and verdict_ms * reported_ms <= 0 and verdict_ms != reported_ms:
                 reported_ms = verdict_ms
                 self._report_clock(verdict_ms)
@@ -102,12 +103,12 @@ class Monitor:
                 self.journal.detect_clock_step()
             if stepped.is_set():
                 stepped.clear()
-                self._watcher.wake()
+                self.watcher.wake()
 
     def _report_clock(self, error_ms: int) -> None:
         if error_ms:
             log.error("a fault of the monitor's own", error=describe_clock_error(error_ms), lacking="clock")
-            self._instruments.count_own_fault("clock")
+            self.instruments.count_own_fault("clock")
         else:
             log.info("this machine's clock is right again")
         at = self.journal.now()

@@ -12,8 +12,7 @@ from lookout.base.logger import get_logger
 from lookout.config.tables import PingTable
 from lookout.core.plan import Limits
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.own_faults import EXHAUSTED_RECHECKS
-from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 
@@ -27,7 +26,7 @@ class Pinger:
     def __init__(self, ping: PingTable, limits: Limits, instruments: Instruments) -> None:
         self._ping = ping
         self._max_age_s = 2 * limits.heartbeat_ms / 1000
-        self._exhausted_s = EXHAUSTED_RECHECKS * limits.recheck_ms / 1000
+        self._recheck_ms = limits.recheck_ms
         self._instruments = instruments
         self._failing = False
 
@@ -44,7 +43,7 @@ class Pinger:
     async def _ping_if_alive(self, session: Session) -> float:
         """Ping; return the time from the beginning of this ping to the next."""
         is_alive = self._instruments.readiness(self._max_age_s).ready
-        if not is_alive or self._instruments.is_exhausted(self._exhausted_s):
+        if not is_alive or self._instruments.is_exhausted(self._recheck_ms):
             return _TRY_EVERY_S
         await self._send(session)
         return self._ping.every_s
@@ -54,7 +53,7 @@ class Pinger:
             await session.fetch(Request("GET", self._ping.url))
         except ProbeFailed as failure:
             # Other codes, such as 202 or 204, are as good as 200.
-            if not (isinstance(failure, HttpCodeFailed) and 200 <= failure.http_code < 300):
+            if failure.code is None or not 200 <= failure.code < 300:
                 self._instruments.count_ping("failed")
                 if not self._failing:
                     log.error("the ping fails; trying again at its interval", error=str(failure))

@@ -1,4 +1,4 @@
-"""Publications: from the ledger to the store, and the thread that writes them."""
+"""Publications: from the ledger to the store."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lookout.base.clock import Clock
 from lookout.base.concurrency import Worker, ends_within
+from lookout.base.instants import format_second
 from lookout.base.logger import get_logger
 from lookout.core.ledger import State
 from lookout.core.plan import Limits, Plan
@@ -55,7 +56,11 @@ class Publisher:
         self._unclaimed = unclaimed
         self._clock = clock
         self._instruments = instruments
-        self._writer = PublicationWriter(writer, store, clock, instruments)
+        self._writer = writer
+        self._store = store
+        self._documents: dict[DocumentName, Document] = {}  # the last of every name
+        self._encoded = NOTHING_ENCODED  # the last
+        self._is_failing = self._has_unwritten = False  # a write failed; or did not end in time
         self._stored_about = b""
         self._heartbeat_ms = _heartbeat_ms(plan.limits)
         self._history_every_ms = round(history_every_s * 1000)
@@ -74,7 +79,7 @@ class Publisher:
             self._journal.changed.clear()  # the state in the store is the other monitor's now
             raise
         finally:
-            if self._journal.changed.is_set() or self._writer.has_unwritten:  # so that a clean stop loses nothing
+            if self._journal.changed.is_set() or self._has_unwritten:  # so that a clean stop loses nothing
                 await self._publish_the_last()
 
     def state_documents(self) -> Mapping[str, bytes]:
@@ -127,12 +132,7 @@ class Publisher:
         for feature in self._journal.features:
             feature.begin_write()
         began_ms = clock.elapsed_ms()
-        try:
-            is_stored = await self._write(documents)
-        except LostStoreError:
-            self._journal.changed.clear()
-            raise
-        if is_stored:
+        if await self._write(documents):
             self._stored_about = about
             for feature in self._journal.features:
                 feature.mark_stored()
@@ -150,9 +150,9 @@ class Publisher:
             feature.publish(at, ledger.published_rows)
 
     async def _write(self, documents: Mapping[DocumentName, Document]) -> bool:
-        """Write a publication. While the store hangs, alerts go on (M17)."""
+        """Write a publication, and return whether it is stored. While the store hangs, alerts go on (M17)."""
         state, others = self._journal.ledger.state(), self._encode_others()
-        writing = asyncio.ensure_future(self._writer.write(documents, state, others))
+        writing = asyncio.ensure_future(self._store_publication(documents, state, others))
         try:
             while not (await asyncio.wait((writing,), timeout=_PATIENCE_S))[0]:
                 self._instruments.board.note_store("it does not answer")
@@ -162,56 +162,50 @@ class Publisher:
         finally:
             writing.cancel()
 
+    async def _store_publication(
+        self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
+    ) -> bool:
+        """Encode and write it, in the store's thread."""
+        began_ms, instruments = self._clock.elapsed_ms(), self._instruments
+        self._has_unwritten = True
+        try:
+            await self._store.call(lambda: self._encode_and_write(documents, state, others))
+        except LostStoreError:
+            self._has_unwritten = False  # the store is the other monitor's now
+            raise
+        except StoreError as error:
+            instruments.not_stored(self._clock.elapsed_ms() - began_ms)
+            instruments.board.note_store(str(error))
+            if not self._is_failing:
+                log.error("not stored; trying again with every publication", error=str(error))
+            self._is_failing = True
+            return False
+        instruments.stored(self._clock.elapsed_ms() - began_ms)
+        instruments.board.note_store(None)
+        if self._is_failing:
+            log.info("stored again")
+        self._is_failing = self._has_unwritten = False
+        return True
+
+    def _encode_and_write(
+        self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
+    ) -> None:
+        self._documents = {**self._documents, **with_compressed(documents)}
+        self._encoded = encode_state(state, others, self._encoded)
+        self._writer.write(self._documents, self._encoded.documents)
+
     def _describe(self, at: int) -> bytes:
         notes = self._notices.current.list_valid(at, "note")
-        return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
+        progress = self._journal.ledger.progress(at)
+        chains = tuple(
+            replace(chain, no_block_since=format_second(since_at))
+            if chain.id in progress and (since_at := progress[chain.id].stands_since_at) is not None
+            else chain
+            for chain in self._description.chains
+        )
+        return replace(self._description, chains=chains, notes=[describe_note(note) for note in notes]).encode()
 
 
 def _heartbeat_ms(limits: Limits) -> int:
     """The heartbeat, a little early: a late start must not show in generatedAt, which has whole seconds."""
     return limits.heartbeat_ms - min(1_000, limits.heartbeat_ms // 10)
-
-
-class PublicationWriter:
-    """Encodes and writes publications, in the store's thread."""
-
-    def __init__(self, writer: Writer, store: Worker, clock: Clock, instruments: Instruments) -> None:
-        self.has_unwritten = False  # a write failed, or did not end in time
-        self._writer = writer
-        self._store = store
-        self._clock = clock
-        self._instruments = instruments
-        self._documents: dict[DocumentName, Document] = {}  # the last of every name
-        self._encoded = NOTHING_ENCODED  # the last
-        self._is_failing = False
-
-    async def write(
-        self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
-    ) -> bool:
-        """Write a publication, and return whether it is stored. LostStoreError if another monitor took over the
-        store."""
-        began_ms = self._clock.elapsed_ms()
-        self.has_unwritten = True
-        try:
-            await self._store.call(lambda: self._write(documents, state, others))
-        except LostStoreError:
-            self.has_unwritten = False  # the store is the other monitor's now
-            raise
-        except StoreError as error:
-            self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)
-            self._instruments.board.note_store(str(error))
-            if not self._is_failing:
-                log.error("not stored; trying again with every publication", error=str(error))
-            self._is_failing = True
-            return False
-        self._instruments.stored(self._clock.elapsed_ms() - began_ms)
-        self._instruments.board.note_store(None)
-        if self._is_failing:
-            log.info("stored again")
-        self._is_failing = self.has_unwritten = False
-        return True
-
-    def _write(self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]) -> None:
-        self._documents = {**self._documents, **with_compressed(documents)}
-        self._encoded = encode_state(state, others, self._encoded)
-        self._writer.write(self._documents, self._encoded.documents)

@@ -1,8 +1,8 @@
 """Asks all sources and endpoints, and whatever features ask, independently (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -12,21 +12,25 @@ from msgspec import Struct
 
 from lookout.base.clock import Clock
 from lookout.base.instants import parse_http_date
+from lookout.base.logger import get_logger
 from lookout.config.settings import Upstreams
+from lookout.core.causes import code_of, describe_cause, find_doubts
+from lookout.core.model import Blocks, Failed, Found, Members
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.features.feature import Job
-from lookout.features.outcome import EntryKey, RowOutcome
+from lookout.features.outcome import EntryKey, RowOutcome, chain_label
 from lookout.monitor.board import describe_rows
-from lookout.monitor.heads import Asking, FollowedChains
+from lookout.monitor.heads import FollowedChains
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.own_faults import OwnFaults
-from lookout.monitor.prober import Prober
+from lookout.protocols.client.failure import OwnFault, own_fault
 from lookout.protocols.client.session import Session
-from lookout.protocols.source import Source
+from lookout.protocols.source import Source, observe
 
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
+
+log = get_logger()
 
 
 class Rechecked(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -78,10 +82,8 @@ class Watcher:
         self._clock = clock
         self._instruments = instruments
         self._chance = chance
-        asking = Asking(journal, self._own_clock, limits, clock, instruments, chance)
-        self._chains = FollowedChains(upstreams.endpoints, asking)
-        self._prober = Prober(self._chains, asking)
-        self._own_faults = OwnFaults(limits, clock, instruments)
+        self._chains = FollowedChains(upstreams.endpoints, journal, self._own_clock, limits, clock, instruments, chance)
+        self._is_exhausted = False  # a local resource ran out
         self._woken = asyncio.Event()
         self._turns: dict[str, _Turn] = {}  # by source name
         self.heights = self._chains.heights
@@ -91,6 +93,18 @@ class Watcher:
         while True:
             self._woken.clear()
             await self._ask_until_woken(session)
+
+    @asynccontextmanager
+    async def asked_once(self, session: Session) -> AsyncIterator[None]:
+        """Ask everything once, as after a start; what endpoints agree on holds inside the block."""
+        self._chains.begin()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in self._jobs():
+                    group.create_task(self._ask(job, session))
+            yield
+        finally:
+            self._chains.end()
 
     def judge_own_clock(self) -> int | None:
         """The error of this machine's clock, 0 if it is right; None while unknown (M17)."""
@@ -142,26 +156,87 @@ class Watcher:
         for feature in self._journal.features:
             yield from feature.jobs()
 
-    async def _probe(self, source: Source, turn: _Turn, session: Session) -> int:
-        turn.began_ms = self._clock.elapsed_ms()
-        return await self._prober.probe(source, session)
-
     async def _keep_asking(self, job: Job, session: Session) -> NoReturn:
         """Ask repeatedly, after the waits that asking returns. A bug in one job stops no other (M11)."""
         await asyncio.sleep(job.first_wait_s)
         clock = self._clock
         while True:
-            began_ms = clock.elapsed_ms()
-            try:
-                next_ms = await job.ask(session)
-            except Exception as error:  # noqa: BLE001  it is noted with its traceback
-                self._own_faults.note(job.key, began_ms, error)
-                next_ms = self._limits.recheck_ms
-            else:
-                self._own_faults.note_success()
+            next_ms = await self._ask(job, session)
             due_ms = clock.elapsed_ms() + next_ms
             await job.rest(next_ms / 1000)
             self._instruments.measure("lookout_scheduler_delay_seconds", clock.elapsed_ms() - due_ms)
+
+    async def _ask(self, job: Job, session: Session) -> int:
+        """Ask once; return the wait until the next time in milliseconds."""
+        began_ms = self._clock.elapsed_ms()
+        try:
+            next_ms = await job.ask(session)
+        except Exception as error:  # noqa: BLE001  it is noted with its traceback
+            self._note_own_failure(job.key, began_ms, error)
+            return self._limits.recheck_ms
+        if self._is_exhausted and not self._instruments.is_exhausted(self._limits.recheck_ms):
+            log.info("the monitor's own fault is over")
+            self._is_exhausted = False
+        return next_ms
+
+    async def _probe(self, source: Source, turn: _Turn, session: Session) -> int:
+        """Probe a source, and judge its answers; return the wait until the next probe in milliseconds."""
+        began_ms = turn.began_ms = self._clock.elapsed_ms()
+        ends: list[int] = []
+        found = await observe(source, replace(session, hear_certificate=ends.append), self._clock.now)
+        self._require_observation(began_ms, found.values())
+        self._note_doubts(source.name, found.values(), ends)
+        took_ms = self._clock.elapsed_ms() - began_ms
+        self._instruments.count_probe(source.checks, took_ms, found)
+        for check, outcome in found.items():
+            if isinstance(outcome, Blocks):
+                # After a start a position waits for a head, but no longer than a probe lasts (M12).
+                await self._chains.wait_for_head(check.chain_id)
+        rows = [self._journal.observe(check, outcome) for check, outcome in found.items()]
+        causes = self._journal.causes
+        for row in rows:
+            if row.has_failed and (cause := causes.get(row.check)):
+                labels = row.check.service, chain_label(row.check), code_of(cause)
+                self._instruments.count("lookout_probe_failures_total", *labels)
+        self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
+        failures = min(self._journal.ledger.failures(check) for check in source.checks)
+        return self._limits.wait_ms(failures, self._chance.random())
+
+    def _require_observation(self, began_ms: int, found: Iterable[Found]) -> None:
+        """OwnFault if the probe is no observation: the event loop stood still meanwhile, or announcements were compared
+        with a wrong clock (M17)."""
+        self._journal.timeline.check_for_stall(began_ms)
+        if self._own_clock.is_suspected and any(isinstance(outcome, Members) for outcome in found):
+            raise OwnFault("clock")
+
+    def _note_doubts(self, source: str, found: Iterable[Found], ends: list[int]) -> None:
+        """Show and log faults of a source that no row shows. A failed probe changes none."""
+        board = self._instruments.board
+        if ends:
+            board.certificates_end_at[source] = min(ends)
+        if all(isinstance(outcome, Failed) for outcome in found):
+            return
+        doubts = find_doubts(found, board.certificates_end_at.get(source), self._clock.now())
+        for doubt in board.note_doubts(source, doubts):
+            log.warning("something is wrong with a source", source=source, cause=doubt, why=describe_cause(doubt))
+
+    def _note_own_failure(self, key: EntryKey, began_ms: int, error: Exception) -> None:
+        """Something could not be asked, because of a fault of the monitor's own or a bug: no observation, and no change
+        of a result (M11, M17). The error is being handled."""
+        fault, instruments = own_fault(error), self._instruments
+        if fault is None:
+            instruments.count("lookout_probe_bugs_total")
+            log.exception("a probe crashed", source=key.name)
+        else:
+            instruments.count_own_fault(fault.lacking)
+            if fault.lacking == "time":  # already over
+                log.warning("a probe was left out: the monitor stood still meanwhile")
+            elif not self._is_exhausted:  # logged once for all that is asked
+                why = {"error": str(fault), "lacking": fault.lacking}
+                log.error("a fault of the monitor's own; rows age until it ends", **why)
+                self._is_exhausted = True
+        took_ms = self._clock.elapsed_ms() - began_ms
+        instruments.board.note_own_failure(key, self._clock.now(), took_ms, None if fault is None else fault.cause)
 
     def _hear_date(self, host: str, date: str) -> None:
         """Compare our clock with the `Date` header of an answer."""

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from lookout.core.model import LARGEST_METRIC
-from lookout.protocols.client.failure import JsonRpcFailed, ProbeFailed, TooManyValuesFailed, not_understood
+from lookout.protocols.client.failure import TOO_MANY_RESULTS, ProbeFailed, TooMuchFailed, not_understood
 
 # Twice the values in a node's list of peers of the largest allowed size.
 MOST_VALUES: Final = 30_000
@@ -33,7 +33,7 @@ def decode(body: bytes) -> Any:
     """Any JSON value, with the values inside tables and lists unopened. NaN is not JSON."""
     # At least the number of values: all but the first follow one of these characters.
     if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
-        raise TooManyValuesFailed
+        raise TooMuchFailed("not_understood", "too many values")
     return _decode(_WHOLE_ANSWER, body)
 
 
@@ -132,7 +132,8 @@ def result_of(body: bytes, request_id: int) -> Any:
     if error is not None:
         # The code helps and can hold no secret; the message may repeat the request.
         code = open_value(error.get("code")) if type(error) is dict else None
-        raise JsonRpcFailed(code if type(code) is int and abs(code) < 2**31 else None)
+        code = code if type(code) is int and abs(code) < 2**31 else None
+        raise ProbeFailed("rate_limited" if code in (429, TOO_MANY_RESULTS) else "jsonrpc_error", code=code)
     if "result" not in answer:
         raise not_understood("no JSON-RPC answer")
     answered_id = open_value(answer.get("id"))

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lookout.base.instants import END_AT
 from lookout.core.heads import Reading
-from lookout.core.listed import Log
-from lookout.core.model import Blocks, Check, Found
+from lookout.core.model import Blocks, Check, Found, Log
 from lookout.protocols.answers import call, entries, hexadecimal, quantity, result_of, table
-from lookout.protocols.client.failure import WrongChainFailed, not_understood
+from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import DIRECT, AccessTable, KindTable, Request, at_most
 from lookout.protocols.source import Now, OneRequest, Protocol
 
@@ -53,7 +52,7 @@ class CheckedChainId:
         self._right_at = None
         found = parse_chain_id(await session.fetch(self._request))
         if found != self._expected:
-            raise WrongChainFailed(found, self._expected)
+            raise ProbeFailed("wrong_chain", f"{found} instead of {self._expected}")
         self._right_at = now()
 
 

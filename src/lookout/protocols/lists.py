@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from lookout.base.problem import Problem
 from lookout.base.setting_types import NOT_EMPTY, SECRET, Natural, Positive, Table, UrlOrNone, ValueRule
-from lookout.core.listed import Listed, ListEntry
+from lookout.core.model import Listed, ListEntry
 from lookout.protocols.answers import (
     decode,
     entries,

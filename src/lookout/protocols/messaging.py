@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lookout.base.setting_types import Url
 from lookout.core.model import Check, Found, Peers
 from lookout.protocols.answers import count, decode, entries, open_value, table
-from lookout.protocols.client.failure import HttpCodeFailed
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request, SourceTable, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol
 
@@ -39,8 +39,8 @@ class MessagingSource:
     async def _peers(self, session: "Session") -> Peers:
         try:
             return parse_connected(await session.fetch(self._connected))
-        except HttpCodeFailed as failure:
-            if failure.http_code not in (400, 404):
+        except ProbeFailed as failure:
+            if failure.code not in (400, 404):
                 raise
         # A version without this path says 400. One without its admin interface says 404 here and there.
         return parse_known(await session.fetch(self._known))

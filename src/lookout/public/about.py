@@ -20,6 +20,10 @@ class ChainDescription(Struct, frozen=True, rename="camel"):
     id: Annotated[int, Meta(ge=1)]
     name: str
     test_network: Annotated[bool, Meta(description="no summary counts its rows")] = False
+    no_block_since: Annotated[
+        str | None,
+        Meta(description="since when its endpoints have given no newer block, if that is long; to the second"),
+    ] = None
 
 
 class ServiceDescription(Struct, frozen=True, rename="camel"):

@@ -12,10 +12,9 @@ from lookout.base.clock import Clock, SystemClock
 from lookout.config.tables import ServerSettings
 from lookout.public.page.assets import load_assets
 from lookout.server.connection import STALLED_S, ConnectionLimits, HttpServer
-from lookout.server.counts import Counts
 from lookout.server.limiter import Limiter
 from lookout.server.poller import Follower, Poller
-from lookout.server.replies import Responder
+from lookout.server.replies import Counts, Responder
 from lookout.server.request import Callers
 from lookout.server.site import build_asset_routes, build_site, build_stored_site
 from lookout.store.kinds import kind_of

@@ -12,15 +12,12 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
 from lookout.base.concurrency import ends_within
 from lookout.base.logger import get_logger
-from lookout.server.counts import Closed
 from lookout.server.limiter import CallerOnPath
-from lookout.server.request import Caller, Callers, HttpRequest, RefusedError, Wire, parse_head
+from lookout.server.request import HOPELESS, Caller, Callers, HttpRequest, RefusedError, Wire, parse_head
 
 STALLED_S: Final = 30.0
 _END: Final = b"\r\n\r\n"
 _EMPTY_LINES: Final = re.compile(rb"(?:\r\n)+")
-# Bytes that never become a head: a line that ends with LF alone, or control characters.
-_HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
 _MOST_HEAD: Final = 32_768
 _AT_ONCE: Final = 16  # requests of one connection, or new connections, before others have their turn
 KEPT_HEADS: Final = 1_024
@@ -44,6 +41,7 @@ State = Literal[
     "uploading",  # the application waits for a body: busy, ended
     "ended",  # the last answer is written, and what arrives is discarded
 ]
+Closed = Literal["stalled", "crowded"]  # why a connection was closed
 _READING: Final[frozenset[State]] = frozenset(("ready", "uploading", "ended"))
 _WITHOUT_CLIENT: Final[frozenset[State]] = frozenset(("opening", "busy"))  # nothing is expected of it
 
@@ -318,7 +316,7 @@ class Connection(asyncio.Protocol):
                 head = self._take_head()
                 request = None if head is None else self._server.parse(head)
             except RefusedError as refused:
-                is_head = (head or self._unread).lstrip(b"\r\n").startswith(b"HEAD ")
+                is_head = (head or self._unread).startswith(b"HEAD ")
                 self._transport.writelines(self._server.application.refuse(refused.http_code, with_body=not is_head))
                 self._end()
                 return
@@ -342,7 +340,7 @@ class Connection(asyncio.Protocol):
             self._heard_at = self._server.now
             return unread[: end + 4]
         self._unread = unread
-        if _HOPELESS.search(unread, max(0, self._searched - 1), _MOST_HEAD):
+        if HOPELESS.search(unread, max(0, self._searched - 1), _MOST_HEAD):
             raise RefusedError(400)
         if len(unread) >= _MOST_HEAD:
             raise RefusedError(431 if b"\r\n" in unread[:_MOST_HEAD] else 414)

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple, TypeGuard
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
 from lookout.documents.document import COMPRESSED, Document, PlainName, etag
-from lookout.server.counts import Counts
-from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, NO_HISTORY, NO_LIVE, Resource, endpoint
+from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, NO_HISTORY, NO_LIVE, Counts, Resource, endpoint
 from lookout.server.site import NO_TIMED_REPLIES, ReplyTable, Site, TimedReplies
 from lookout.store.protocol import Reader, StoreError
 

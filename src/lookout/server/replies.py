@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, get_args
 
 import msgspec
 
 from lookout.documents.api import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
 from lookout.documents.document import Document, compress, etag
 from lookout.public.feeds import JSON
-from lookout.server.connection import KEPT_HEADS, Connection
-from lookout.server.counts import ENDPOINTS, Closed, Counts, RequestCount
+from lookout.server.connection import KEPT_HEADS, Closed, Connection
 from lookout.server.limiter import CallerOnPath, Limiter
 from lookout.server.request import Callers, HttpRequest, Wire
 
@@ -23,6 +22,9 @@ OWN_CACHING: Final = "public, max-age=300"
 LIVE_RETRY_S: Final = 15  # no reader asks more often (C10)
 HISTORY_RETRY_S: Final = 30  # A12
 
+CODES: Final = (200, 204, 304, 400, 404, 405, 429, 503)
+ENDPOINTS: Final = ("live", "history")
+ROUTES: Final = (*ENDPOINTS, "other")
 _VARY: Final = ("vary", "Accept-Encoding")
 _LARGE: Final = 65_536
 _OWN: Final = "own"  # the operator's own routes count together under it
@@ -204,6 +206,28 @@ def matches(if_none_match: str, etag: str) -> bool:
     if if_none_match == etag:
         return True
     return etag in _TAG.findall(if_none_match) if etag in if_none_match else if_none_match.strip(" \t") == "*"
+
+
+@dataclass(slots=True)
+class RequestCount:
+    """It is looked up once, and then only added to."""
+
+    number: int = 0
+
+
+class Counts:
+    """What a server counts, as plain numbers: they are made into metrics when those are read."""
+
+    def __init__(self) -> None:
+        self.tallies = {(route, code): RequestCount() for route in ROUTES for code in CODES}
+        self.closed: dict[Closed, int] = dict.fromkeys(get_args(Closed), 0)
+        self.connections = 0
+        self.store_errors = 0
+
+    @property
+    def requests(self) -> dict[tuple[str, int], int]:
+        """By route and code."""
+        return {key: tally.number for key, tally in self.tallies.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 # A method may be any token (A2), of which llhttp knows some: others are parsed as PUT, and later versions as 1.1.
 # llhttp also takes two spaces.
 _LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r]+ HTTP/([0-9])\.([0-9])\r\n")
+# Bytes that never become a head: a line that ends with LF alone, or control characters.
+HOPELESS: Final = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
 _READ_BY_NAME: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"CONNECT"})
 _SCHEME: Final = re.compile(rb"https?://", re.IGNORECASE)
 _AUTHORITY: Final = re.compile(rb"[^/?]*")
@@ -74,7 +76,7 @@ def parse_head(head: bytes) -> HttpRequest:
         raise RefusedError
     method, major, minor = line.groups()
     if major != b"1":
-        raise RefusedError(505)
+        raise RefusedError(400 if HOPELESS.search(head) else 505)
     if minor > b"1":
         head = head[: line.start(3)] + b"1" + head[line.end(3) :]
     seen = _Seen()

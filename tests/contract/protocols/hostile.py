@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from lookout.core.causes import OWN_CAUSES
 from lookout.core.heads import Reading
-from lookout.core.listed import Listed
-from lookout.core.model import LARGEST_METRIC, Failed, Nothing
+from lookout.core.model import LARGEST_METRIC, Failed, Listed, Nothing
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.source import MessagePage, StoredMessage
 from lookout.protocols.client.failure import ProbeFailed

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.core.listed import ListEntry
+from lookout.core.model import ListEntry
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.source import Protocol

@@ -11,18 +11,10 @@ import pytest
 from msgspec.structs import replace as replace_key
 
 from lookout.config.file import read_config
-from lookout.core.listed import Listed
-from lookout.core.model import Check
-from lookout.features.lists.comparer import list_transactions
+from lookout.core.model import Check, Listed
+from lookout.features.lists.readers import list_transactions
 from lookout.protocols.answers import MOST_VALUES, decode, result_of
-from lookout.protocols.client.failure import (
-    HttpCodeFailed,
-    ProbeFailed,
-    TooLongFailed,
-    WrongChainFailed,
-    asks_for_less,
-    not_understood,
-)
+from lookout.protocols.client.failure import ProbeFailed, asks_for_less, not_understood, too_long
 from lookout.protocols.client.request import MIB
 from lookout.protocols.client.session import open_session
 from lookout.protocols.lists import TransactionList, list_request, parse_list
@@ -214,10 +206,10 @@ def too_many_values() -> ProbeFailed:
         pytest.param(jsonrpc(-32614, "eth_getLogs is limited to a 10,000 range"), id="QuickNode: a wide range"),
         pytest.param(jsonrpc(-32012, "Range too large"), id="Goldsky: a wide range"),
         pytest.param(jsonrpc("?", "too wide"), id="an error whose code is none"),
-        pytest.param(HttpCodeFailed(413), id="QuickNode's HTTP code of a wide range"),
-        pytest.param(HttpCodeFailed(400), id="Alchemy's HTTP code of a wide range"),
-        pytest.param(HttpCodeFailed(504), id="a gateway that waited too long"),
-        pytest.param(TooLongFailed(MIB), id="an answer of too many bytes"),
+        pytest.param(ProbeFailed("http_status", code=413), id="QuickNode's HTTP code of a wide range"),
+        pytest.param(ProbeFailed("http_status", code=400), id="Alchemy's HTTP code of a wide range"),
+        pytest.param(ProbeFailed("http_status", code=504), id="a gateway that waited too long"),
+        pytest.param(too_long(MIB), id="an answer of too many bytes"),
         pytest.param(too_many_values(), id="an answer of too many values"),
         pytest.param(ProbeFailed("timeout", "first byte"), id="no answer in time"),
         pytest.param(ProbeFailed("timeout", "body"), id="half an answer in time"),
@@ -234,14 +226,14 @@ def test_a_failure_that_a_smaller_range_may_help_against(failure: ProbeFailed) -
     [
         pytest.param(jsonrpc(429, "too many requests"), id="a rate limit in the body"),
         pytest.param(jsonrpc(-32601, "the method eth_getLogs is not available"), id="a node without the method"),
-        pytest.param(HttpCodeFailed(429, "rate_limited"), id="a rate limit"),
-        pytest.param(HttpCodeFailed(401), id="a missing key"),
-        pytest.param(HttpCodeFailed(403), id="a refused key"),
-        pytest.param(HttpCodeFailed(500), id="an error of the server"),
-        pytest.param(HttpCodeFailed(503), id="a server that is down"),
-        pytest.param(HttpCodeFailed(302, "redirect"), id="a redirect"),
+        pytest.param(ProbeFailed("rate_limited", code=429), id="a rate limit"),
+        pytest.param(ProbeFailed("http_status", code=401), id="a missing key"),
+        pytest.param(ProbeFailed("http_status", code=403), id="a refused key"),
+        pytest.param(ProbeFailed("http_status", code=500), id="an error of the server"),
+        pytest.param(ProbeFailed("http_status", code=503), id="a server that is down"),
+        pytest.param(ProbeFailed("redirect", code=302), id="a redirect"),
         pytest.param(ProbeFailed("proxy", "refused with 400"), id="a proxy that refuses"),
-        pytest.param(WrongChainFailed(56, 1), id="another chain"),
+        pytest.param(ProbeFailed("wrong_chain", "56 instead of 1"), id="another chain"),
         pytest.param(ProbeFailed("timeout", "connect"), id="no connection in time"),
         *(
             pytest.param(ProbeFailed(cause), id=cause)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lookout.core.listed import Log
+from lookout.core.model import Log
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import MIB, AccessTable
 from lookout.protocols.client.session import open_session

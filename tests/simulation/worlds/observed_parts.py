@@ -123,7 +123,7 @@ class ObservedInstruments(Instruments):
 
     def count_own_fault(self, lacking: Lacking) -> None: ...
 
-    def is_exhausted(self, within_s: float) -> bool:  # noqa: ARG002
+    def is_exhausted(self, recheck_ms: int) -> bool:  # noqa: ARG002
         return False
 
     def count(self, name: str, *_labels: str, by: int = 1) -> None:

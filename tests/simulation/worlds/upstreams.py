@@ -14,7 +14,7 @@ from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import World as Sim
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
+from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from tests.simulation.worlds.scene import Answered, Asked, HeadAnswered, Life, Scene
@@ -88,7 +88,7 @@ class SimEndpoint:
         if isinstance(answer, str) or answer.chain_id != self.chain_id:
             is_wrong_chain = not isinstance(answer, str)
             scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None, is_wrong_chain))
-            raise WrongChainFailed(5, self.chain_id) if is_wrong_chain else ProbeFailed("timeout")
+            raise ProbeFailed("wrong_chain") if is_wrong_chain else ProbeFailed("timeout")
         session.hear_date(self.name, _date(scene))
         reading = Reading(now(), answer.height, answer.block_at)
         scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))

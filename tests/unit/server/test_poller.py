@@ -6,9 +6,8 @@ import pytest
 
 from lookout.documents.api import paths
 from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag
-from lookout.server.counts import Counts
 from lookout.server.poller import Follower, Poller
-from lookout.server.replies import convenience_resource, respond
+from lookout.server.replies import Counts, convenience_resource, respond
 from lookout.server.site import Site
 from lookout.store.protocol import StoreError
 from tests.builders import NOON, SECOND

@@ -21,6 +21,7 @@ def parse(*lines: str) -> HttpRequest:
     "head",
     [
         pytest.param(b"GET / HTTP/1.1\nHost: a\r\n\r\n", id="a line that ends with LF"),
+        pytest.param(b"GET / HTTP/0.9\r\nX: a\nHost: b\r\n\r\n", id="a line that ends with LF, of another version"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: a\n\r\n\r\n", id="a head that could end earlier"),
         pytest.param(b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", id="two spaces"),
         pytest.param(b"\rGET / HTTP/1.1\r\nHost: a\r\n\r\n", id="a CR before it"),

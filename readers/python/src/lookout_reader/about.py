@@ -17,6 +17,7 @@ class AboutChain:
     chain_id: int
     name: str
     test_network: bool
+    no_block_since_at: int | None = None  # since when its endpoints have given no newer block, if that is long
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,8 @@ def _read_chain(raw: Fields) -> AboutChain | None:
     chain_id = whole(raw.get("id"), 1)
     if chain_id is None:
         return None
-    return AboutChain(chain_id, _text(raw, "name") or f"chain {chain_id}", raw.get("testNetwork") is True)
+    name, is_test = _text(raw, "name") or f"chain {chain_id}", raw.get("testNetwork") is True
+    return AboutChain(chain_id, name, is_test, parse_instant(raw.get("noBlockSince")))
 
 
 def _read_service(raw: Fields) -> AboutService | None:

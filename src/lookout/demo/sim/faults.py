@@ -222,14 +222,14 @@ def _parse_order(document: object, known: Mapping[str, AddressKind]) -> tuple[st
             covered = {kind for address, kind in known.items() if target in covering(address)}
             if covered and name is None:
                 return target, None, 0
-            if name in FAULTS and not covered.isdisjoint(FAULTS[name].applies_to):
-                parameter = FAULTS[name].parameter
-                if parameter is None and not given:
+            fault = FAULTS.get(name or "")
+            if fault is not None and not covered.isdisjoint(fault.applies_to):
+                if fault.parameter is None and not given:
                     return target, name, 0
-                if parameter is not None and given.keys() <= {parameter.name}:
-                    number = given.get(parameter.name, parameter.default)
+                if fault.parameter is not None and given.keys() <= {fault.parameter.name}:
+                    number = given.get(fault.parameter.name, fault.parameter.default)
                     if type(number) is int:
-                        return target, name, number * parameter.unit
+                        return target, name, number * fault.parameter.unit
     raise ValueError(
         "an order has a target, a fault that it can have, or null, and at most its parameter: GET /control"
     )

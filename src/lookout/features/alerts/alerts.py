@@ -15,7 +15,7 @@ from lookout.base.concurrency import Worker
 from lookout.base.instants import format_second
 from lookout.base.logger import get_logger
 from lookout.base.problem import Problem
-from lookout.core.causes import WITHOUT_HEAD
+from lookout.core.causes import WITHOUT_HEAD, code_of, describe_no_new_block
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.core.services import Service
 from lookout.features.alerts.event import AlertFacts, AlertPolicy
@@ -33,6 +33,7 @@ from lookout.features.alerts.sender import (
 from lookout.features.alerts.settings import AlertsTable, build_policy, can_be_shown, check_rules
 from lookout.features.alerts.stored import StoredAlerts, decode_alerts, encode_alerts
 from lookout.features.feature import Around, Feature, Host, Rehearsal, SentMessage, Verdict
+from lookout.features.outcome import EntryKey
 
 log = get_logger()
 
@@ -82,6 +83,10 @@ class Alerts(Feature):
                 yield Problem(f"alerts.targets.{name}", "reaches several recipients; give each a target of its own")
 
     @classmethod
+    def reaches_people(cls, table: AlertsTable) -> bool:
+        return bool(table.targets)
+
+    @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> StoredAlerts:
         return decode_alerts(documents)
 
@@ -125,7 +130,7 @@ class Alerts(Feature):
         silenced = self._host.find_silenced(at, (*(row.check for row in rows), *stand_ins))
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
-        verdicts: dict[Check, Verdict] = {check: self._host.judge(key) for check, key in stand_ins.items()}
+        verdicts: dict[Check, Verdict] = {check: self._judge(key, at) for check, key in stand_ins.items()}
         others: dict[Check, Row] = {
             check: Row(check, verdict.status, verdict.reason) for check, verdict in verdicts.items()
         }
@@ -153,10 +158,19 @@ class Alerts(Feature):
             self._wake()
         self._set_gauges()
 
+    def _judge(self, key: EntryKey, at: int) -> Verdict:
+        if key.kind != "chain" or not isinstance(key.chain_id, int):
+            return self._host.judge(key)
+        head, _, since_at = self._host.ledger.progress_of(key.chain_id, at)
+        if since_at is not None:
+            return Verdict("degraded", "behind", describe_no_new_block(since_at, at))
+        return Verdict("unknown" if head is None else "current", "responding")
+
     def _gather_facts(self, row: Row, cause: str | None) -> AlertFacts:
         good = self._good.get(row.check)
         metrics = good.metrics if good and good.last_success_at == row.last_success_at else NO_METRICS
-        endpoints = self._host.describe_endpoints(row.check.chain_id) if cause in WITHOUT_HEAD else ()
+        of_endpoints = code_of(cause or "") in (*WITHOUT_HEAD, "no_new_block")
+        endpoints = self._host.describe_endpoints(row.check.chain_id) if of_endpoints else ()
         return AlertFacts(cause, row.last_success_at, metrics, endpoints)
 
     def documents(self) -> Mapping[str, bytes]:
@@ -245,8 +259,8 @@ class Alerts(Feature):
         about = {"target": attempt.queued.target, "message": attempt.number}
         try:
             call.result()
-        except NotAcceptedError:
-            log.warning("a message was not accepted; trying again", **about)
+        except NotAcceptedError as error:
+            log.warning("a message was not accepted; trying again", **about, why=str(error) or "unknown")
         except Exception:  # a bug here or in Apprise must not stop other messages
             log.exception("sending crashed; trying again", **about)
         else:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from msgspec import to_builtins
 
 from lookout.base.instants import format_duration, format_second
-from lookout.core.causes import choose_next_step, describe_cause
+from lookout.core.causes import choose_next_step, code_of, describe_cause
 from lookout.core.model import Check, Reason, Status
 from lookout.core.own_clock import describe_clock_error
 from lookout.features.alerts.event import (
@@ -20,11 +20,12 @@ from lookout.features.alerts.event import (
     make_event,
     make_item,
 )
-from lookout.features.alerts.rules import News, has_row
+from lookout.features.alerts.rules import News, has_row, is_chain
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import NOTES, REASON_TEXTS
 
 MOST_LISTED: Final = 20
+_MOST_NAMED: Final = 3  # beside a next step
 _LONGEST_BODY: Final = 4096  # in bytes: many services take no more
 _CUT: Final = "The rest is left out, since this message would be longer than 4 KB."
 OVER: Final = ("ended", "left")
@@ -93,7 +94,7 @@ def write_message(
     ordered = sorted(_without_repeats(news), key=lambda item: (*_place(item.check, deployment.services), item.since_at))
     sections: dict[str, list[News]] = {}
     for item in sorted(ordered, key=_rank):
-        sections.setdefault(_choose_heading(item), []).append(item)
+        sections.setdefault(_choose_heading(item, facts.get(item, _NOTHING_KNOWN)), []).append(item)
     trouble = [item for section in sections.values() for item in section if _needs_action(item)]
     lines = [f"Next: {_CHECK_NETWORK}.", ""] if nothing_answers and trouble else []
     room = MOST_LISTED
@@ -159,8 +160,16 @@ def _rank(news: News) -> tuple[int, int]:
     return kinds.index(news.kind), -severity
 
 
-def _choose_heading(news: News) -> str:
+def _does_not_move(news: News, known: AlertFacts) -> bool:
+    """Whether the news is of a position or a chain that does not move, and not of a degraded row."""
+    code = code_of(known.cause or "")
+    return code == "no_new_block" or (code == "not_moving" and news.status == "catching-up")
+
+
+def _choose_heading(news: News, known: AlertFacts) -> str:
     """A section's heading; ``{be}`` becomes is or are."""
+    if news.kind == "began" and _does_not_move(news, known):
+        return "{be} not moving"
     bad = "cannot be judged" if news.status == "unknown" else f"{{be}} {news.status}"
     match news.kind:
         case "began":
@@ -218,8 +227,9 @@ def _write_section(
         if news.kind in OVER:
             yield f"- {name}: {_write_course(news, known)}"
         else:
-            lasted = f"for {_write_time(news)}, since {format_second(news.since_at)}"
-            yield f"- {name}: {_describe_why(news, known)}, {lasted}"
+            # Since when something has not moved is in the cause; the episode is shorter.
+            lasted = f", for {_write_time(news)}, since {format_second(news.since_at)}"
+            yield f"- {name}: {_describe_why(news, known)}{'' if _does_not_move(news, known) else lasted}"
             if news.status in ("unavailable", "unknown") and news in facts and has_row(news.check):
                 yield f"  {_write_last_answer(known)}"
             endpoints |= {(news.check.chain_id, endpoint): state for endpoint, state in known.endpoints}
@@ -227,8 +237,15 @@ def _write_section(
         yield f"- and {others} more"
     if endpoints:
         yield from ("RPC endpoints:", *(f"  {name}: {state}" for (_, name), state in endpoints.items()))
-    steps = (_choose_next_step(news, facts.get(news, _NOTHING_KNOWN)) for news in section if _needs_action(news))
-    yield from (f"Next: {step}." for step in dict.fromkeys(steps))
+    steps: dict[str, dict[str, None]] = {}
+    for news in section:
+        if _needs_action(news):
+            step = _choose_next_step(news, facts.get(news, _NOTHING_KNOWN))
+            steps.setdefault(step, {})[_name(news.check, deployment)] = None
+    for step, names in steps.items():
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        whose = f", {', '.join([*names][:_MOST_NAMED])}{more}" if len(steps) > 1 else ""
+        yield f"Next{whose}: {step}."
 
 
 def _write_time(news: News) -> str:
@@ -237,6 +254,8 @@ def _write_time(news: News) -> str:
 
 def _write_course(news: News, known: AlertFacts) -> str:
     """The status until the episode's end, and why it is not current now."""
+    if news.kind == "ended" and is_chain(news.check):
+        return f"new blocks since {format_second(news.at)}"
     was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
     lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":

@@ -27,6 +27,7 @@ from lookout_reader.statuses import BY_WORD, KNOWN_STATUSES
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
 _NEVER_MS: Final = 2**53
+_CHAIN: Final = "chain "
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -43,17 +44,24 @@ class EpisodeRule(Struct, frozen=True):
     reasons: frozenset[Reason] | None = None  # None: any
     alerts_on_no_data: bool = True  # also answers without data, of a service that had none lately
     other_part: "EpisodeRule | None" = None  # of the same rule of the configuration: its rows are no end
+    still_ms: int | None = None  # only rows that have been behind at the same position for so long
 
     def is_bad(self, row: Row, since_at: int) -> bool:
         """Whether the rule counts the row, in an episode that began at ``since_at``: data that was lost then stays
         lost after a day."""
         is_named = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
+        if self.still_ms is not None and not row.stood_still(self.still_ms):
+            return False
         return is_named and (self.alerts_on_no_data or row.lost_data(since_at) or not row.answered_without_data)
 
 
 class StandIn(Check):
-    """Stands in episodes for what no row shows: an RPC endpoint, a source or the store. ``service`` is its name for
-    people."""
+    """Stands in episodes for what no row shows: a chain, an RPC endpoint, a source or the store. ``service`` is its
+    name for people."""
+
+
+def stand_for_chain(name: str, chain_id: int) -> StandIn:
+    return StandIn(f"{_CHAIN}{name}", chain_id)
 
 
 def stand_for_endpoint(name: str, chain_id: int) -> StandIn:
@@ -70,6 +78,10 @@ UNSTORED_MS: Final = 60_000  # how long messages wait for a store that cannot be
 
 def has_row(check: Check) -> bool:
     return not isinstance(check, StandIn)
+
+
+def is_chain(check: Check) -> bool:
+    return isinstance(check, StandIn) and check.service.startswith(_CHAIN)
 
 
 class EpisodeRules(Struct, frozen=True):

@@ -1,16 +1,20 @@
 """Sends messages with Apprise, which can reach a hundred kinds of services.
 
-Apprise is loaded only to send, or to check an address. It would log addresses, so its log is off.
+Apprise is loaded only to send, or to check an address. It logs addresses, so its log goes nowhere; only why a message
+was not accepted is looked up in it.
 """
 
 import logging
+import re
 import shlex
 import sys
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
+from lookout.core.causes import CAUSES
 from lookout.features.alerts.messages import Message
 
 if TYPE_CHECKING:
@@ -21,8 +25,27 @@ INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install 'apprise>=2.1'"
 _TIMEOUT_S: Final = 10.0  # to connect, and for each part of an answer
 
 
+# In what Apprise logs, and why that was: words without its own, which may hold the address.
+_REASONS: Final = (
+    (re.compile(r"error=(\d{3})\b"), "HTTP {}"),
+    (re.compile(r"Socket Exception: \((\d{3}), "), "SMTP {}"),
+    (re.compile(r"Failed to resolve|Name or service not known|Temporary failure in name"), CAUSES["dns"].words),
+    (re.compile(r"Connection refused"), CAUSES["refused"].words),
+    (re.compile(r"SSLError|SSL:|CERTIFICATE"), CAUSES["tls"].words),
+    (re.compile(r"timed out|Timeout"), "no answer in time"),
+)
+_logged: ContextVar[list[str] | None] = ContextVar("logged", default=None)  # of the message that is being sent
+
+
+class _Listener(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        lines, line = _logged.get(), record.getMessage()
+        if lines is not None and (record.levelno >= logging.WARNING or line.startswith("Socket Exception")):
+            lines.append(line)
+
+
 class NotAcceptedError(Exception):
-    """The target refused the message; the reason is omitted, since it may hold the address."""
+    """The target did not take the message; the text says why, without its address, and is empty if that is unknown."""
 
 
 class Sender(Protocol):
@@ -61,18 +84,31 @@ def open_sender(address: str) -> Sender:
             target.payload_extras["lookout"] = msgspec.to_builtins(message.event)
         # Some services drop neutral messages, and a pager does not ring for them.
         kind = apprise.NotifyType.SUCCESS if message.is_over else apprise.NotifyType.FAILURE
-        if not out.notify(message.body, message.title, kind, body_format=apprise.NotifyFormat.TEXT):
-            raise NotAcceptedError
+        lines = list[str]()
+        token = _logged.set(lines)
+        try:
+            is_accepted = out.notify(message.body, message.title, kind, body_format=apprise.NotifyFormat.TEXT)
+        finally:
+            _logged.reset(token)
+        if not is_accepted:
+            raise NotAcceptedError(_find_reason("\n".join(lines)))
 
     return send
+
+
+def _find_reason(logged: str) -> str:
+    found = ((pattern.search(logged), words) for pattern, words in _REASONS)
+    return next((words.format(*match.groups()) for match, words in found if match), "")
 
 
 def _parse_address(address: str) -> "apprise.NotifyBase | None":
     import apprise
     import urllib3
 
-    for library in ("apprise", "urllib3"):
-        logging.getLogger(library).disabled = True
+    logging.getLogger("urllib3").disabled = True
+    log = logging.getLogger("apprise")
+    log.handlers, log.propagate = [_Listener()], False
+    log.setLevel(logging.DEBUG)
     urllib3.disable_warnings()  # repeated warnings about a certificate that the address says not to check
     target = apprise.Apprise.instantiate(
         address.strip(), asset=apprise.AppriseAsset(async_mode=False), suppress_exceptions=True

@@ -21,6 +21,7 @@ from lookout.base.setting_types import (
     ValueRule,
     in_ms,
 )
+from lookout.core.heads import STANDS_AFTER_MS as CHAIN_STANDS_AFTER_MS
 from lookout.core.model import Check, Reason, Status
 from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
@@ -46,7 +47,6 @@ _DEFAULT_REASONS: Final = frozenset(BAD_REASONS) - {"partial-coverage"}
 _UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
 # After a start, and between two heads, rows are unknown for a moment: no alert for that.
 _UNJUDGED_FOR_S: Final = 300
-_WITHOUT_ROWS_FOR_S: Final = 3600
 _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 
 
@@ -70,6 +70,9 @@ class AlertRule(Table, frozen=True):
     """How long a check has to be seen bad before the first message."""
     remind_s: DurationOrZero = 3600
     """The first reminder; each further one after twice as long, up to a day; 0 is never."""
+    not_moving_s: DurationOrZero = 300
+    """A rule from `degraded` also reports a position that is behind and [has not
+    moved](operations.md#rules-by-example) for so long, and chains; 0 is never."""
     targets: Annotated[tuple[Text, ...], SECRET] = ()  # a name, or by mistake an address
     """Where its messages go; `[]` means all.
     Allowed: names of `targets` above"""
@@ -99,6 +102,15 @@ class AlertRule(Table, frozen=True):
             reasons,
         )
         yield rule
+        if self.not_moving_s and self.from_ == "degraded" and "behind" in reasons:
+            yield replace(
+                rule,
+                key=f"{self.key()}\nstill",
+                statuses=frozenset(("catching-up",)),
+                for_ms=0,
+                remind_ms=0,
+                still_ms=in_ms(self.not_moving_s),
+            )
         if self.unknown is _IF_UNJUDGED:
             yield replace(
                 rule,
@@ -111,18 +123,23 @@ class AlertRule(Table, frozen=True):
             )
 
     def build_without_rows(
-        self, checks: Iterable[episodes.StandIn], all_targets: Iterable[str]
-    ) -> episodes.EpisodeRule:
-        """The rule that reports once, after an hour, what no row shows: a lost or differing RPC endpoint, or a fault of
-        a source."""
-        return episodes.EpisodeRule(
-            f"{self.key()}\nendpoints",
-            frozenset(check for check in checks if self.matches(check)),
-            frozenset(("unavailable", "degraded")),
-            in_ms(_WITHOUT_ROWS_FOR_S),
-            0,
-            self.targets or tuple(all_targets),
-        )
+        self,
+        chains: Collection[episodes.StandIn],
+        others: Collection[episodes.StandIn],
+        others_for_ms: int,
+        all_targets: Iterable[str],
+    ) -> Iterator[episodes.EpisodeRule]:
+        """The rules that report once what no row shows: a chain that does not move, a lost or differing RPC endpoint,
+        or a fault of a source."""
+        targets = self.targets or tuple(all_targets)
+        chains_after_ms = max(0, in_ms(self.not_moving_s) - CHAIN_STANDS_AFTER_MS)
+        for part, checks, for_ms in (
+            ("chains", chains if self.not_moving_s else (), chains_after_ms),
+            ("endpoints", others, others_for_ms),
+        ):
+            matching = frozenset(check for check in checks if self.matches(check))
+            bad = frozenset[Status](("unavailable", "degraded"))
+            yield episodes.EpisodeRule(f"{self.key()}\n{part}", matching, bad, for_ms, 0, targets)
 
     def _trouble(self) -> tuple[Status, ...]:
         return TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
@@ -230,9 +247,16 @@ def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
         episodes.stand_for_source(source.name, source.checks): EntryKey("source", source.name)
         for source in around.sources
     }
+    chains = {
+        episodes.stand_for_chain(chain.name, chain.id): EntryKey("chain", chain.name, chain.id)
+        for chain in description.chains
+    }
     rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
-    rules += tuple(rule.build_without_rows(stand_ins, alerts.targets) for rule in rules_without_rows(alerts.rules))
+    for rule in rules_without_rows(alerts.rules):
+        after_ms = plan.limits.endpoint_alert_ms
+        rules += tuple(rule.build_without_rows(chains, stand_ins, after_ms, alerts.targets))
     rules += (store_rule(alerts.targets),)
+    stand_ins |= chains
     stand_ins[episodes.STORE] = STORE_KEY
     return AlertPolicy(
         episodes.EpisodeRules(rules, in_ms(alerts.group_s), plan.span.hold_ms),

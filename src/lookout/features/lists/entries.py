@@ -6,8 +6,7 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from lookout.base.instants import format_instant
-from lookout.core.listed import ListEntry
-from lookout.core.model import Check
+from lookout.core.model import Check, ListEntry
 from lookout.features.lists.rules.coverage import (
     TROUBLE_WORDS,
     Coverage,

@@ -10,17 +10,22 @@ from msgspec.structs import asdict
 
 from lookout.base.logger import get_logger
 from lookout.core.causes import describe_cause
-from lookout.core.listed import ListEntry
-from lookout.core.model import LARGEST_METRIC, NO_GAPS, Check, Found, Row
+from lookout.core.model import LARGEST_METRIC, NO_GAPS, Check, Found, ListEntry, Row
 from lookout.core.services import PPOI
 from lookout.features.feature import Feature, Host, Job, ProbedPart, Probing
-from lookout.features.lists.comparer import Comparer, build_comparers
 from lookout.features.lists.entries import CoverageNote, LinksNote, NodeGapNote
-from lookout.features.lists.known import Known, Subjects
-from lookout.features.lists.readers import EntryCounter, LinkReader, count_entries, list_entries, read_entries
+from lookout.features.lists.known import COVERAGE, DOCUMENTS, LINKS, NODE_GAP, Key, Known, decode_known
+from lookout.features.lists.readers import (
+    Comparer,
+    EntryCounter,
+    LinkReader,
+    build_comparers,
+    count_entries,
+    list_entries,
+    read_entries,
+)
 from lookout.features.lists.rules.coverage import Coverage, choose_look
 from lookout.features.lists.rules.links import Links, Read, choose_reads, is_hurried, take_answer
-from lookout.features.lists.stored import DOCUMENTS, StoredLists, decode_lists
 from lookout.features.outcome import EntryKey, Outcome, end
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
@@ -74,14 +79,14 @@ class Lists(Feature):
     }
 
     @classmethod
-    def decode(cls, documents: Mapping[str, bytes]) -> StoredLists:
-        return decode_lists(documents)
+    def decode(cls, documents: Mapping[str, bytes]) -> Mapping[Key, Any]:
+        return decode_known(documents)
 
     @classmethod
-    def build(cls, _table: Any, kept: StoredLists, host: Host) -> Self:
+    def build(cls, _table: Any, kept: Mapping[Key, Any], host: Host) -> Self:
         return cls(kept, host)
 
-    def __init__(self, kept: StoredLists, host: Host) -> None:
+    def __init__(self, kept: Mapping[Key, Any], host: Host) -> None:
         tables, addresses = host.around.tables, host.around.plan.addresses
         self._known = Known(kept)
         self._host = host
@@ -104,18 +109,16 @@ class Lists(Feature):
             yield Job(EntryKey("agreement", counter.node.name), partial(self._count, counter))
 
     def start(self, at: int, *, was_set: bool) -> None:
-        if was_set:
-            self._known.set_clock()
-        self._known.restart(at)
+        self._known.restart(at, was_set=was_set)
         if was_set:
             return
-        subjects = Subjects(
-            {comparer.check: comparer.subject for comparer in self._comparers},
-            {reader.check: reader.subject for reader in self._readers},
-            {counter.node: counter.subject for counter in self._counters},
-        )
+        subjects: dict[Key, str] = {
+            **{(COVERAGE, comparer.check): comparer.subject for comparer in self._comparers},
+            **{(LINKS, reader.check): reader.subject for reader in self._readers},
+            **{(NODE_GAP, counter.node): counter.subject for counter in self._counters},
+        }
         self._known.follow(subjects, at)
-        for check in {*self._host.ledger.gaps, *subjects.coverages, *subjects.links, *subjects.nodes}:
+        for check in {*self._host.ledger.gaps, *(check for _, check in subjects)}:
             self._update_gaps(check)  # what was found in lists that are no longer compared is dropped
 
     def hear(self, check: Check, found: Found, at: int) -> None:
@@ -136,7 +139,7 @@ class Lists(Feature):
         """Look at what is due (S17 to S19)."""
         check, host = comparer.check, self._host
         facts = comparer.facts(host.now(), self._final_block(check), host.heights(check.chain_id or 0))
-        look = choose_look(self._known.coverage(check), facts)
+        look = choose_look(self._known.get(COVERAGE, check), facts)
         if look is not None:
             self._end_look(check, await comparer.drive(look, session))
         comparer.outcomes.setdefault("", Outcome(host.clock.now(), 0, kind="not_asked"))
@@ -145,7 +148,7 @@ class Lists(Feature):
                 EntryKey("coverage", check.name),
                 comparer.outcomes[""],
                 check=check,
-                coverage=self._known.coverage(check),
+                coverage=self._known.get(COVERAGE, check),
                 first_block=facts.first_block,
                 outcomes=dict(comparer.outcomes),
             )
@@ -162,17 +165,17 @@ class Lists(Feature):
         is_whole = reader.whole_ms is None or began_ms - reader.whole_ms >= _EVERY_MS - _HURRIED_MS
         cause, entries = None, list[ListEntry]()
         try:
-            for read in choose_reads(self._known.links(check), host.now()):
+            for read in choose_reads(self._known.get(LINKS, check), host.now()):
                 if not is_whole and read.what != "sweep":
                     continue
                 if read.what == "again" and {read.from_id, read.to_id} <= {entry.id for entry in entries}:
                     continue  # the answer before has it
                 entries = await read_entries(reader.list, read.from_id, session)
-                self._set_links(check, take_answer(self._known.links(check), read, entries, host.now(), final))
+                self._set_links(check, take_answer(self._known.get(LINKS, check), read, entries, host.now(), final))
         except ProbeFailed as failure:
             cause = failure.reason
         reader.whole_ms = began_ms if is_whole else reader.whole_ms
-        links, outcome = self._known.links(check), end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause)
+        links, outcome = self._known.get(LINKS, check), end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause)
         host.note(LinksNote(EntryKey("links", check.name), outcome, check=check, links=links))
         reader.hurried = (reader.hurried + 1) % _MOST_HURRIED if is_hurried(links) and cause is None else 0
         return _HURRIED_MS if reader.hurried else _EVERY_MS
@@ -189,7 +192,10 @@ class Lists(Feature):
             self._known.count_entries(node, await count_entries(counter.table, final, session))
         except ProbeFailed as failure:
             cause = failure.reason
-        known, outcome = self._known.node(node), end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause)
+        known, outcome = (
+            self._known.get(NODE_GAP, node),
+            end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause),
+        )
         host.note(
             NodeGapNote(EntryKey("agreement", node.name), outcome, node=node, indexer=counter.indexer, known=known)
         )
@@ -203,15 +209,15 @@ class Lists(Feature):
         return None if final is None or position is None else min(final, position)
 
     def _end_look(self, check: Check, coverage: Coverage) -> None:
-        was_unusable = self._known.coverage(check).unusable
+        was_unusable = self._known.get(COVERAGE, check).unusable
         self._known.end_look(check, coverage)
         if coverage.unusable and not was_unusable:
             log.warning("the list cannot be compared with the chain", check=check.name, why=coverage.unusable)
         self._update_gaps(check)
 
     def _set_links(self, check: Check, links: Links) -> None:
-        before = self._known.links(check)
-        self._known.set_links(check, links)
+        before = self._known.get(LINKS, check)
+        self._known.set(LINKS, check, links)
         if links.unsupported and not before.unsupported:
             log.warning("the running hash of the list cannot be checked", check=check.name, why=links.unsupported)
         self._update_gaps(check)
@@ -266,7 +272,7 @@ async def _probe_node_gap(node: Check, probing: Probing) -> ProbedPart:
     if node not in counted:
         why = "this chain has no indexer of kind squid that it could be compared with"
         return ProbedPart(node, f"not compared with a list: {why}", can_be_checked=False)
-    (indexer, table), rows = counted[node], await probing.rows()
+    (indexer, table), rows = counted[node], probing.rows
     final, position = probing.ledger.final_block(indexer, probing.clock.now()), rows[indexer].metrics.position
     if final is None or position is UNSET:
         return ProbedPart(node, "not compared with the list: no block of it is known to be final", can_be_checked=False)

@@ -1,20 +1,16 @@
 """A range of every list that has the table, compared with its chain now: what ``lookout coverage`` does (S17)."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.base.clock import Clock
 from lookout.core.causes import describe_cause
-from lookout.core.heads import Heads, find_final_block
 from lookout.core.model import Blocks, Check, Failed
-from lookout.core.plan import Plan
-from lookout.features.feature import Around
-from lookout.features.lists.comparer import Comparer, build_comparers
+from lookout.features.feature import Probing
+from lookout.features.lists.readers import Comparer, build_comparers
 from lookout.features.lists.rules.coverage import (
     TROUBLE_WORDS,
     Coverage,
@@ -24,8 +20,7 @@ from lookout.features.lists.rules.coverage import (
     split_confirmed,
     suspected_of,
 )
-from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.heads import read_heads_once
+from lookout.protocols.client.session import Session
 from lookout.protocols.source import observe
 
 _BETWEEN_REQUESTS_MS: Final = 200
@@ -56,52 +51,40 @@ class CheckedRange(Struct, frozen=True):
         return not suspected_of(self.coverage) and not self.not_compared and not self.coverage.unusable
 
 
-async def check_ranges(
-    around: Around,
-    clock: Clock,
-    first: int | None,
-    last: int | None,
-    open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
-) -> list[CheckedRange]:
+async def check_ranges(probing: Probing, first: int | None, last: int | None) -> list[CheckedRange]:
     """All of them at the same time, by default from the configured first block to the last final one that the indexer
     has. OwnFault if a local resource ran out."""
-    plan = around.plan
-    async with open_session(plan.limits.probe_timeout_ms / 1000) as session:
-        comparers = build_comparers(around, clock, every_ms=_BETWEEN_REQUESTS_MS)
-        checks = (_check_range(comparer, plan, first, last, session) for comparer in comparers)
-        return await asyncio.gather(*checks)
+    comparers = build_comparers(probing.around, probing.clock, every_ms=_BETWEEN_REQUESTS_MS)
+    return await asyncio.gather(*(_check_range(comparer, probing, first, last) for comparer in comparers))
 
 
-async def _check_range(
-    comparer: Comparer, plan: Plan, first: int | None, last: int | None, session: Session
-) -> CheckedRange:
+async def _check_range(comparer: Comparer, probing: Probing, first: int | None, last: int | None) -> CheckedRange:
     first_block = comparer.list.table.first_block
     first = max(first_block, first or 0)
-    end, why, heights = await _find_end(comparer, plan, session)
+    end, why = await _find_end(comparer, probing)
     if last is not None and last < first:
         first, end, why = last, last - 1, f"first_block is {first_block}"
     last = max(first, end) if last is None else last
-    coverage = await _compare(comparer, first, min(last, end), heights, session)
+    heights = probing.heights(comparer.check.chain_id or 0)
+    coverage = await _compare(comparer, first, min(last, end), heights, probing.session)
     not_compared = tuple(_list_unchecked(coverage, first, last, end, why))
     causes = ((name or "the list", side.cause) for name, side in comparer.outcomes.items())
     said = tuple(f"{who}: {describe_cause(cause)}" for who, cause in causes if cause)
     return CheckedRange(comparer.check, first, last, coverage, not_compared, said)
 
 
-async def _find_end(comparer: Comparer, plan: Plan, session: Session) -> tuple[int, str, Mapping[str, int]]:
-    """The last block that can be compared, and why no later one; with the heights of the chain's endpoints."""
+async def _find_end(comparer: Comparer, probing: Probing) -> tuple[int, str]:
+    """The last block that can be compared, and why no later one."""
     check, clock = comparer.check, comparer.clock
-    heads, nodes = Heads(plan.chains[check.chain_id or 0]), tuple(comparer.endpoints.values())
-    read = await read_heads_once(nodes, heads, plan.limits.head_max_age_ms, session, clock)
-    if read.head is None:
-        return _NO_BLOCK, "the chain's RPC endpoints agree on no head", {}
-    found = (await observe(comparer.source, session, clock.now))[check]
+    final = probing.ledger.final_block(check, clock.now())
+    if final is None:
+        return _NO_BLOCK, "the chain's RPC endpoints agree on no head"
+    found = (await observe(comparer.source, probing.session, clock.now))[check]
     if not isinstance(found, Blocks):
         cause = f" ({describe_cause(found.error)})" if isinstance(found, Failed) else ""
-        return _NO_BLOCK, f"the indexer does not say how far it is{cause}", {}
-    final = find_final_block(read.head.height, heads.pace(), plan.confirmations[check])
+        return _NO_BLOCK, f"the indexer does not say how far it is{cause}"
     end = min(final, found.position)
-    return end, f"the last final block that the indexer has is {end}", read.heights
+    return end, f"the last final block that the indexer has is {end}"
 
 
 async def _compare(comparer: Comparer, first: int, end: int, heights: Mapping[str, int], session: Session) -> Coverage:

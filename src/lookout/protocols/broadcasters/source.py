@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -15,7 +16,7 @@ from lookout.core.model import Check, Found, Members, Nothing
 from lookout.protocols.answers import decode, entries, open_value, table
 from lookout.protocols.broadcasters.announcements import FUTURE_TOLERANCE_MS, Claim, is_signed, read_claim
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN, BroadcastersTable, SeenBroadcasters, Sightings
-from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, not_understood
 from lookout.protocols.client.request import MIB, Request, at_most, below
 from lookout.protocols.source import Now, OwnTableProtocol, Source
 
@@ -141,7 +142,9 @@ class StoreBroadcasters(BroadcastersSource):
         """Retry a page that is too long as a small page, and ask for small pages from then on."""
         try:
             body = await session.fetch(self._query(since_at, cursor))
-        except TooLongFailed:
+        except ProbeFailed as failure:
+            if failure.cause != "too_large":
+                raise
             self._page_size = SMALL_PAGE_SIZE
             body = await session.fetch(self._query(since_at, cursor))
         page = parse_page(body)
@@ -185,8 +188,8 @@ class RelayBroadcasters(BroadcastersSource):
         read = self._request(f"/relay/v1/messages/{quote(topic, safe='')}")
         try:
             return parse_messages(await session.fetch(read))
-        except HttpCodeFailed as failure:
-            if failure.http_code != 404:
+        except ProbeFailed as failure:
+            if failure.code != HTTPStatus.NOT_FOUND:
                 raise
         await session.fetch(self._request("/relay/v1/subscriptions", post=msgspec.json.encode([topic])))
         self._has_just_subscribed = True

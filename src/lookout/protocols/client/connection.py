@@ -15,7 +15,7 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 from yarl import URL
 
 from lookout.base.concurrency import DaemonThread
-from lookout.protocols.client.failure import OwnFault, ProbeFailed, TooLongFailed, own_fault
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, own_fault, too_long
 from lookout_reader.urllib_fetch import CERTIFICATES, NOT_TLS
 
 MOST_BESIDES_BODY: Final = 65_536
@@ -126,7 +126,7 @@ class ClientConnection(asyncio.Protocol):
     def on_body(self, piece: bytes) -> None:
         self._body += piece
         if len(self._body) > self._limit_bytes:
-            self._end(TooLongFailed(self._limit_bytes))
+            self._end(too_long(self._limit_bytes))
 
     def on_message_complete(self) -> None:
         self._end()
@@ -179,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
             self._end(own_fault(error) or (error if is_bug else ProbeFailed("bad_http")))
         if not self._left:
             before = ProbeFailed("bad_http", f"over {MOST_BESIDES_BODY} bytes before the answer")
-            self._end(before if self.http_code is None else TooLongFailed(self._limit_bytes))
+            self._end(before if self.http_code is None else too_long(self._limit_bytes))
         if self._unread:
             asyncio.get_running_loop().call_soon(self._parse)
         elif self._is_lost:

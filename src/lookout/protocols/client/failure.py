@@ -27,10 +27,9 @@ _BY_ERRNO: Final[dict[int | None, Lacking]] = {
     errno.ENOBUFS: "buffers",
 }
 _SPARE_DESCRIPTORS: Final = 4  # the most that looking up a name or verifying a certificate has open
-_RATE_LIMITS: Final = (429, -32005)  # codes of JSON-RPC errors
-# Codes that a smaller range does not help against. Without -32005, which many nodes also use for too many results;
-# halving a range for a mere rate limit costs little.
-_OF_ANY_RANGE: Final = (429, -32601)
+# Codes of JSON-RPC errors. Many nodes use the first also for a rate limit, where halving a range costs little.
+TOO_MANY_RESULTS: Final = -32005
+_NO_SUCH_METHOD: Final = -32601
 # Alchemy refuses a range with 400, QuickNode with 413; 408, 504 and Cloudflare's 524 say that it took too long.
 _TOO_MUCH: Final = (400, 408, 413, 504, 524)
 
@@ -39,42 +38,19 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
     """An upstream could not be reached or understood.
 
     ``cause`` is one of CAUSES (`core/causes.py`), and ``detail`` adds fixed words and numbers. It holds no part
-    of an address, a header or an answer's text, which may hold secrets.
+    of an address, a header or an answer's text, which may hold secrets. ``code`` is the upstream's own, if it gave one.
     """
 
-    def __init__(self, cause: str, detail: str = "") -> None:
+    def __init__(self, cause: str, detail: str = "", *, code: int | None = None) -> None:
+        detail = detail if code is None else str(code)
         self.cause = cause
+        self.code = code
         self.reason = clean(f"{cause}: {detail}" if detail else cause)
         super().__init__(self.reason)
 
 
-class HttpCodeFailed(ProbeFailed):
-    def __init__(self, http_code: int, cause: str = "http_status") -> None:
-        super().__init__(cause, f"{http_code}")
-        self.http_code = http_code
-
-
-class TooManyValuesFailed(ProbeFailed):
-    def __init__(self) -> None:
-        super().__init__("not_understood", "too many values")
-
-
-class JsonRpcFailed(ProbeFailed):
-    """An upstream answered with a JSON-RPC error; ``code`` is None if it is not a common one."""
-
-    def __init__(self, code: int | None) -> None:
-        super().__init__("rate_limited" if code in _RATE_LIMITS else "jsonrpc_error", "" if code is None else str(code))
-        self.code = code
-
-
-class TooLongFailed(ProbeFailed):
-    def __init__(self, limit_bytes: int) -> None:
-        super().__init__("too_large", f"over {limit_bytes} bytes")
-
-
-class WrongChainFailed(ProbeFailed):
-    def __init__(self, found: int, expected: int | None) -> None:
-        super().__init__("wrong_chain", f"{found} instead of {expected}")
+class TooMuchFailed(ProbeFailed):
+    """The answer is longer than what is read."""
 
 
 class OwnFault(Exception):  # noqa: N818 - as above
@@ -90,19 +66,23 @@ def not_understood(what: str) -> ProbeFailed:
     return ProbeFailed("not_understood", what)
 
 
+def too_long(limit_bytes: int) -> TooMuchFailed:
+    return TooMuchFailed("too_large", f"over {limit_bytes} bytes")
+
+
 def asks_for_less(failure: ProbeFailed) -> bool:
     """Whether a failed request for a range may succeed for a smaller range; if not, ask another endpoint, or later."""
-    match failure:
-        case JsonRpcFailed(code=code):
-            return code not in _OF_ANY_RANGE
-        case HttpCodeFailed(http_code=http_code):
-            return http_code in _TOO_MUCH
-        case TooManyValuesFailed() | TooLongFailed():
-            return True
-        case ProbeFailed(cause="timeout"):
+    match failure.cause:
+        case "rate_limited":
+            return failure.code == TOO_MANY_RESULTS
+        case "jsonrpc_error":
+            return failure.code != _NO_SUCH_METHOD
+        case "http_status":
+            return failure.code in _TOO_MUCH
+        case "timeout":
             return failure.reason != "timeout: connect"
         case _:
-            return failure.cause == "graphql_errors"
+            return failure.cause == "graphql_errors" or isinstance(failure, TooMuchFailed)
 
 
 def can_open_files() -> bool:

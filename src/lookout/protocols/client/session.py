@@ -15,7 +15,7 @@ from yarl import URL
 
 from lookout.base.setting_types import trust_only
 from lookout.protocols.client.connection import ClientConnection, RawAnswer, proxy_refused
-from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, own_fault
+from lookout.protocols.client.failure import ProbeFailed, own_fault, too_long
 from lookout.protocols.client.request import STAGE, Request, at_most
 
 
@@ -125,15 +125,15 @@ def _decompress(answer: RawAnswer, limit_bytes: int) -> bytes:
     unzip = zlib.decompressobj(16 + zlib.MAX_WBITS)
     body = unzip.decompress(answer.body, limit_bytes + 1)
     if len(body) > limit_bytes:
-        raise TooLongFailed(limit_bytes)
+        raise too_long(limit_bytes)
     if not unzip.eof:
         raise ProbeFailed("broken_off")
     return body
 
 
-def _explain_refusal(answer: RawAnswer) -> HttpCodeFailed:
+def _explain_refusal(answer: RawAnswer) -> ProbeFailed:
     http_code = answer.http_code
     if http_code == HTTPStatus.TOO_MANY_REQUESTS:
-        return HttpCodeFailed(http_code, "rate_limited")
+        return ProbeFailed("rate_limited", code=http_code)
     is_redirect = 300 <= http_code < 400 and b"location" in answer.headers
-    return HttpCodeFailed(http_code, "redirect" if is_redirect else "http_status")
+    return ProbeFailed("redirect" if is_redirect else "http_status", code=http_code)

@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.core.listed import Counts, Listed, Log
-from lookout.core.model import Gaps
+from lookout.core.model import Counts, Gaps, Listed, Log
 
 _DIGEST_BYTES: Final = 16
 _FIRST_BATCH: Final = 2_000

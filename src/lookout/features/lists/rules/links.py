@@ -15,7 +15,7 @@ from Crypto.Hash import keccak
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.core.listed import ListEntry
+from lookout.core.model import ListEntry
 
 CONFIRM_MS: Final = 60_000
 """How long after it was first seen a suspected pair can be confirmed."""
