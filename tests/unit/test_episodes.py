@@ -327,3 +327,15 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     assert broken != stored
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(broken, type=AlertState)
+
+
+def test_a_check_that_is_not_watched_any_more_is_reported_if_it_had_been() -> None:
+    _, state = follow("uuuuu")
+    nobody = one_rule(checks=frozenset((INDEXER,)))
+    after, news = advance(state, NOON + HOUR, [a_row("unmonitored")], nobody)
+    assert [(each.kind, each.check, each.status, each.targets) for each in news] == [
+        ("left", MESSAGING, "unavailable", ("ops",))
+    ]
+    assert after.episodes == ()
+    _, pending = follow("uu")
+    assert advance(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())

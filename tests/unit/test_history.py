@@ -267,3 +267,12 @@ def test_of_a_clock_that_is_set_back_again_and_again_only_a_few_buckets_are_kept
     state = state_of(history)
     assert len(state.tallies[MESSAGING].later) == 16
     assert max(state.tallies[MESSAGING].later) == NOON // BUCKET + 200  # the latest ever begun goes on filling
+
+
+@pytest.mark.clause("H8")
+def test_a_status_is_held_for_a_minute_and_no_longer() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("unavailable")])
+    history.publish(NOON + 4 * MINUTE, [a_row("current")])
+    state = state_of(history)
+    assert (state.tallies[MESSAGING].lasted_ms, state.progress.watched_ms) == ({"u": MINUTE}, MINUTE)
