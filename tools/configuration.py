@@ -305,7 +305,7 @@ _OWN_SERVICES: Final[list[dict[str, Any]]] = [
 ]
 _ORDER: Final = (
     *("server", "admin", "log", "store", "monitor", "chains", "ppoi", "indexer", "hosted-indexer", "services"),
-    *("messaging", "broadcasters", "policy", "history", "page", "edge", "alerts", "ping"),
+    *("messaging", "broadcasters", "policy", "history", "page", "edge", "alerts", "witnesses", "ping"),
 )
 _IF_THERE: Final = {
     "complete": "Its list is compared with the chain's logs if this table is there (docs/operations.md).",
@@ -333,7 +333,7 @@ def write_example() -> str:
             )
             continue
         for number, written in enumerate(_VALUES.get(name, [{}])):
-            parts.append(_write_table(name, written, tables, is_first=not number))
+            parts.append(_write_table(name, written, tables, is_first=not number, is_comment=name == "witnesses"))
         if name == "alerts":
             parts.append(_write_table("alerts.rules", {}, tables, is_first=True, is_comment=True))
     return "\n".join(filter(None, parts))

@@ -9,7 +9,14 @@ from lookout.core.model import Check, Metrics, Reason, Report, Row, Status, unmo
 from lookout.core.services import SERVICES
 from lookout.documents.document import Document
 from lookout.documents.reports import history_document, live_document
-from lookout.public.about import ChainDescription, Description, NoteDescription, ServiceDescription
+from lookout.public.about import (
+    ChainDescription,
+    Description,
+    DissentDescription,
+    NoteDescription,
+    PlaceDescription,
+    ServiceDescription,
+)
 from lookout.public.feeds import FeedFiles, make_feed_files
 from lookout.public.picture import Names
 
@@ -52,7 +59,16 @@ def build_about_example() -> Description:
     chains = (ChainDescription(1, "Ethereum"), ChainDescription(11155111, "Sepolia", test_network=True))
     services = tuple(ServiceDescription(each.name, each.title) for each in SERVICES)
     page = ("Example Wallet", "Example Ltd", "https://example.com/contact")
-    return Description("protocol", chains, services, *page, notes=[build_note_example()])
+    return Description("protocol", chains, services, *page, notes=[build_note_example()], places=build_places_example())
+
+
+def build_places_example() -> tuple[PlaceDescription, ...]:
+    dissent = DissentDescription("indexer", 1, "current", "2026-11-05T13:58:00Z")
+    return (
+        PlaceDescription(name="Frankfurt", own=True, differs=()),
+        PlaceDescription(name="Singapore", url="https://sg.example.com", differs=(dissent,)),
+        PlaceDescription(name="São Paulo", silent_since="2026-11-05T13:40:00Z", differs=()),
+    )
 
 
 def build_note_example() -> NoteDescription:

@@ -21,6 +21,7 @@ FOLDERS: Final = ("tests/unit", "tests/contract", "tests/property")  # whose tes
 # How tests name a feature without importing it: by its tables, keys, commands, metrics and entries.
 NAMES: Final = {
     "alerts": re.compile(r"alert"),
+    "witnesses": re.compile(r"witness"),
     "lists": re.compile(r"coverage|agrees_with|agreement|links|\bcomplete\b|incomplete"),
 }
 # The documents and the configurations that these read name every feature.

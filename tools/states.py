@@ -33,6 +33,7 @@ _STATUSES: Final = {
     "not-configured": "unmonitored",
     "no-observation": "unknown",
     "incompatible-reference": "unknown",
+    "not-everywhere": "unknown",
 }
 
 
@@ -47,7 +48,9 @@ def build_states() -> dict[str, Any]:
     states["dead-monitor"] = _document("current", "synced", made_at=MADE_AT - 600_000)
     states["new-status"] = _replace(states["degraded"], status="on-fire")
     states["new-reason"] = _replace(states["degraded"], reason="moon-phase")
-    states["dissent"] = _replace(states["degraded"], reason="not-everywhere", metrics={"views": 3, "agreeing": 1})
+    places = {"views": 3, "agreeing": 2}
+    states["dissent"] = _replace(states["fine"], metrics=places)
+    states["reason:not-everywhere"] = _replace(states["reason:not-everywhere"], metrics={"views": 2, "agreeing": 0})
     states["other-version"] = {**states["fine"], "schemaVersion": 2}
     return states
 

@@ -13,13 +13,14 @@ from rich.table import Table
 from tests import fuzz
 from tests.campaign import rooms, suite
 from tests.campaign.part import Outcome, Part, show_progress
-from tests.simulation import lists_by_the_thousand, worlds
+from tests.simulation import lists_by_the_thousand, places_by_the_thousand, worlds
 from tests.system import soak
 
 PARTS: dict[str, Part] = {
     "tests": suite.PART,
     "worlds": worlds.PART,
     "lists": lists_by_the_thousand.PART,
+    "places": places_by_the_thousand.PART,
     "hostile": fuzz.PART,
     "life": soak.PART,
     "rooms": rooms.PART,

@@ -1,7 +1,7 @@
 """The Python reader by the cases of tests/data/vectors/reader, which the JavaScript one runs too."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from lookout_reader import (
     Row,
     Unreadable,
     UnreadableRow,
+    agreement_text,
     buckets_of,
     can_use,
     coverage_of,
@@ -321,7 +322,7 @@ def test_a_wrong_clock_is_known(case: dict[str, Any]) -> None:
         assert wrong_clock(feed.clock_ahead_ms) == step["wrong"]
 
 
-@pytest.mark.clause("C5", "C11")
+@pytest.mark.clause("C5", "C11", "W8")
 @each("about")
 def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
     found = parse_about(json.dumps(case["document"]))
@@ -350,7 +351,11 @@ def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
         ],
         "testNetworks": sorted(found.test_networks),
         "counted": list(found.counted_chains(case["reported"])),
-    } == case["expect"]
+        "places": [
+            [place.name, place.url, place.own, place.silent_since_at, [list(astuple(one)) for one in place.differs]]
+            for place in found.places
+        ],
+    } == {"places": [], **case["expect"]}
 
 
 HEADLINE_OPTIONS = {
@@ -428,6 +433,10 @@ def test_every_reader_shows_people_the_same_words() -> None:
     assert {reason: reason_text(reason) for reason in words["reasons"]} == words["reasons"]
     shown = [{"id": n.id, "services": n.services and list(n.services), "text": n.text} for n in NOTES]
     assert shown == words["notes"]
+    found = [
+        [metrics, agreement_text(metrics.get("views"), metrics.get("agreeing"))] for metrics, _ in words["agreements"]
+    ]
+    assert found == words["agreements"]
 
 
 @pytest.mark.clause("C12")
@@ -437,6 +446,12 @@ def test_warnings_stand_beside_the_rows_that_they_are_about() -> None:
     assert shown["ppoi"] == [*general, "proofs", "others"]
     assert shown["hosted-indexer"] == [*general, "wallet-sync", "others"]
     assert shown["relays"] == general
+    assert notes_for("relays")[0].text == "This is what one monitor sees from one place. It is not an official status."
+    of_three = "This is what one monitor sees from 3 places. It is not an official status."
+    assert [note.text for note in notes_for("relays", places=3)] == [
+        of_three,
+        *(n.text for n in notes_for("relays")[1:]),
+    ]
 
 
 @pytest.mark.clause("C12")

@@ -128,6 +128,12 @@ def later(instant: str, by_s: int) -> str:
     return format_instant(parse_instant(instant) + by_s * 1000)
 
 
+def expires_when_observed(live: Json, _history: Json) -> None:
+    same = row(live, "indexer", 1)
+    same["expiresAt"] = same["observedAt"]
+    same["metrics"].update(views=3, agreeing=2)
+
+
 LONG_AGO: Final = "2026-11-01T00:00:00.000Z"
 BROKEN_DOCUMENTS: Final[dict[str, tuple[Edit, str]]] = {
     "live without schemaVersion": (without("live", "schemaVersion"), "R1"),
@@ -162,6 +168,12 @@ BROKEN_DOCUMENTS: Final[dict[str, tuple[Edit, str]]] = {
     "messaging without a peer": (metrics("messaging", None, peers=0), "S11"),
     "broadcasters with a reference": (sets("broadcasters", 137, reason="incompatible-reference"), "S13"),
     "current although incomplete": (sets("indexer", 1, reason="incomplete"), "S18"),
+    "current although not everywhere": (
+        sets("indexer", 1, reason="not-everywhere", metrics={"position": 40, "head": 41, "views": 4, "agreeing": 2}),
+        "W4",
+    ),
+    "of three places, and expires when it was observed": (expires_when_observed, "W5"),
+    "more places agree than watch": (metrics("indexer", 1, views=3, agreeing=4), "W7"),
     "unknown, not configured": (sets("broadcasters", 137, reason="not-configured"), "S14"),
     "history without from": (without("history", "from"), "H1"),
     "history in another order": (edits("history", lambda history: history["rows"].reverse()), "H2"),

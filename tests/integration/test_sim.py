@@ -9,7 +9,7 @@ import pytest
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Failed, Indexes, Members, Peers
 from lookout.demo.sim.chain import LAUNCH
-from lookout.demo.sim.faults import FAULTS
+from lookout.demo.sim.faults import FAULTS, PLACES
 from lookout.demo.sim.world import launch_world
 from lookout.protocols.client.failure import ProbeFailed
 from tests.builders import DAY, NOON, SECOND
@@ -143,6 +143,23 @@ async def test_every_fault_is_listed_by_the_control_route_and_explained_in_the_d
         overview = (await client.control()).document
     assert list(overview["faults"]) == list(FAULTS)
     assert all(f"`{target.split('/')[0]}" in page for target in overview["targets"])
+
+
+async def test_a_place_can_be_cut_off_from_all_upstreams_or_from_some() -> None:
+    async with simulation() as client:
+
+        async def answers(path: str) -> bool:
+            async with client.session.get(f"{client.base}{path}") as answer:
+                return answer.status == 200
+
+        ways = ("/json/1", *(f"/line/{place}/json/1" for place in PLACES))
+        assert [await answers(way) for way in ways] == [True, True, True]
+        await client.order("line/lima/json", "status")
+        assert [await answers(way) for way in ways] == [True, True, False]
+        assert await answers("/line/lima/waku/admin/v1/peers/connected")
+        await client.order("line/lima", "status")
+        assert not await answers("/line/lima/waku/admin/v1/peers/connected")
+        assert not await answers("/line/paris/json/1")
 
 
 async def test_a_seed_makes_things_fail_by_themselves_and_an_order_overrides_it() -> None:

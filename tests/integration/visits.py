@@ -17,7 +17,7 @@ from tests.integration.planted import Break, Resources, a_deployment
 # What one visit of a healthy bare server cannot show.
 _CLAUSES = """
     M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15 M16 M17 R14 S2 S4 S5 S6 S8 S9 S15 S16 S17 S18 S19 S20 S21
-    H6 H7 H8 H13 H14 H15 H16 H17 A11 A12 A13 A16 E2 E3 E4 E5 E6 V1 V2
+    H6 H7 H8 H13 H14 H15 H16 H17 A11 A12 A13 A16 E2 E3 E4 E5 E6 V1 V2 W1 W2 W3 W4 W5 W6 W7 W8 W9
 """
 NOT_SEEN: Final = set(_CLAUSES.split())
 

@@ -34,6 +34,9 @@ from lookout.features.lists.rules.coverage import Coverage
 from lookout.features.lists.rules.links import Links
 from lookout.features.lists.rules.node_gap import NodeGap
 from lookout.features.outcome import EntryKey, end
+from lookout.features.witnesses.places import Standing
+from lookout.features.witnesses.reading import Reading as WitnessReading
+from lookout.features.witnesses.shown import WitnessNote
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import ChainDescription
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
@@ -247,6 +250,13 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
         CoverageNote(EntryKey("coverage", "1"), answered, check=INDEXER, coverage=coverage, first_block=0, outcomes={}),
         LinksNote(EntryKey("links", "1"), answered, check=INDEXER, links=Links(subject="")),
         NodeGapNote(EntryKey("agreement", "1"), answered, node=PPOI, indexer=INDEXER, known=NodeGap("")),
+        WitnessNote(
+            EntryKey("witness", "Lima"),
+            answered,
+            reading=WitnessReading(answered, NOON),
+            standing=Standing("Lima", "", False, (), None),
+            rows={"agrees": 1},
+        ),
     ):
         instruments.board.note(note)
     compared = (

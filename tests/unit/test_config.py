@@ -242,6 +242,30 @@ def test_a_key_of_an_earlier_version_is_ignored_with_a_warning(
     assert warned[1:] == ([of_monitor] if read is read_config else [])
 
 
+WITNESS = "[[witnesses]]\nname = '{}'\nurl = 'http://127.0.0.1:{}'\n"
+TWO = WITNESS.format("Lima", 1) + WITNESS.format("Singapore", 2)
+ALONE = "witnesses: there is one: whenever it and this monitor differ, a row is unknown; add another"
+NAMELESS = "monitor.place: this monitor has no name among the places; give it one"
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        pytest.param("", [], id="no witness needs no name of one's own"),
+        pytest.param("[monitor]\nplace = 'Frankfurt'\n" + TWO, [], id="two witnesses and a name"),
+        pytest.param(TWO, [NAMELESS], id="a monitor without a name"),
+        pytest.param(WITNESS.format("Lima", 1), [ALONE, NAMELESS], id="one witness alone"),
+        pytest.param(
+            "[monitor]\nplace = 'Lima'\n" + TWO,
+            ["monitor.place: is the name of a witness as well"],
+            id="one name twice",
+        ),
+    ],
+)
+def test_witnesses_that_may_not_be_wanted_are_doubted(text: str, warned: list[str], tmp_path: Path) -> None:
+    assert [str(doubt) for doubt in settings(tmp_path, text).warnings()] == warned
+
+
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
     text = "[messaging]\nurl = 'http://${HOST}/x'\nheaders = {Authorization = 'Bearer ${KEY}'}\n"
     messaging = settings(tmp_path, text, HOST="h", KEY="secret").sources["messaging"][0]

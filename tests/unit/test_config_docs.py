@@ -111,7 +111,7 @@ def test_what_the_example_has_commented_out_are_the_defaults_and_right(tmp_path:
     assert read.table_of(Alerts) == AlertsTable({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
     without = {name: tuple(map(without_lists, tables)) for name, tables in read.sources.items()}
     in_force = read_config(ROOT / EXAMPLE, {})
-    assert replace(read, alerts=AlertsTable(), services=(), sources=without) == in_force
+    assert replace(read, alerts=AlertsTable(), services=(), sources=without, witnesses=()) == in_force
     assert list(list_transactions(read.sources_by_check())) == [Check("indexer", 1), Check("hosted-indexer", 1)]
     assert [(own.name, own.service().title, [check.kind for check in own.checks]) for own in read.services] == [
         ("bundler", "Bundlers", ["jsonrpc"]),

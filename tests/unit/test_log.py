@@ -10,11 +10,14 @@ from lookout.core.model import (
     Gaps,
     Indexes,
     Members,
+    Metrics,
     MissingList,
     Nothing,
     Observation,
     Peers,
     Responding,
+    Row,
+    unmonitored,
 )
 from lookout.state.log import (
     Compared,
@@ -24,11 +27,11 @@ from lookout.state.log import (
     NotJsonError,
     Started,
     Stopped,
+    Viewed,
     format_event,
     parse_line,
 )
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
-from tests.cases import cases
 
 AT = '"at":"2026-11-05T12:00:00.000Z"'
 
@@ -39,6 +42,25 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
         ('"kind":"start"', Started(NOON)),
         ('"kind":"start","stepMs":570000', Started(NOON, 570_000)),
         ('"kind":"stop"', Stopped(NOON)),
+        (
+            (
+                '"kind":"view","witness":"São Paulo","service":"ppoi","chainId":1,"status":"current","reason":"synced",'
+                '"observedAt":"2026-11-05T12:00:00.000Z","lastSuccessAt":"2026-11-05T12:00:00.000Z",'
+                '"expiresAt":"2026-11-05T12:02:30.000Z","metrics":{"position":184213,"head":184213}'
+            ),
+            Viewed(
+                NOON,
+                "São Paulo",
+                Row(PPOI, "current", "synced", NOON, NOON, NOON + 150_000, Metrics(position=184_213, head=184_213)),
+            ),
+        ),
+        (
+            (
+                '"kind":"view","witness":"Singapore","service":"messaging","chainId":null,"status":"unmonitored",'
+                '"reason":"not-configured","observedAt":null,"lastSuccessAt":null,"expiresAt":null,"metrics":{}'
+            ),
+            Viewed(NOON, "Singapore", unmonitored(MESSAGING)),
+        ),
         (
             '"kind":"head","chainId":1,"height":21900000,"blockAt":"2026-11-05T11:59:58.000Z"',
             HeadRead(NOON, 1, Reading(NOON, 21_900_000, NOON - 2000)),
@@ -125,11 +147,67 @@ def test_what_the_format_does_not_name_is_ignored(line: str) -> None:
     assert parse_line(line.encode()) == Stopped(NOON)
 
 
+PROBE = f'{{{AT},"kind":"probe","outcome":'
+ANSWERED = PROBE + '"answered","chainId":1,"service":"indexer"'
+OF_PPOI = PROBE + '"nothing","service":"ppoi"'
 HEAD = f'{{{AT},"kind":"head","chainId":1,"height":1'
+COVERAGE = f'{{{AT},"kind":"coverage","service":'
+VIEW = (
+    f'{{{AT},"kind":"view","witness":"Singapore","service":"ppoi","chainId":1,"observedAt":null,"lastSuccessAt":null,'
+    '"metrics":{}'
+)
+WHOLE = "not a line of the log: Expected `int` >= 0 - at `$."
+INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
 
 
 @pytest.mark.clause("R10")
-@pytest.mark.parametrize(("line", "reason"), cases("log", "a wrong line is refused with the reason"))
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[]", "not a line of the log: Expected `object`, got `array`"),
+        ("{}", "not a line of the log: Object missing required field `kind`"),
+        ('{"at":5,"kind":"stop"}', "not a line of the log: Expected `str`, got `int` - at `$.at`"),
+        ('{"at":"yesterday","kind":"stop"}', f"at: 'yesterday' is not {INSTANT}"),
+        (f'{{{AT},"kind":"crash"}}', "not a line of the log: Invalid value 'crash' - at `$.kind`"),
+        (PROBE + '"nothing","service":"Oracle","chainId":1}', "service is 'Oracle'; it has to be a name of [a-z]"),
+        (PROBE + '"answered","service":"oracle","chainId":1,"head":7}', "an answer of this service has position and"),
+        (PROBE + '"answered","service":"oracle","chainId":1,"monitored":7}', "an answer of this service has respond"),
+        (COVERAGE + '"ppoi","chainId":1,"missing":1,"extra":0}', "coverage is of indexers alone, not of ppoi"),
+        (COVERAGE + '"oracle","chainId":1,"missing":1,"extra":0}', "coverage is of indexers alone, not of oracle"),
+        (COVERAGE + '"indexer","chainId":1,"missing":-1,"extra":0}', WHOLE + "missing`"),
+        (COVERAGE + '"indexer","chainId":null,"missing":1,"extra":0}', "chainId has to be a number for indexer"),
+        (OF_PPOI + ',"chainId":null}', "chainId has to be a number for ppoi"),
+        (OF_PPOI + ',"chainId":0}', "not a line of the log: Expected `int` >= 1 - at `$.chainId`"),
+        (OF_PPOI + ',"chainId":true}', "not a line of the log: Expected `int | null`, got `bool` - at `$.chainId`"),
+        (OF_PPOI + "}", "not a line of the log: Object missing required field `chainId`"),
+        (PROBE + '"nothing","service":"messaging","chainId":1}', "chainId has to be null for messaging"),
+        (PROBE + '"perhaps","service":"ppoi","chainId":1}', "not a line of the log: Invalid enum value 'perhaps'"),
+        (PROBE + '"missing-list","service":"indexer","chainId":1}', "outcome missing-list is not one of indexer"),
+        (PROBE + '"failed","service":"indexer","chainId":1}', "error is missing"),
+        (ANSWERED + "}", "an answer of this service has position"),
+        (ANSWERED + ',"position":-1}', WHOLE + "position`"),
+        (ANSWERED + ',"position":1.5}', "not a line of the log: Expected `int | null`, got `float` - at `$.position`"),
+        (ANSWERED + ',"position":9007199254740992}', "not a line of the log: Expected `int` <= 9007199254740991"),
+        (
+            PROBE + '"answered","service":"broadcasters","chainId":1,"responding":3,"monitored":2}',
+            "responding is 3, above monitored, which is 2",
+        ),
+        (
+            VIEW + ',"expiresAt":null,"reason":"synced","status":"fine"}',
+            "not a line of the log: Invalid enum value 'fine'",
+        ),
+        (
+            VIEW + ',"expiresAt":null,"reason":"Synced","status":"current"}',
+            "not a line of the log: Expected `str` match",
+        ),
+        (VIEW + ',"expiresAt":"noon","reason":"synced","status":"current"}', f"expiresAt: 'noon' is not {INSTANT}"),
+        (HEAD + ',"blockAt":"noon"}', f"blockAt: 'noon' is not {INSTANT}"),
+        (
+            HEAD + ',"blockAt":"2026-11-05T12:00:00.000Z","readAt":"2026-11-05T12:00:00.001Z"}',
+            "readAt is 2026-11-05T12:00:00.001Z, later than at, which is 2026-11-05T12:00:00.000Z",
+        ),
+    ],
+)
 def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None:
     with pytest.raises(LineError) as caught:
         parse_line(line.encode())

@@ -26,6 +26,7 @@ from lookout.features.alerts.messages import (
 )
 from lookout.features.alerts.rules import News, NewsKind, stand_for_chain, stand_for_endpoint
 from lookout.features.alerts.settings import AlertsTable, build_policy
+from lookout.features.outcome import StandIn
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 
 ROOT = Path(__file__).parent.parent.parent
@@ -57,6 +58,10 @@ def unjudged(kind: NewsKind, check: Check, since_at: int = NOON) -> News:
 
 
 NOTHING_KNOWN: Mapping[Check, AlertFacts] = {}
+
+
+FROM_SINGAPORE = StandIn("hosted-indexer on Polygon from Singapore", 137)
+FROM_HERE = StandIn("indexer on Ethereum from Frankfurt", 1)
 
 
 class Case(NamedTuple):
@@ -120,6 +125,33 @@ CASES = {
         {
             stand_for_endpoint("rpc 2 of Polygon", 137): AlertFacts("refused"),
             stand_for_endpoint("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
+        },
+    ),
+    "places": Case(
+        [
+            some_news("began", FROM_SINGAPORE, "degraded", "not-everywhere", lasted_ms=HOUR),
+            some_news("began", FROM_HERE, "degraded", "not-everywhere", lasted_ms=HOUR),
+            some_news("began", StandIn("witness Lima", None), lasted_ms=HOUR),
+            some_news("began", POLYGON, "unknown", "not-everywhere", was="unknown"),
+            some_news("ended", StandIn("ppoi on Ethereum from Lima", 1), "current", "not-everywhere", was="degraded"),
+        ],
+        {
+            FROM_SINGAPORE: AlertFacts(
+                "dissent: Singapore sees it not answering; 2 of 3 places see it working, and the row stays so"
+            ),
+            FROM_HERE: AlertFacts(
+                "own_dissent: this monitor alone sees it behind; 2 of 3 places see it working, and the row stays so"
+            ),
+            StandIn("witness Lima", None): AlertFacts("refused"),
+        },
+        WALLET,
+    ),
+    "dissent": Case(
+        [some_news("began", FROM_SINGAPORE, "degraded", "not-everywhere", AT_THREE, HOUR)],
+        {
+            FROM_SINGAPORE: AlertFacts(
+                "dissent: Singapore sees it not answering; 2 of 3 places see it working, and the row stays so"
+            )
         },
     ),
     "not-moving": Case(

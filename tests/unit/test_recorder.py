@@ -9,12 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Check, Gaps, Status
+from lookout.core.model import Blocks, Check, Gaps, Row, Status, unobserved
 from lookout.monitor.recorder import Recorder
 from lookout.replay.replay import Replay, read_log, run_log
-from lookout.state.log import Compared, Event, HeadRead, Started, Stopped, format_event
+from lookout.state.log import Compared, Event, HeadRead, Started, Stopped, Viewed, format_event
 from tests.builders import INDEXER, NOON, PPOI, a_plan, an_observation
 from tests.logs import capture_logs
 from tests.wait import until
@@ -65,6 +66,22 @@ def test_a_row_that_was_published_as_degraded_replays_as_degraded_from_the_file_
     known = [Compared(NOON + 3, INDEXER, Gaps(1)), Compared(NOON + 3, PPOI, Gaps(gap=4))]
     assert events_in(path) == [Started(NOON + 3), *known, *then]
     assert replayed_status(rotated, INDEXER) == replayed_status(path, INDEXER) == "degraded"
+
+
+@pytest.mark.clause("W9")
+def test_a_new_file_begins_with_what_each_witness_is_known_to_see(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    views = [Viewed(NOON, name, unobserved(check)) for name in ("Singapore", "Lima") for check in (INDEXER, PPOI)]
+    newer = Viewed(NOON + 1, "Lima", Row(PPOI, "current", "synced", NOON, NOON, NOON + 1))
+    first: list[Event] = [Started(NOON), *views, newer]
+    with recording(path) as record:
+        for event in first:
+            record(event)
+        until_recorded(path, first)
+        path.rename(tmp_path / "log.jsonl.1")
+        record(Stopped(NOON + 2))
+    known = [replace(view, at=NOON + 2) for view in (*views[:3], newer)]
+    assert events_in(path) == [Started(NOON + 2), *known, Stopped(NOON + 2)]
 
 
 def test_what_was_known_before_a_start_is_not_inserted_after_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import { isObject, readJson, unreadable, whole } from "./document.js";
 import { parseInstant } from "./instants.js";
 import { TEST_NETWORK } from "./services.js";
+import { KNOWN_STATUSES } from "./statuses.js";
 
 const MOST_ENTRIES = 2_000; // of a list; what comes after is not read
 
@@ -47,6 +48,11 @@ export function parseAbout(text) {
         .map(readNote)
         .filter((note) => note !== null),
     ),
+    places: Object.freeze(
+      objectsOf(fields.places)
+        .map(readPlace)
+        .filter((place) => place !== null),
+    ),
     testNetworks: Object.freeze([...testNetworks]),
   });
 }
@@ -77,6 +83,36 @@ function readNote(raw) {
     from,
     until,
     addedAt: parseInstant(raw.addedAt),
+  });
+}
+
+/** One of the places that watch; null without a name, unless it is the monitor itself. */
+function readPlace(raw) {
+  const own = raw.own === true;
+  const [name, url] = [textOf(raw.name), textOf(raw.url)];
+  if (name === "" && !own) return null;
+  return Object.freeze({
+    name,
+    url: /^https?:\/\//.test(url) ? url : "",
+    own,
+    silentSince: parseInstant(raw.silentSince),
+    differs: Object.freeze(
+      objectsOf(raw.differs)
+        .map(readDissent)
+        .filter((dissent) => dissent !== null),
+    ),
+  });
+}
+
+function readDissent(raw) {
+  const [service, since] = [textOf(raw.service), parseInstant(raw.since)];
+  const chainId = whole(raw.chainId, 1);
+  if (service === "" || since === null || (chainId === null && (raw.chainId ?? null) !== null)) return null;
+  return Object.freeze({
+    service,
+    chainId,
+    status: KNOWN_STATUSES.includes(raw.status) ? raw.status : "unknown",
+    since,
   });
 }
 

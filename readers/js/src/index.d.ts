@@ -1,6 +1,7 @@
 export {
   NOTES,
   SERVICES,
+  agreementText,
   canUse,
   checkKey,
   createReader,
@@ -51,6 +52,8 @@ export type {
   Headline,
   HeadlineOptions,
   AboutNote,
+  AboutDissent,
+  AboutPlace,
   About,
   Note,
   Answer,

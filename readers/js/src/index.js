@@ -14,4 +14,4 @@ export { parseHistory } from "./history.js";
 export { effectiveStatus, parseReport } from "./report.js";
 export { NOTES } from "./sentences.js";
 export { SERVICES } from "./services.js";
-export { notesFor, reasonText, statusText } from "./words.js";
+export { agreementText, notesFor, reasonText, statusText } from "./words.js";

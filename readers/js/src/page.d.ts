@@ -93,6 +93,10 @@ export interface Metrics {
   readonly extra?: number;
   readonly breaks?: number;
   readonly gap?: number;
+  /** From how many places the row is watched. */
+  readonly views?: number;
+  /** How many of them see the published status. */
+  readonly agreeing?: number;
 }
 
 /** One row as it was published. What it is worth now, `effectiveStatus` says. */
@@ -364,6 +368,26 @@ export interface AboutNote {
   readonly addedAt: number | null;
 }
 
+/** A row that a place sees otherwise than it is published; `since` in ms. */
+export interface AboutDissent {
+  readonly service: string;
+  readonly chainId: number | null;
+  readonly status: EffectiveStatus;
+  readonly since: number;
+}
+
+/** One of the places from which the services are watched, with what it sees otherwise than all of them together. */
+export interface AboutPlace {
+  /** Empty: the operator's monitor, which has no name. */
+  readonly name: string;
+  /** Its own page; empty if it has none. */
+  readonly url: string;
+  /** Whether it is this monitor. */
+  readonly own: boolean;
+  readonly silentSince: number | null;
+  readonly differs: readonly AboutDissent[];
+}
+
 /** The public description of a deployment; a text that is empty was not given. */
 export interface About {
   readonly readable: true;
@@ -388,6 +412,8 @@ export interface About {
   readonly showUnmonitored: boolean;
   /** The newest first; leave out those whose `until` has passed. They change nothing of what is measured. */
   readonly notes: readonly AboutNote[];
+  /** None: this monitor alone. */
+  readonly places: readonly AboutPlace[];
   /** The chains that no summary counts (C11). */
   readonly testNetworks: readonly number[];
 }
@@ -409,7 +435,9 @@ export declare function statusText(effective: EffectiveStatus): string;
 /** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
 export declare function reasonText(reason: string | null): string | null;
 /** The notes to show beside a service's row, the general ones first (C12). */
-export declare function notesFor(service: Service, runByOthers?: boolean | null): Note[];
+export declare function notesFor(service: Service, runByOthers?: boolean | null, places?: number): Note[];
+/** How many places see the published status, in a sentence; null if none does, or the row is watched from one. */
+export declare function agreementText(metrics: Metrics): string | null;
 
 /** An HTTP answer: its code, its body and the headers that matter, as they were sent. */
 export interface Answer {

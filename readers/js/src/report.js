@@ -6,6 +6,7 @@ import { parseInstant } from "./instants.js";
 import { KNOWN_STATUSES } from "./statuses.js";
 
 export const OLD_MS = 300_000;
+const METRICS = "position head responding monitored peers missing extra breaks gap views agreeing".split(" ");
 
 /** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 export function parseReport(text) {
@@ -36,7 +37,7 @@ function textOrNull(value) {
 /** The metrics that are known; one that is missing is left out and never 0 (C5). */
 function readMetrics(raw) {
   const metrics = {};
-  for (const key of ["position", "head", "responding", "monitored", "peers", "missing", "extra", "breaks", "gap"]) {
+  for (const key of METRICS) {
     const value = isObject(raw) ? whole(raw[key], 0) : null;
     if (value !== null) metrics[key] = value;
   }

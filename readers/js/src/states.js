@@ -239,6 +239,21 @@ export default {
     "metrics": {}
    }
   },
+  "reason:not-everywhere": {
+   "indexer": {
+    "service": "indexer",
+    "chainId": 1,
+    "status": "unknown",
+    "reason": "not-everywhere",
+    "observedAt": "2026-11-15T11:59:56.000Z",
+    "lastSuccessAt": "2026-11-15T11:59:56.000Z",
+    "expiresAt": null,
+    "metrics": {
+     "views": 2,
+     "agreeing": 0
+    }
+   }
+  },
   "stale": {
    "indexer": {
     "service": "indexer",
@@ -282,14 +297,14 @@ export default {
    "indexer": {
     "service": "indexer",
     "chainId": 1,
-    "status": "degraded",
-    "reason": "not-everywhere",
+    "status": "current",
+    "reason": "synced",
     "observedAt": "2026-11-15T11:59:56.000Z",
     "lastSuccessAt": "2026-11-15T11:59:56.000Z",
     "expiresAt": "2026-11-15T12:02:26.000Z",
     "metrics": {
      "views": 3,
-     "agreeing": 1
+     "agreeing": 2
     }
    }
   },

@@ -16,13 +16,20 @@ function textIn(texts, key) {
   return Object.keys(texts).includes(key) ? texts[key] : null;
 }
 
+/** How many places see the published status, in a sentence; null if none does, or the row is watched from one. */
+export function agreementText({ views, agreeing }) {
+  return views && agreeing ? `${agreeing} of ${views} places see this.` : null;
+}
+
 /**
- * The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's to
- * say (parseAbout); without that, it is as at the launch.
+ * The notes to show beside a service's row, the general ones first (C12). Whether others run it, and the number of
+ * places, is the operator's to say (parseAbout); without the first, it is as at the launch.
  */
-export function notesFor(service, runByOthers = null) {
+export function notesFor(service, runByOthers = null, places = 1) {
   return NOTES.filter(({ id, services }) => {
     if (services === null) return true;
     return id === "others" && runByOthers !== null ? runByOthers : services.includes(service);
-  });
+  }).map((note) =>
+    places < 2 ? note : { ...note, text: note.text.replace("from one place", `from ${places} places`) },
+  );
 }

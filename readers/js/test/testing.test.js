@@ -17,7 +17,8 @@ const SHOWN = {
   "dead-monitor": ["unknown", "monitor-silent"],
   "new-status": ["unknown", "not-observed"],
   "new-reason": ["warn", null],
-  dissent: ["warn", null],
+  dissent: null,
+  "reason:not-everywhere": ["unknown", "not-observed"],
   "reason:incomplete": ["warn", null],
   "other-version": ["unknown", "monitor-silent"],
 };

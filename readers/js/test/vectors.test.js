@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   NOTES,
+  agreementText,
   bucketsOf,
   canUse,
   coverageOf,
@@ -257,8 +258,15 @@ each("about", "C5, C11", ({ document, reported, problem, expect }) => {
       ]),
       testNetworks: [...found.testNetworks].sort((a, b) => a - b),
       counted: countedChains(found, reported),
+      places: found.places.map(({ name, url, own, silentSince, differs }) => [
+        name,
+        url,
+        own,
+        silentSince,
+        differs.map(({ service, chainId, status, since }) => [service, chainId, status, since]),
+      ]),
     },
-    expect,
+    { places: [], ...expect },
   );
 });
 
@@ -296,9 +304,10 @@ each("polling", "C9, C10, C14, C15", (one, { now, documents }) => {
 });
 
 test("C12: people are told the same words by every reader", () => {
-  const { statuses, reasons, notes } = vectors("words");
+  const { statuses, reasons, agreements, notes } = vectors("words");
   for (const [status, text] of Object.entries(statuses)) assert.equal(statusText(status), text);
   for (const [reason, text] of Object.entries(reasons)) assert.equal(reasonText(reason), text);
+  for (const [metrics, text] of agreements) assert.equal(agreementText(metrics), text);
   assert.deepEqual(
     NOTES.map((note) => ({ ...note, services: note.services && [...note.services] })),
     notes,
@@ -327,6 +336,10 @@ test("C12: what is to be told stands beside the rows that it is about", () => {
     notesFor("relays").map((note) => note.id),
     general,
   );
+  const [fromOne, ...others] = notesFor("relays");
+  assert.equal(fromOne.text, "This is what one monitor sees from one place. It is not an official status.");
+  const text = "This is what one monitor sees from 3 places. It is not an official status.";
+  assert.deepEqual(notesFor("relays", null, 3), [{ ...fromOne, text }, ...others]);
 });
 
 test("C5: an unknown reason or word has no sentence of its own", () => {

@@ -1,7 +1,7 @@
 """The whole service on simulated upstreams, and a store that holds their past."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,6 +15,7 @@ from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
 from lookout.demo.sim.chain import LAUNCH, ChainLayout
+from lookout.demo.sim.faults import PLACES
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.upstreams import REQUIRED_LIST
 from lookout.demo.sim.world import World, launch_world
@@ -28,11 +29,13 @@ _LOOK_EVERY_S: Final = 0.1
 
 
 class Demo(NamedTuple):
-    """A store with a past, and its world. ``upstreams`` is the HOST:PORT for the world's upstreams."""
+    """A store with a past, and its world. ``upstreams`` is the HOST:PORT for the world's upstreams; ``witnesses`` are
+    the settings of two more deployments, by their files."""
 
     settings: Settings
     world: World
     upstreams: str
+    witnesses: dict[Path, Settings]
 
 
 def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
@@ -40,26 +43,44 @@ def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
     world = launch_world(seed, now)
     upstreams = f"127.0.0.1:{a_free_port()}"
     config = folder / _CONFIG_NAME
-    config.write_text(_config(listen, f"http://{upstreams}"))
+    servers = {place: f"127.0.0.1:{a_free_port()}" for place in PLACES}
+    config.write_text(_config(listen, f"http://{upstreams}", servers))
     settings = read_config(config)
     replay = Replay(settings.plan())
     for event in make_events(world, draw_incidents(world, seed, now), now - FORTNIGHT_MS, now):
         replay.feed(event)
     with closing(open_writer(folder / "lookout.db")) as writer:
         writer.write(documents_of(replay.ledger), encode_state(replay.ledger.state()).documents)
-    return Demo(settings, world, upstreams)
+    witnesses: dict[Path, Settings] = {}
+    for place, server in servers.items():
+        of_witness = folder / place / _CONFIG_NAME
+        of_witness.parent.mkdir()
+        of_witness.write_text(_config(server, f"http://{upstreams}/line/{place}", {}))
+        witnesses[of_witness] = read_config(of_witness)
+    return Demo(settings, world, upstreams, witnesses)
 
 
 async def run_demo(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
     """Run the service on the simulated upstreams until cancelled. ``ready`` is called when the service answers."""
-    settings = demo.settings
+    settings, has_begun = demo.settings, asyncio.Event()
+
+    def announce() -> None:
+        has_begun.set()
+        ready()
+
+    async def witness(config: Path, settings: Settings) -> None:
+        await has_begun.wait()
+        await monitor_and_serve(Reloader(config, settings, SystemClock()))
+
     async with serving(*host_and_port(demo.upstreams), demo.world, wall_clock):
-        announcing = asyncio.create_task(_announce(settings.server.listen, ready), name="announce")
+        beside = [asyncio.create_task(_announce(settings.server.listen, announce), name="announce")]
+        beside += [asyncio.create_task(witness(*each), name="witness") for each in demo.witnesses.items()]
         try:
             await monitor_and_serve(Reloader(folder / _CONFIG_NAME, settings, SystemClock()))
         finally:
-            announcing.cancel()
-            await asyncio.gather(announcing, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
 
 async def _announce(listen: str, ready: Callable[[], None]) -> None:
@@ -73,9 +94,13 @@ async def _announce(listen: str, ready: Callable[[], None]) -> None:
             return ready()
 
 
-def _config(listen: str, base: str) -> str:
+def _config(listen: str, base: str, witnesses: Mapping[str, str]) -> str:
     chain_ids = [chain.chain_id for chain in LAUNCH]
+    place = "Frankfurt" if witnesses else ""
     return f"""
+[monitor]
+place = "{place}"
+
 [server]
 listen = "{listen}"
 
@@ -87,6 +112,7 @@ server = "127.0.0.1:{a_free_port()}"
 level = "warning"
 
 {"".join(_chain(chain, base) for chain in LAUNCH)}
+{"".join(_witness(*each) for each in witnesses.items())}
 [ppoi]
 url = "{base}/ppoi"
 required_list = "{REQUIRED_LIST}"
@@ -99,6 +125,15 @@ url = "{base}/waku"
 [broadcasters]
 url = "{base}/waku"
 chains = {chain_ids}
+"""
+
+
+def _witness(place: str, server: str) -> str:
+    return f"""
+[[witnesses]]
+name = "{place.title()}"
+url = "http://{server}"
+public_url = "http://{server}"
 """
 
 

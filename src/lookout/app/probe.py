@@ -103,7 +103,7 @@ async def asking_once(
 async def probe_once(settings: Settings, clock: Clock) -> Probed:
     upstreams = upstreams_of(settings)
     async with asking_once(settings, clock, upstreams) as (monitor, probing):
-        parts = await asyncio.gather(*(feature.probe(probing) for feature in FEATURES))
+        parts = await asyncio.gather(*(feature.probe(settings.table_of(feature), probing) for feature in FEATURES))
         entries = {
             (entry.kind, entry.name, entry.chain_id): entry for entry in monitor.instruments.board.list_entries()
         }

@@ -38,6 +38,7 @@ TABLES: Final = {
         "Messages when a check is bad for long, and when it recovers: docs/operations.md.",
     ),
     "alerts.rules": ("[[alerts.rules]]", ""),
+    "witnesses": ("[[witnesses]]", "Other deployments that ask the same services from other places."),
 }
 _ADDRESS: Final = re.compile(r"(?P<scheme>[A-Za-z0-9+]+)://(?P<rest>(?P<host>[^/?#\s'\\]*)[^#\s'\\]*)")
 _PASSWORD: Final = re.compile(r"^[^/?]*:[^/?]*@|\?.*(?:key|token|pass|secret|auth|sig)", re.IGNORECASE)

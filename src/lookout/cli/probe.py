@@ -1,7 +1,7 @@
 """The command that asks every source once."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from lookout.cli.arguments import NO_LIMIT, NOT_FINE, config_option, fail, setti
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.causes import choose_next_step, code_of, describe_cause
-from lookout.core.model import Status
+from lookout.core.model import Check, Status
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NOT_COMPARED: Final = 3
@@ -49,13 +49,14 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
         console.print(_tabulate_heads(probed.chains))
         console.print()
     rows = tuple(row for row in probed.rows if settings.page.show_unmonitored or row.row.status != "unmonitored")
-    console.print(_tabulate_rows(rows, {chain.id: chain.name for chain in settings.chains}))
+    seen = {(part.place, part.check): part.found for part in probed.parts if part.place}
+    console.print(_tabulate_rows(rows, seen, {chain.id: chain.name for chain in settings.chains}))
     console.print()
     wrong = sum(not row.is_fine for row in probed.rows)
     console.print(
         f"{wrong} of {len(rows)} rows are not current" if wrong else "every row would be current or unmonitored"
     )
-    for part in probed.parts:
+    for part in (part for part in probed.parts if not part.place):
         console.print(Text(f"{part.check.name}: {part.found}", "" if part.can_be_checked else "yellow"))
     of_endpoints = (endpoint.cause for chain in probed.chains for endpoint in chain.endpoints)
     for doubted in (row for row in probed.rows if row.doubts):
@@ -98,14 +99,20 @@ def _tabulate_heads(chains: tuple[ProbedChain, ...]) -> Table:
     return table
 
 
-def _tabulate_rows(rows: tuple[ProbedRow, ...], chain_names: dict[int, str]) -> Table:
-    table = _make_table("service", "chain", "status", "why")
+def _tabulate_rows(
+    rows: tuple[ProbedRow, ...], seen: Mapping[tuple[str, Check], str], chain_names: dict[int, str]
+) -> Table:
+    """``seen`` has what other places see, which stands beside the rows."""
+    places = dict.fromkeys(place for place, _ in seen)
+    table = _make_table("service", "chain", "status", *places, "why")
     for probed in rows:
         check, status = probed.row.check, probed.row.status
         chain = "" if check.chain_id is None else chain_names[check.chain_id]
         took = "" if probed.took_ms is None else f"{probed.took_ms} ms"
         shown = Text(status, _STYLES.get(status, "yellow"))
-        table.add_row(Text(check.service), Text(chain), shown, Text(explain_row(probed)), took)
+        beside = (seen.get((place, check), "") for place in places)
+        others = (Text(word, "" if word == status else "yellow") for word in beside)
+        table.add_row(Text(check.service), Text(chain), shown, *others, Text(explain_row(probed)), took)
     return table
 
 

@@ -128,6 +128,8 @@ def replay(
                 file.write(document.body)
     if other is not None:
         was, would_be = replays
+        if was.has_views or would_be.has_views:
+            click.echo("our own observations are judged anew; what the witnesses saw stays as it was recorded")
         for line in compare(was.ledger.view(), would_be.ledger.view(), was.messages, would_be.messages):
             click.echo(line)
 
@@ -137,14 +139,17 @@ def _replays_of(configs: list[Path], *, with_messages: bool) -> list[Replay]:
     plans = [config.plan() for config in settings]
     if plans[0].span.bucket_ms != plans[-1].span.bucket_ms:
         fail("history.bucket_s differs: buckets of different lengths cannot be compared")
-    return [
-        Replay(plan, _rehearse(config) if with_messages else ()) for plan, config in zip(plans, settings, strict=True)
-    ]
+    rehearsals = [_rehearse(config, with_messages=with_messages) for config in settings]
+    return [Replay(plan, of) for plan, of in zip(plans, rehearsals, strict=True)]
 
 
-def _rehearse(settings: Settings) -> list[Rehearsal]:
+def _rehearse(settings: Settings, *, with_messages: bool) -> list[Rehearsal]:
     rehearsals = (feature.rehearse(settings.table_of(feature), around_of(settings)) for feature in FEATURES)
-    return [rehearsal for rehearsal in rehearsals if rehearsal is not None]
+    return [
+        rehearsal
+        for rehearsal in rehearsals
+        if rehearsal is not None and (with_messages or rehearsal.combine is not None)
+    ]
 
 
 def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import defstruct, field
@@ -111,6 +112,8 @@ class Settings(_WithFeatures, frozen=True):
     def warnings(self) -> Iterator[Problem]:
         yield from super().warnings()
         yield from (doubt.below("monitor") for doubt in self.monitor.warnings())
+        for feature in FEATURES:
+            yield from feature.warnings(self.table_of(feature), self.monitor.place)
         for number, chain in enumerate(self.chains):
             yield from (doubt.below(f"chains[{number}]") for doubt in chain.warnings())
         for name, tables in self.sources.items():
@@ -183,16 +186,19 @@ def upstreams_of(settings: Settings) -> Upstreams:
 def around_of(settings: Settings, upstreams: Upstreams | None = None, config: str = "") -> Around:
     """The deployment as features need it; ``config`` is the file that messages name in commands."""
     sources, endpoints = upstreams or upstreams_of(settings)
-    return Around(
+    around = Around(
         plan=settings.plan(),
         description=settings.description(),
         name=settings.page.title or (settings.protocol if settings.protocol != UNNAMED else ""),
         tables=settings.sources_by_check(),
         sources=sources,
         endpoints=endpoints,
+        place=settings.monitor.place,
         has_admin_port=can_be_asked(settings.admin.monitor),
         config=config,
     )
+    found = (feature.stand_ins(settings.table_of(feature), around) for feature in FEATURES)
+    return replace(around, stand_ins={stand_in: key for those in found for stand_in, key in those.items()})
 
 
 def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:

@@ -129,6 +129,8 @@ class MonitorTable(Table, frozen=True):
     record: str = ""
     """An [observation log](operations.md#the-observation-log) to append to.
     Allowed: a path, or `""` for none"""
+    place: NameOrNone = ""
+    """This monitor's name among the places of `[[witnesses]]`, such as `"Frankfurt"`."""
     record_max_mb: Annotated[Any, Former("logrotate keeps the log small; docs/operations.md says how")] = None
 
     def warnings(self) -> Iterator[Problem]:
@@ -434,5 +436,5 @@ class ServerSettings(Table, frozen=True):
         yield from self.check_names("page.run_by_others", self.page.run_by_others)
 
 
-MONITORS_TABLES: Final = ("monitor", "policy", "history", "edge", "alerts", "ping", *SERVICES.names)
+MONITORS_TABLES: Final = ("monitor", "policy", "history", "edge", "alerts", "witnesses", "ping", *SERVICES.names)
 """The tables of a file that a server does not read."""

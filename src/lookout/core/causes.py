@@ -96,6 +96,21 @@ OWN_CAUSES: Final = {
         "wait while its position moves; if it stands still, restart it, or ask those who run it",
     ),
     "certificate_ends": CauseEntry("its certificate ends on …", "renew it, or ask those who run it"),
+    "dissent": CauseEntry("…", "ask it from there; look for a block or a rate limit"),
+    "own_dissent": CauseEntry("…", "ask it from another machine; look for a block or a rate limit of this one"),
+    "silent": CauseEntry(
+        "it gave no row that counts lately", "look at its monitor and its server, and at the way to them"
+    ),
+    "cached": CauseEntry(
+        "a cache answered with a copy … old", "name the witness's own server in `url`, without a cache before it"
+    ),
+    "clocks_differ": CauseEntry(
+        "its clock and this machine's differ by …", "check both machines' clocks: rows of another time do not count"
+    ),
+    "combined": CauseEntry(
+        "its report is combined from several places, and would count a place twice",
+        "name a deployment without `[[witnesses]]`",
+    ),
     "far_above": CauseEntry(
         "far above the head: another chain, or a wrong pointer",
         "check its address and `pointer`, and that it is an indexer of this chain; then the chain's `rpc`",
@@ -127,6 +142,9 @@ OWN_CAUSES: Final = {
         "no RPC endpoint of this chain answers, so there is nothing to compare with",
         "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
     ),
+    "no_rows": CauseEntry(
+        "its report has none of the rows that it should watch", "compare its configuration with this one"
+    ),
     "no_new_block": CauseEntry(
         "no new block since …: the chain stands still, or all its endpoints do",
         "look at a public explorer of this chain: if it has newer blocks, replace the chain's endpoints (`rpc`);"
@@ -148,6 +166,12 @@ OWN_CAUSES: Final = {
     "nothing_left": CauseEntry(
         "it answered, and has nothing for this chain any more",
         "look at its configuration and its log; if that is as it should be, leave this chain out of its table",
+    ),
+    "not_a_report": CauseEntry(
+        "no usable answer: not a live report (…)", "check its address in the configuration, and its `protocol`"
+    ),
+    "other_version": CauseEntry(
+        "its report has another version of the format", "upgrade the older of the two deployments"
     ),
     "own_fault": CauseEntry(
         "a fault of this machine's own: …",

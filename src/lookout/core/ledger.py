@@ -4,7 +4,7 @@ All of it follows from the events alone, so that a recorded log replays to the s
 resumes where it stopped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from lookout.core.heads import ChainProgress, Heads, Reading, Reference, find_fi
 from lookout.core.history import History, HistoryState, HistoryView
 from lookout.core.model import NO_GAPS, Check, Gaps, Observation, Report, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
-from lookout.core.policy import Memory, judge, move_to, set_clock
+from lookout.core.policy import Memory, judge, move_to, set_clock, split_gaps
 
 
 class CheckState(Struct, frozen=True, gc=False):
@@ -35,6 +35,9 @@ class State(Struct, frozen=True):
     history: HistoryState | None
 
 
+Combine = Callable[[Row, Gaps, int], Row]
+"""The row to publish at an instant, of our own row without its gaps, and of these gaps."""
+
 _NO_STATE: Final = State(None, {}, {}, None)
 
 
@@ -43,6 +46,7 @@ class Ledger:
 
     def __init__(self, plan: Plan, state: State | None = None) -> None:
         state = state or _NO_STATE
+        self.combine: Combine | None = None  # of monitored rows, with what other places see
         self._history = History(plan.span, state.history)
         self._last_answer_at = state.last_answer_at
         self._rows: dict[Check, Row] = {}  # as published last
@@ -76,7 +80,8 @@ class Ledger:
         return tuple(self._rows[check] for check in self._checks)
 
     def newest_row(self, check: Check) -> Row:
-        return self._changed.get(check) or self._rows[check]
+        """Our own row, published or not."""
+        return self._judged[check].row if check in self._judged else unmonitored(check)
 
     def failures(self, check: Check) -> int:
         return self._judged[check].memory.failures
@@ -151,11 +156,20 @@ class Ledger:
         self._judged[check] = CheckState(replace(judged.memory, gaps=gaps), judged.row)
 
     def publish(self, at: int) -> None:
+        if self.combine is not None:
+            self._changed = self._combine_all(self.combine, at)
         self._history.publish(at, self._changed.values(), self._gone)
         if self._changed:
             self._rows.update(self._changed)
             self._changed.clear()
             self._gone = []
+
+    def _combine_all(self, combine: Combine, at: int) -> dict[Check, Row]:
+        """The rows that differ from those published last: time alone changes them, too."""
+        combined = {
+            check: combine(*split_gaps(judged.row, judged.memory.gaps), at) for check, judged in self._judged.items()
+        }
+        return {check: row for check, row in {**self._changed, **combined}.items() if row != self._rows.get(check)}
 
     def report(self) -> Report:
         if self.published_at is None or not self._rows:

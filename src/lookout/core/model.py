@@ -145,6 +145,8 @@ class Metrics(Struct, frozen=True, gc=False):
     extra: Annotated[Count, Meta(description="transactions of the indexer that the chain lacks")] | UnsetType = UNSET
     breaks: Annotated[Count, Meta(description="places where the list's running hash breaks")] | UnsetType = UNSET
     gap: Annotated[Count, Meta(description="entries of the indexer's list that the node lacks")] | UnsetType = UNSET
+    views: Annotated[Count, Meta(description="places that watch the row")] | UnsetType = UNSET
+    agreeing: Annotated[Count, Meta(description="places that see the published status")] | UnsetType = UNSET
 
 
 NO_METRICS: Final = Metrics()

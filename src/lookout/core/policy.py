@@ -94,6 +94,34 @@ def judge(
             assert_never(never)
 
 
+def apply_gaps(row: Row, gaps: Gaps) -> Row:
+    """The row of a check with these gaps: if it would be current, it is degraded (S18, S20, S21)."""
+    if gaps == NO_GAPS or row.status != "current":
+        return row
+    metrics = replace(
+        row.metrics,
+        missing=gaps.missing or UNSET,
+        extra=gaps.extra or UNSET,
+        breaks=gaps.breaks or UNSET,
+        gap=gaps.gap or UNSET,
+    )
+    reason: Reason = "incomplete" if gaps.missing or gaps.breaks else "inconsistent"
+    return replace(row, status="degraded", reason=reason, metrics=metrics)
+
+
+def split_gaps(row: Row, known: Gaps) -> tuple[Row, Gaps]:
+    """A judged row as it would be without gaps, and the gaps by which it is published: those that it shows or, if it
+    could show none, the ``known`` ones."""
+    if row.status == "current":
+        return row, NO_GAPS
+    if row.reason not in ("incomplete", "inconsistent"):
+        return row, known
+    shown = row.metrics
+    gaps = Gaps(shown.missing or 0, shown.extra or 0, shown.breaks or 0, shown.gap or 0)
+    metrics = replace(shown, missing=UNSET, extra=UNSET, breaks=UNSET, gap=UNSET)
+    return replace(row, status="current", reason="synced", metrics=metrics), gaps
+
+
 def move_to(memory: Memory, address: str) -> Memory:
     """The check is asked at this address from now on. Another address is another deployment, which is not judged by
     its predecessor's past; only the last success is kept."""
@@ -133,19 +161,9 @@ def _judge_blocks(
 
 
 def _at_head(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
-    """The position is good: current, unless the list has known gaps (S18, S20, S21)."""
-    gaps = memory.gaps
-    if gaps == NO_GAPS:
-        return _evaluated(memory, seen, ("current", "synced", metrics), limits)
-    reason: Reason = "incomplete" if gaps.missing or gaps.breaks else "inconsistent"
-    metrics = replace(
-        metrics,
-        missing=gaps.missing or UNSET,
-        extra=gaps.extra or UNSET,
-        breaks=gaps.breaks or UNSET,
-        gap=gaps.gap or UNSET,
-    )
-    return _evaluated(memory, seen, ("degraded", reason, metrics), limits)
+    """The position is good: current, unless the list has known gaps."""
+    memory, row = _evaluated(memory, seen, ("current", "synced", metrics), limits)
+    return memory, apply_gaps(row, memory.gaps)
 
 
 def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, limits: Limits) -> tuple[Memory, Row]:

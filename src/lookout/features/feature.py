@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -12,15 +12,16 @@ from lookout.base.clock import Clock
 from lookout.base.concurrency import Worker
 from lookout.base.problem import Problem
 from lookout.base.setting_types import Table
-from lookout.core.ledger import Ledger
+from lookout.core.ledger import Combine, Ledger
 from lookout.core.model import Check, Gaps, Reason, Row, Status
 from lookout.core.plan import Plan
 from lookout.core.services import Service
-from lookout.features.outcome import EntryKey, Note, Sample
+from lookout.features.outcome import EntryKey, Note, Sample, StandIn
 from lookout.protocols.client.request import SourceTable
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
 from lookout.public.about import Description
+from lookout.state.log import Event
 
 Declared = Mapping[str, tuple[str, *tuple[str, ...]]]
 """Metrics: the help text and the labels of each, by name."""
@@ -49,7 +50,11 @@ class Around:
     """The settings of the source that answers for each check."""
     sources: tuple[Source, ...]
     endpoints: tuple[Endpoint, ...]
+    place: str
+    """The monitor's own name among the places; empty if it has none."""
     has_admin_port: bool
+    stand_ins: Mapping[StandIn, EntryKey] = field(default_factory=dict)
+    """What alerts report of features beside rows, and by which key each is judged."""
     config: str = ""
     """The path of the configuration file, for messages."""
 
@@ -80,9 +85,13 @@ class Host:
     """Why probed checks are not current."""
     find_silenced: Callable[[int, Iterable[Check]], frozenset[Check]]
     judge: Callable[[EntryKey], Verdict]
+    verdicts: dict[EntryKey, Verdict]
+    """How the features' own stand-ins are judged; they are unknown until a feature sets it."""
     describe_endpoints: Callable[[int | None], tuple[tuple[str, str], ...]]
     """The name and the state of each RPC endpoint of a chain."""
     publish_soon: Callable[[], None]
+    record: Callable[[Event], None]
+    """Writes an event into the observation log."""
     note: Callable[[Note], None]
     count: Callable[..., None]
     """Counts one, or ``by`` so many, of a declared counter with these labels."""
@@ -96,6 +105,8 @@ class ProbedPart(Struct, frozen=True):
     check: Check
     found: str
     can_be_checked: bool = True
+    place: str = ""
+    """If it is the status that another place sees: that place's name."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +128,21 @@ class SentMessage(NamedTuple):
     title: str
 
 
-class Rehearsal(Protocol):
-    """What a feature would have sent, while a log is replayed."""
+class Rehearsal:
+    """A feature while a log is replayed. What it does not need stays as it is here: it does nothing."""
 
-    def start(self) -> None: ...
+    combine: Combine | None = None
 
-    def publish(self, at: int, rows: tuple[Row, ...]) -> Iterable[SentMessage]: ...
+    def start(self, at: int) -> None:
+        """The monitor started, or its clock was set."""
+
+    def hear(self, event: Event) -> bool:
+        """An event of a feature. Whether it is this one's, and counts under its table."""
+        return False
+
+    def publish(self, at: int, rows: tuple[Row, ...]) -> Iterable[SentMessage]:
+        """What would have been sent."""
+        return ()
 
 
 class Feature:
@@ -130,15 +150,23 @@ class Feature:
 
     key: ClassVar[str] = ""
     """The name of its table in the configuration file; empty if it has none of its own."""
-    table: ClassVar[type[Table]] = Table
+    table: ClassVar[Any] = Table
+    """Its class, or a tuple of it if there may be several."""
     claimed: ClassVar[tuple[str, ...]] = ()
     """The names, up to a slash, of its documents in the store."""
     counters: ClassVar[Declared] = {}
     gauges: ClassVar[Declared] = {}
+    gauges_in_use: ClassVar[Declared] = {}
+    """Those that a scrape names only if they have a sample."""
 
     @classmethod
     def check(cls, table: Any, monitored: frozenset[Check], services: tuple[Service, ...]) -> Iterable[Problem]:
         """Problems of its table with the rest of a configuration."""
+        return ()
+
+    @classmethod
+    def warnings(cls, table: Any, place: str) -> Iterable[Problem]:
+        """What is allowed in its table, but may not be wanted; ``place`` is the monitor's name among the places."""
         return ()
 
     @classmethod
@@ -161,7 +189,12 @@ class Feature:
         return None
 
     @classmethod
-    async def probe(cls, probing: Probing) -> tuple[ProbedPart, ...]:
+    def stand_ins(cls, table: Any, around: Around) -> Mapping[StandIn, EntryKey]:
+        """What alerts report of it beside rows, and by which key each is judged."""
+        return {}
+
+    @classmethod
+    async def probe(cls, table: Any, probing: Probing) -> tuple[ProbedPart, ...]:
         """Ask once, for ``lookout probe``."""
         return ()
 
@@ -190,12 +223,20 @@ class Feature:
     def hear(self, check: Check, found: Any, at: int) -> None:
         """A probe of a source ended, and its row is judged."""
 
+    def combiner(self) -> Combine | None:
+        """What becomes of all rows before they are published; None if they stay as they are."""
+        return None
+
     def describe_gaps(self, check: Check) -> str:
         """What is wrong with a check beside its probe; "" if nothing is."""
         return ""
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
         """After a publication, before it is stored together with the documents."""
+
+    def describe(self, description: Description, at: int) -> Description:
+        """The deployment, with what is known of it now."""
+        return description
 
     def begin_write(self) -> None:
         """The documents, as they are now, are about to be stored."""

@@ -22,6 +22,11 @@ class EntryKey(NamedTuple):
     chain_id: int | UnsetType = UNSET  # an endpoint's: its name may occur on two chains
 
 
+class StandIn(Check):
+    """Stands in alerts for what no row shows, such as an RPC endpoint. ``service`` is its name for people, of several
+    words."""
+
+
 STORE_KEY: Final = EntryKey("store", "")
 
 

@@ -8,12 +8,14 @@ from lookout.core.notices import Notices
 from lookout.features.alerts.alerts import Alerts
 from lookout.features.feature import Feature
 from lookout.features.lists.lists import Lists
+from lookout.features.witnesses.witnesses import Witnesses
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.state.codec import CLAIMED, decode_notices, decode_sightings, decode_state
 
 FEATURES: Final[tuple[type[Feature], ...]] = (
     Lists,
-    Alerts,
+    Witnesses,
+    Alerts,  # last: it reports what the others found
 )
 
 

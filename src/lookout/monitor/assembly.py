@@ -71,8 +71,10 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
         causes=journal.causes,
         find_silenced=notices.find_silenced,
         judge=instruments.board.judge,
+        verdicts=instruments.board.verdicts,
         describe_endpoints=instruments.board.describe_endpoints,
         publish_soon=journal.changed.set,
+        record=journal.record,
         note=instruments.board.note,
         count=instruments.count,
         set_samples=instruments.set_samples,
@@ -80,6 +82,8 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
     journal.features = tuple(
         feature.build(settings.table_of(feature), kept.of_features[feature], host) for feature in machine.features
     )
+    for feature in journal.features:
+        ledger.combine = ledger.combine or feature.combiner()
     publisher = Publisher(
         plan,
         description,

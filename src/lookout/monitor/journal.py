@@ -86,7 +86,7 @@ class Journal:
         self._start(self.timeline.start(self.ledger.published_at), None)
 
     def stop(self) -> None:
-        self._record(Stopped(self.now()))
+        self.record(Stopped(self.now()))
 
     def now(self) -> int:
         """The current instant; if the clock was set, a start is recorded first."""
@@ -106,7 +106,7 @@ class Journal:
         seen = Observation(check, self.now(), found)
         row = self.ledger.judge(seen)
         self.changed.set()
-        self._record(seen)
+        self.record(seen)
         for feature in self.features:
             feature.hear(check, found, seen.at)
         gaps = "; ".join(filter(None, (feature.describe_gaps(check) for feature in self.features)))
@@ -134,7 +134,7 @@ class Journal:
         at = self.timeline.now(not_before=answer.at)
         if self.ledger.heads(chain_id).is_new(answer):
             self.ledger.read_head(chain_id, answer)
-            self._record(HeadRead(at, chain_id, answer))
+            self.record(HeadRead(at, chain_id, answer))
             self._report_standstill(chain_id, at)
 
     def _report_standstill(self, chain_id: int, at: int) -> None:
@@ -152,7 +152,7 @@ class Journal:
         at = self.now()
         self.ledger.set_gaps(check, gaps)
         self.changed.set()
-        self._record(Compared(at, check, gaps))
+        self.record(Compared(at, check, gaps))
 
     def _start(self, at: int, last_at: int | None, step_ms: int = 0, *, was_set: bool = False) -> None:
         self.ledger.start(at, last_at, step_ms)
@@ -163,10 +163,10 @@ class Journal:
 
     def _record_start(self, at: int, step_ms: int = 0) -> None:
         """Record a start with the known gaps: a log may begin here."""
-        self._record(Started(at, step_ms))
+        self.record(Started(at, step_ms))
         for check, gaps in self.ledger.gaps.items():
-            self._record(Compared(at, check, gaps))
+            self.record(Compared(at, check, gaps))
 
-    def _record(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         if self._recorder is not None:
             self._recorder.record(event)

@@ -147,6 +147,9 @@ class Instruments(Collector):
             for declared in (_GAUGES, *(feature.gauges for feature in features))
             for name, labelled in declared.items()
         }
+        self._gauges_in_use = {
+            name: labelled for feature in features for name, labelled in feature.gauges_in_use.items()
+        }
         self._histograms = {
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
             for name, (what, *labels) in _HISTOGRAMS.items()
@@ -266,12 +269,11 @@ class Instruments(Collector):
         return Readiness(True, "a publication was stored", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        families = {
-            name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in self._gauges.items()
-        }
+        declared = self._gauges | self._gauges_in_use
+        families = {name: GaugeMetricFamily(name, what, labels=labels) for name, (what, *labels) in declared.items()}
         for name, labels, value in self._samples():
             families[name].add_metric(labels, value)
-        return families.values()
+        return [family for name, family in families.items() if family.samples or name in self._gauges]
 
     def _samples(self) -> Iterator[Sample]:
         published, stored, now = self._published, self._stored, self._clock.now()

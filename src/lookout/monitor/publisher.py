@@ -203,7 +203,10 @@ class Publisher:
             else chain
             for chain in self._description.chains
         )
-        return replace(self._description, chains=chains, notes=[describe_note(note) for note in notes]).encode()
+        description = replace(self._description, chains=chains, notes=[describe_note(note) for note in notes])
+        for feature in self._journal.features:
+            description = feature.describe(description, at)
+        return description.encode()
 
 
 def _heartbeat_ms(limits: Limits) -> int:

@@ -11,9 +11,10 @@ from stat import S_ISREG
 from threading import Thread
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from lookout.base.logger import get_logger
-from lookout.core.model import Check
-from lookout.state.log import Compared, Event, Started, format_event
+from lookout.state.log import Compared, Event, Started, Viewed, format_event
 
 _MOST_WAITING: Final = 10_000  # events; a few minutes of a hundred rows
 _CLOSE_S: Final = 2.0
@@ -25,14 +26,14 @@ log = get_logger()
 
 class _Noted(NamedTuple):
     event: Event
-    known: Mapping[Check, Compared]
-    """The newest comparisons before the event."""
+    known: Mapping[object, Compared | Viewed]
+    """The newest gaps and views before the event."""
     is_after_lost_events: bool
 
 
 class Recorder:
     """Records every event in a thread of its own: a disk that hangs, or is full, delays no probe. Wherever a log may
-    begin, in a new file or after lost events, a start and the known gaps are inserted."""
+    begin, in a new file or after lost events, a start, the known gaps and the known views are inserted."""
 
     def __init__(self, folder: Path) -> None:
         """Paths are relative to ``folder``."""
@@ -40,7 +41,7 @@ class Recorder:
         self._path = folder
         self._writing: Thread | None = None
         self._waiting: SimpleQueue[_Noted | None] = SimpleQueue()
-        self._known: dict[Check, Compared] = {}
+        self._known: dict[object, Compared | Viewed] = {}  # by check, and by witness and check
         self._has_lost_events = False
 
     def record_to(self, name: str) -> None:
@@ -57,9 +58,11 @@ class Recorder:
     def record(self, event: Event) -> None:
         known = self._known
         if isinstance(event, Started):
-            self._known = {}  # the known gaps follow
+            self._known = {}  # what is known follows
         elif isinstance(event, Compared):
             self._known = {**known, event.check: event}
+        elif isinstance(event, Viewed):
+            self._known = {**known, (event.witness, event.row.check): event}
         if self._writing is None:
             return
         if self._waiting.qsize() >= _MOST_WAITING:
@@ -143,7 +146,7 @@ def _append(file: FileIO, noted: _Noted, *, is_beginning: bool) -> None:
     event, at = noted.event, noted.event.at
     events: list[Event] = [event]
     if is_beginning and not isinstance(event, Started):
-        known = (Compared(at, compared.check, compared.gaps) for compared in noted.known.values())
+        known = (replace(before, at=at) for before in noted.known.values())
         events = [Started(at), *known, event]
     content = b"".join(map(format_event, events))
     if file.write(content) != len(content):

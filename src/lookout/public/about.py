@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from lookout.base.instants import format_second
@@ -45,6 +45,25 @@ class NoteDescription(Struct, frozen=True, rename="camel"):
     added_at: Annotated[str, Meta(description="when it was declared")]
 
 
+class DissentDescription(Struct, frozen=True, rename="camel"):
+    """A row that a place sees otherwise than it is published."""
+
+    service: str
+    chain_id: int | None
+    status: Annotated[str, Meta(description="what this place sees")]
+    since: Annotated[str, Meta(description="by the monitor's clock")]
+
+
+class PlaceDescription(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """A place from which the services are watched: the monitor's own, or a witness's."""
+
+    name: str
+    own: Annotated[bool, Meta(description="the monitor's")] = False
+    url: Annotated[str, Meta(description="its own page")] = ""
+    silent_since: Annotated[str | UnsetType, Meta(description="it has no row that counts")] = UNSET
+    differs: Annotated[tuple[DissentDescription, ...], Meta(description="for a minute or longer")]
+
+
 class Description(Struct, frozen=True, rename="camel"):
     """A deployment: its chains and services in the report's order, and what its operator says of it."""
 
@@ -56,19 +75,20 @@ class Description(Struct, frozen=True, rename="camel"):
     contact: Annotated[str, Meta(description="an address or a URL; empty if there is none")] = ""
     show_unmonitored: Annotated[bool, Meta(description="whether the page shows rows that are not watched")] = True
     notes: Annotated[list[NoteDescription], Meta(description="the newest first")] = []
+    places: Annotated[tuple[PlaceDescription, ...] | UnsetType, Meta(description="if there are several")] = UNSET
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
 
     def follow_monitor(self, stored: "Description") -> "Description":
-        """With the chains, services and notes of the monitor's description. What the page says stays as it is here, and
-        so does who runs a service that is known here."""
+        """With the chains, services, notes and places of the monitor's description. What the page says stays as it is
+        here, and so does who runs a service that is known here."""
         run_by_others = {service.name: service.run_by_others for service in self.services}
         services = (
             replace(service, run_by_others=run_by_others.get(service.name, service.run_by_others))
             for service in stored.services
         )
-        return replace(self, chains=stored.chains, services=tuple(services), notes=stored.notes)
+        return replace(self, chains=stored.chains, services=tuple(services), notes=stored.notes, places=stored.places)
 
     def drop_past_notes(self, now: int) -> "Description":
         """Without the notes that are over: the monitor that declared them may be gone."""

@@ -9,7 +9,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Observation
 from lookout.core.plan import Plan
 from lookout.features.feature import Rehearsal, SentMessage
-from lookout.state.log import Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_line
+from lookout.state.log import Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, Viewed, parse_line
 
 
 class LogError(Exception):
@@ -21,11 +21,13 @@ class Replay:
     heartbeats between events."""
 
     def __init__(self, plan: Plan, rehearsals: Sequence[Rehearsal] = ()) -> None:
-        """``rehearsals``: also collect the messages that these would have sent."""
+        """``rehearsals`` of features: what they make of rows, and the messages that they would have sent."""
         self.ledger = Ledger(plan)
         self.messages: list[SentMessage] = []
         self._plan = plan
         self._rehearsals = rehearsals
+        self.ledger.combine = next((each.combine for each in rehearsals if each.combine is not None), None)
+        self.has_views = False  # of witnesses
         self._own_services = {service.name: service for service in plan.own_services}
         self._is_running = False
         self.skipped = 0  # events of checks and chains that the plan does not have
@@ -43,7 +45,7 @@ class Replay:
             # A start while running means a crash: nothing was published after the last event.
             self.ledger.start(at, self._last_at, event.step_ms)
             for rehearsal in self._rehearsals:
-                rehearsal.start()
+                rehearsal.start(at)
             self._is_running = True
         elif not self._is_running or self._last_at is None or not self._last_at <= at <= self._beat_at:
             self._pass_time(at)
@@ -72,6 +74,11 @@ class Replay:
                 self.ledger.set_gaps(event.check, event.gaps)
                 return True
             self._skip(event.check)
+        elif type(event) is Viewed:
+            if any(rehearsal.hear(event) for rehearsal in self._rehearsals):
+                self.has_views = True
+                return True
+            self._skip(event.row.check)
         return False
 
     def _skip(self, check: Check) -> None:

@@ -1,7 +1,7 @@
 """The observation log's lines: bytes in, events out, and back."""
 
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal, assert_never
+from typing import Annotated, Any, Final, Literal, assert_never, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,13 +20,18 @@ from lookout.core.model import (
     Gaps,
     Indexes,
     Members,
+    Metrics,
     MissingList,
     Nothing,
     Observation,
     Peers,
+    Reason,
     Responding,
+    Row,
+    Status,
 )
 from lookout.core.services import OWN_NAME, PPOI, SERVICES, Service
+from lookout.documents.reports import live_row
 
 
 class LineError(ValueError):
@@ -61,11 +66,19 @@ class Compared(Struct, frozen=True, gc=False):
     gaps: Gaps
 
 
+class Viewed(Struct, frozen=True, gc=False):
+    """From now on this is what a witness sees of a row (W9)."""
+
+    at: int
+    witness: str
+    row: Row
+
+
 class Stopped(Struct, frozen=True, gc=False):
     at: int
 
 
-Event = Started | HeadRead | Observation | Compared | Stopped
+Event = Started | HeadRead | Observation | Compared | Viewed | Stopped
 Outcome = Literal["answered", "failed", "nothing", "missing-list"]
 
 
@@ -116,11 +129,25 @@ class _AgreementLine(_Line, tag="agreement"):
     gap: Count
 
 
+class _ViewLine(_Line, tag="view"):
+    witness: str
+    service: str
+    chain_id: _ChainId | None
+    status: Status
+    reason: Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9-]{0,39}\Z")]
+    observed_at: str | None
+    last_success_at: str | None
+    expires_at: str | None
+    metrics: Metrics
+
+
 class _StopLine(_Line, tag="stop"):
     pass
 
 
-_DECODER: Final = msgspec.json.Decoder(_StartLine | _HeadLine | _ProbeLine | _CoverageLine | _AgreementLine | _StopLine)
+_DECODER: Final = msgspec.json.Decoder(
+    _StartLine | _HeadLine | _ProbeLine | _CoverageLine | _AgreementLine | _ViewLine | _StopLine
+)
 
 
 def parse_line(line: bytes) -> Event:
@@ -147,6 +174,8 @@ def parse_line(line: bytes) -> Event:
         return Compared(at, check, Gaps(fields.missing, fields.extra, fields.breaks))
     if type(fields) is _AgreementLine:
         return Compared(at, Check(PPOI, fields.chain_id), Gaps(gap=fields.gap))
+    if type(fields) is _ViewLine:
+        return Viewed(at, fields.witness, _row(fields))
     return Started(at, fields.step_ms) if type(fields) is _StartLine else Stopped(at)
 
 
@@ -179,6 +208,8 @@ def format_event(event: Event) -> bytes:
             line |= {"missing": gaps.missing, "extra": gaps.extra}
             if gaps.breaks:
                 line["breaks"] = gaps.breaks
+        case Viewed(_, witness, row):
+            line |= {"kind": "view", "witness": witness, **msgspec.to_builtins(live_row(row))}
         case _ as never:
             assert_never(never)
     return msgspec.json.encode(line) + b"\n"
@@ -254,6 +285,19 @@ def _reading(at: int, fields: _HeadLine) -> Reading:
     if read_at > at:
         raise LineError(f"readAt is {fields.read_at}, later than at, which is {fields.at}")
     return Reading(read_at, fields.height, _instant("blockAt", fields.block_at))
+
+
+def _row(fields: _ViewLine) -> Row:
+    check, _ = _check(fields.service, fields.chain_id)
+    observed_at = _instant_or_none("observedAt", fields.observed_at)
+    last_success_at = _instant_or_none("lastSuccessAt", fields.last_success_at)
+    expires_at = _instant_or_none("expiresAt", fields.expires_at)
+    reason = cast("Reason", fields.reason)  # perhaps one of the witness's later version
+    return Row(check, fields.status, reason, observed_at, last_success_at, expires_at, fields.metrics)
+
+
+def _instant_or_none(name: str, text: str | None) -> int | None:
+    return None if text is None else _instant(name, text)
 
 
 def _instant(name: str, text: str) -> int:

@@ -70,6 +70,9 @@ _SOMETIMES: Final = {
     "S14": "not-configured is unmonitored",
     "S18": "incomplete and inconsistent are degraded",
     "S21": "inconsistent of a ppoi node is degraded",
+    "W4": "not-everywhere is unknown, catching-up or degraded",
+    "W5": "a row from several places expires after it was observed",
+    "W7": "views is 2 or more, and agreeing is at most that",
     "H9": "uptime is c / (c + k + d + u), to 4 decimals",
     "H10": "uptime is null where fewer than 12 buckets are known",
     "H11": "uptime is 1 only where every known bucket is c",
@@ -85,13 +88,14 @@ _SOMETIMES: Final = {
 # What a visit cannot show: it is inside the monitor, takes days, is the operator's choice, or is the same for every
 # deployment of a version. C is the readers'.
 _OF_MONITOR: Final = "M1 M2 M3 M4 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15 M16 M17 S2 S5 S6 S9 S15 S16 S17 S19 S20"
+_OF_PLACES: Final = "W1 W2 W3 W6 W8 W9"
 _OF_DOCUMENTS_AND_EDGE: Final = "H6 H7 H8 H13 H15 H17 A13 A16 E4 E5 E6 V1 V2"
-_UNSEEN: Final = (*_OF_MONITOR.split(), *_OF_DOCUMENTS_AND_EDGE.split())
+_UNSEEN: Final = (*_OF_MONITOR.split(), *_OF_PLACES.split(), *_OF_DOCUMENTS_AND_EDGE.split())
 _SEEN: Final = _ALWAYS | _WITHOUT_A_CACHE | _SOMETIMES
 _MAY_BE_A_CACHES: Final = {*_WITHOUT_A_CACHE, "H2"}
 SHOWN: Final = _SEEN.keys()
 # In the contract's order.
-CLAUSES: Final = sorted((*_SEEN, *_UNSEEN), key=lambda clause: ("MRSHAEV".index(clause[0]), int(clause[1:])))
+CLAUSES: Final = sorted((*_SEEN, *_UNSEEN), key=lambda clause: ("MRSHAEWV".index(clause[0]), int(clause[1:])))
 
 
 def verify_visit(visit: Visit) -> list[Remark]:

@@ -40,13 +40,14 @@ _COMPARED: Final = ("ppoi", *_INDEXERS)
 _HEIGHTS: Final = frozenset({"position", "head"})
 _MEMBERS: Final = frozenset({"responding", "monitored"})
 _FINDINGS: Final = frozenset({"missing", "extra", "breaks", "gap"})
+_PLACES: Final = frozenset({"views", "agreeing"})  # of a row that is watched from several places
 _METRICS: Final = {
     "messaging": frozenset({"peers"}),
     "broadcasters": _MEMBERS,
     **dict.fromkeys(_COMPARED, _HEIGHTS),
 }
 _METRICS_BY_REASON: Final = {"synced": _HEIGHTS, "behind": _HEIGHTS, "partial-coverage": _MEMBERS}
-_ALL_METRICS: Final = frozenset[str]().union(_FINDINGS, *_METRICS.values())
+_ALL_METRICS: Final = frozenset[str]().union(_FINDINGS, _PLACES, *_METRICS.values())
 # The clause of a reason, the statuses that go with it, and which of the five services can have it.
 _REASONS: Final = {
     "unreachable": ("S1", ("unknown", "unavailable"), SERVICES),
@@ -59,6 +60,7 @@ _REASONS: Final = {
     "not-configured": ("S14", ("unmonitored",), SERVICES),
     "incomplete": ("S18", ("degraded",), _INDEXERS),
     "inconsistent": ("S18", ("degraded",), _COMPARED),
+    "not-everywhere": ("W4", ("unknown", "catching-up", "degraded"), SERVICES),
 }
 # The clause of a reason for services that have their own; "" is any of the operator's own.
 _CLAUSES_OF_SERVICES: Final = {
@@ -110,15 +112,30 @@ def _judge_row(row: VisitedRow) -> Iterator[tuple[str, bool]]:
         yield "R5", row.observed_at is not None
     if row.status in _EVALUATED:
         yield "R6", bool(row.last_success_at == row.observed_at)
-    elif row.last_success_at is not None and row.status in CHARACTERS:
+    elif row.last_success_at is not None and row.status in CHARACTERS and not _is_combined(row):
         yield "R6", bool(row.last_success_at != row.observed_at)
     if row.status in CHARACTERS:
         yield "R7", (row.expires_at is not None) == (row.status in KNOWN_STATUSES)
     is_unknown = row.status == "unmonitored" or row.reason == "unreachable"
-    yield "R8", isinstance(row.metrics, dict) and not (is_unknown and row.metrics)
+    allowed = _PLACES if _is_combined(row) and row.status != "unmonitored" else frozenset[str]()
+    yield "R8", isinstance(row.metrics, dict) and not (is_unknown and row.metrics.keys() - allowed)
     if is_own:
         yield "R14", _OWN_NAME.fullmatch(row.service) is not None
     yield from _judge_metrics(row)
+    if _known_metrics(row).keys() & _PLACES or row.reason == "not-everywhere":
+        yield "W7", _has_fitting_views(row)
+
+
+def _is_combined(row: VisitedRow) -> bool:
+    """Whether the row was made of what several places see, so that its instants may be of different probes (W5)."""
+    return "views" in _known_metrics(row)
+
+
+def _has_fitting_views(row: VisitedRow) -> bool:
+    """No place sees what is made of places that differ, and none of them saw what our own finding made of it (W6)."""
+    views, agreeing = (_numbers(row).get(name, -1) for name in ("views", "agreeing"))
+    is_made = row.status not in KNOWN_STATUSES or row.reason in ("not-everywhere", "incomplete", "inconsistent")
+    return views >= 2 and (0 if is_made else 1) <= agreeing <= views
 
 
 def _judge_metrics(row: VisitedRow) -> Iterator[tuple[str, bool]]:
@@ -127,6 +144,7 @@ def _judge_metrics(row: VisitedRow) -> Iterator[tuple[str, bool]]:
     allowed = _METRICS.get(row.service, _ALL_METRICS - _FINDINGS)
     if row.reason in ("incomplete", "inconsistent"):
         allowed |= _FINDINGS
+    allowed |= _PLACES
     wanted = _METRICS.get(row.service, _METRICS_BY_REASON.get(row.reason)) if row.status in _EVALUATED else None
     if metrics or wanted:
         is_split = len(metrics.keys() & _MEMBERS) == 1
@@ -172,9 +190,15 @@ def _numbers(row: VisitedRow) -> dict[str, int]:
 
 
 def _judge_lifetimes(report: VisitedReport) -> Iterator[Remark]:
-    """The lifetime is a setting: another one is no failure as long as it is the same for all."""
-    spans = [(read_instant(row.observed_at), read_instant(row.expires_at)) for row in report.rows]
-    lifetimes = {(end - start) / 1000 for start, end in spans if start is not None and end is not None}
+    """The lifetime is a setting: another one is no failure as long as it is the same for all, but for rows that were
+    made of several."""
+    lifetimes = set[float]()
+    for row in report.rows:
+        start, end = read_instant(row.observed_at), read_instant(row.expires_at)
+        if start is not None and end is not None and not _is_combined(row):
+            lifetimes.add((end - start) / 1000)
+        elif start is not None and end is not None:
+            yield expect("W5", start < end, f"{row.service} {row.chain_id} expires before it was observed")
     text = f"rows expire after {', '.join(map(str, sorted(lifetimes)))} s"
     if lifetimes - {_LIFETIME_S}:
         is_tuned = len(lifetimes) == 1 and min(lifetimes) > 0

@@ -73,7 +73,7 @@ def served(*documents: object) -> tuple[tuple[int, HttpAnswer], ...]:
 def judge(live: object = LIVE, *histories: object) -> list[Remark]:
     """What the documents themselves show of the clauses."""
     findings = verify_visit(seen(*served(live), history=served(*histories)))
-    return [finding for finding in findings if finding.clause[0] in "RSH" and finding.verdict != "not seen"]
+    return [finding for finding in findings if finding.clause[0] in "RSHW" and finding.verdict != "not seen"]
 
 
 def clauses(findings: list[Remark], verdict: Verdict) -> set[str]:
@@ -314,6 +314,56 @@ def test_a_row_of_an_own_service_that_breaks_a_rule_fails(fields: dict[str, Any]
 @pytest.mark.clause("R14")
 def test_a_row_of_no_chain_is_the_only_one_of_its_service() -> None:
     assert clauses(judge(LIVE | {"checks": [INDEXER, OWN | {"chainId": None}, OWN]}), "fail") == {"R14"}
+
+
+PLACES = {"position": 5, "head": 6, "views": 3, "agreeing": 2}
+
+
+@pytest.mark.clause("R7", "W4", "W5", "W7")
+@pytest.mark.parametrize(
+    ("fields", "broken"),
+    [
+        pytest.param({}, set(), id="two of three places agree"),
+        pytest.param({"expiresAt": "2026-11-05T12:02:10.000Z"}, set(), id="its instants are of two places"),
+        pytest.param({"expiresAt": AT}, {"W5"}, id="it expires when it was observed"),
+        pytest.param({"metrics": PLACES | {"agreeing": 0}}, {"W7"}, id="no place sees what is published"),
+        pytest.param({"metrics": PLACES | {"views": 1, "agreeing": 1}}, {"W7"}, id="one place is not several"),
+        pytest.param({"metrics": {"position": 5, "head": 6, "agreeing": 1}}, {"W7"}, id="without the number of places"),
+        pytest.param({"reason": "not-everywhere"}, {"W4"}, id="current cannot be from some places only"),
+        pytest.param(
+            {"status": "degraded", "reason": "not-everywhere", "metrics": PLACES | {"views": 4, "agreeing": 0}},
+            set(),
+            id="two of four places do not reach it",
+        ),
+        pytest.param(
+            {
+                "status": "unknown",
+                "reason": "not-everywhere",
+                "expiresAt": None,
+                "metrics": {"views": 2, "agreeing": 0},
+            },
+            set(),
+            id="of two places one reaches it",
+        ),
+        pytest.param(
+            {"status": "unknown", "reason": "not-everywhere", "expiresAt": None, "metrics": {}},
+            {"R6", "W7"},
+            id="not everywhere, without places",
+        ),
+        pytest.param(
+            {"status": "unavailable", "reason": "unreachable", "metrics": {"views": 3, "agreeing": 3}},
+            set(),
+            id="unavailable from three places, of which one had an answer when another had none",
+        ),
+        pytest.param(
+            {"status": "unavailable", "reason": "unreachable", "lastSuccessAt": None, "metrics": PLACES},
+            {"R8"},
+            id="unavailable with a position",
+        ),
+    ],
+)
+def test_a_row_that_is_watched_from_several_places(fields: dict[str, Any], broken: set[str]) -> None:
+    assert clauses(judge(LIVE | {"checks": [INDEXER | {"metrics": PLACES} | fields]}), "fail") == broken
 
 
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -7,7 +7,15 @@ gives them. Parsing never raises: an unreadable part becomes a value with a ``pr
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from lookout_reader.about import About, AboutChain, AboutNote, AboutService, parse_about
+from lookout_reader.about import (
+    About,
+    AboutChain,
+    AboutDissent,
+    AboutNote,
+    AboutPlace,
+    AboutService,
+    parse_about,
+)
 from lookout_reader.clocks import Clocks
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
@@ -41,7 +49,7 @@ from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import EFFECTIVE_STATUSES, KNOWN_STATUSES, EffectiveStatus
 from lookout_reader.version import __version__
-from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
+from lookout_reader.words import NOTES, Note, agreement_text, notes_for, reason_text, status_text
 
 if TYPE_CHECKING:
     from lookout_reader.poller import Update
@@ -58,7 +66,9 @@ __all__ = [
     "WINDOWS",
     "About",
     "AboutChain",
+    "AboutDissent",
     "AboutNote",
+    "AboutPlace",
     "AboutService",
     "Answer",
     "AsyncReader",
@@ -90,6 +100,7 @@ __all__ = [
     "Update",
     "Window",
     "__version__",
+    "agreement_text",
     "bucket_begins_at",
     "buckets_of",
     "can_use",

@@ -8,6 +8,7 @@ from typing import Final
 from lookout_reader.document import DEEPEST, Check, Fields, Unreadable, is_list, is_object, read_json, whole
 from lookout_reader.instants import parse_instant
 from lookout_reader.rollup import TEST_NETWORK
+from lookout_reader.statuses import KNOWN_STATUSES, EffectiveStatus
 
 MOST_ENTRIES: Final = 2_000  # of a list; later entries are ignored
 
@@ -47,6 +48,27 @@ class AboutNote:
         return (not self.services or service in self.services) and (not self.chains or chain_id in self.chains)
 
 
+@dataclass(frozen=True, slots=True)
+class AboutDissent:
+    """A row that a place sees otherwise than it is published."""
+
+    service: str
+    chain_id: int | None
+    status: EffectiveStatus
+    since_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AboutPlace:
+    """One of the places from which the services are watched, with what it sees otherwise than all of them together."""
+
+    name: str  # empty: the operator's monitor, which has no name
+    url: str  # its own page; empty if it has none
+    own: bool  # whether it is this monitor
+    silent_since_at: int | None
+    differs: tuple[AboutDissent, ...]
+
+
 @dataclass(frozen=True)
 class About:
     """Its chains by id and its services, in the operator's order; an empty text is absent."""
@@ -58,6 +80,7 @@ class About:
     contact: str
     notes: tuple[AboutNote, ...]
     show_unmonitored: bool = True
+    places: tuple[AboutPlace, ...] = ()  # none: this monitor alone
 
     def notes_at(self, now: float) -> tuple[AboutNote, ...]:
         """The current and future notes at ``now``, the newest first."""
@@ -100,6 +123,7 @@ def parse_about(text: str | bytes) -> About | Unreadable:
         _text(found, "contact"),
         tuple(filter(None, map(_read_note, _objects(found, "notes")))),
         found.get("showUnmonitored") is not False,
+        tuple(filter(None, map(_read_place, _objects(found, "places")))),
     )
 
 
@@ -128,6 +152,28 @@ def _read_note(raw: Fields) -> AboutNote | None:
     if not text or from_at is None or (until is not None and until_at is None) or not is_scope_whole:
         return None
     return AboutNote(_text(raw, "id"), text, named, chain_ids, from_at, until_at, parse_instant(raw.get("addedAt")))
+
+
+def _read_place(raw: Fields) -> AboutPlace | None:
+    name, url, own = _text(raw, "name"), _text(raw, "url"), raw.get("own") is True
+    if not name and not own:
+        return None
+    return AboutPlace(
+        name,
+        url if url.startswith(("https://", "http://")) else "",
+        own,
+        parse_instant(raw.get("silentSince")),
+        tuple(filter(None, map(_read_dissent, _objects(raw, "differs")))),
+    )
+
+
+def _read_dissent(raw: Fields) -> AboutDissent | None:
+    service, found, since_at = _text(raw, "service"), raw.get("chainId"), parse_instant(raw.get("since"))
+    chain_id, word = whole(found, 1), raw.get("status")
+    if not service or (chain_id is None and found is not None) or since_at is None:
+        return None
+    status: EffectiveStatus = next((known for known in KNOWN_STATUSES if known == word), "unknown")
+    return AboutDissent(service, chain_id, status, since_at)
 
 
 def _text(raw: Fields, key: str) -> str:

@@ -32,6 +32,8 @@ class Metrics:
     extra: int | None = None
     breaks: int | None = None
     gap: int | None = None
+    views: int | None = None
+    agreeing: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +82,16 @@ def parse_report(text: str | bytes) -> LiveReport | Unreadable:
     if isinstance(found, Unreadable):
         return found
     fields, checks = found
-    return LiveReport(parse_instant(fields.get("generatedAt")), read_rows(checks, _read_row))
+    return LiveReport(parse_instant(fields.get("generatedAt")), read_rows(checks, read_report_row))
 
 
 def parse_row(text: bytes) -> Row | UnreadableRow | Unreadable:
     """The row in ``text``, a part of a report, as ``parse_report`` reads it."""
     raw = read_json(text, DEEPEST - 2)  # the report and its list are around it
-    return raw if isinstance(raw, Unreadable) else read_row(raw, _read_row)
+    return raw if isinstance(raw, Unreadable) else read_row(raw, read_report_row)
 
 
-def _read_row(raw: Fields, check: Check) -> Row:
+def read_report_row(raw: Fields, check: Check) -> Row:
     return Row(
         *check,
         published_status=_text(raw.get("status")),

@@ -1,6 +1,6 @@
 """Statuses and reasons in sentences, and notes on what the data does not say (C12)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from lookout_reader.statuses import BY_WORD, EffectiveStatus
@@ -16,6 +16,7 @@ Reason = Literal[
     "incompatible-reference",
     "incomplete",
     "inconsistent",
+    "not-everywhere",
 ]
 
 REASON_TEXTS: Final[dict[str, str]] = {
@@ -29,6 +30,7 @@ REASON_TEXTS: Final[dict[str, str]] = {
     "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
     "incomplete": "It is up to date, but its list has a gap.",
     "inconsistent": "It is up to date, but its transactions differ from the reference.",
+    "not-everywhere": "Some places reach it, others do not.",
 }
 
 
@@ -74,10 +76,19 @@ def reason_text(reason: str | None) -> str | None:
     return None if reason is None else REASON_TEXTS.get(reason)
 
 
-def notes_for(service: str, run_by_others: bool | None = None) -> tuple[Note, ...]:
-    """The notes to show beside a service's row, the general ones first (C12). ``run_by_others`` comes from the
-    operator (``About``); without it, it is as at the launch."""
-    return tuple(note for note in NOTES if _is_about(note, service, run_by_others))
+def agreement_text(views: int | None, agreeing: int | None) -> str | None:
+    """How many places see the published status, in a sentence; None if none does, or the row is watched from one."""
+    return f"{agreeing} of {views} places see this." if views and agreeing else None
+
+
+def notes_for(service: str, run_by_others: bool | None = None, places: int = 1) -> tuple[Note, ...]:
+    """The notes to show beside a service's row, the general ones first (C12). ``run_by_others`` and the number of
+    ``places`` come from the operator (``About``); without the first, it is as at the launch."""
+    return tuple(_count_places(note, places) for note in NOTES if _is_about(note, service, run_by_others))
+
+
+def _count_places(note: Note, places: int) -> Note:
+    return note if places < 2 else replace(note, text=note.text.replace("from one place", f"from {places} places"))
 
 
 def _is_about(note: Note, service: str, run_by_others: bool | None) -> bool:

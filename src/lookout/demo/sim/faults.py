@@ -20,6 +20,7 @@ AddressKind = Literal[
     "peers",  # the waku node about itself
     "messages",  # its store
     "broadcasters",  # of one chain
+    "line",  # line/singapore/squid: from a place to all upstreams whose addresses begin so
 ]
 
 
@@ -57,10 +58,12 @@ class Odds(NamedTuple):
     largest: int = 0
 
 
+PLACES: Final = ("singapore", "lima")
+_FAMILIES: Final = ("rpc", "squid", "hosted", "json", "ppoi", "waku")
 _ALL_BROADCASTERS: Final = 1_000_000
 _FOR_EVER_AT: Final = 1 << 62
 _MONTH_MS: Final = 30 * 86_400_000
-_SPEAKERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "ppoi", "peers", "messages")
+_SPEAKERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "ppoi", "peers", "messages", "line")
 _FOLLOWERS: Final[tuple[AddressKind, ...]] = ("endpoint", "indexer", "network")
 _MEMBERS: Final = Parameter("first", _ALL_BROADCASTERS)
 
@@ -136,6 +139,7 @@ _ODDS: Final[Mapping[AddressKind, tuple[Odds, ...]]] = {
         Odds("zero-peers", 2, 20, 1_800),
     ),
     "broadcasters": (Odds("silent", 8, 60, 14_400, 1, 9), Odds("unsigned", 1, 60, 3_600, 1, 9)),
+    "line": (Odds("refuse", 90, 300, 900), Odds("status", 60, 300, 900, 403, 429)),
 }
 
 
@@ -148,7 +152,13 @@ def addresses(layout: Layout) -> dict[str, AddressKind]:
         families = ("squid", "hosted", "json") if chain.hosted_indexer else ("squid", "json")
         found |= {f"{family}/{chain_id}": "indexer" for family in families}
         found |= {f"ppoi/{chain_id}": "network", f"broadcasters/{chain_id}": "broadcasters"}
-    return found | {"ppoi": "ppoi", "waku/peers": "peers", "waku/messages": "messages"}
+    found |= {"ppoi": "ppoi", "waku/peers": "peers", "waku/messages": "messages"}
+    return found | {line_of(place, family): "line" for place in PLACES for family in _FAMILIES}
+
+
+def line_of(place: str, address: str) -> str:
+    """The address of the line from a place to an upstream."""
+    return f"line/{place}/{address.partition('/')[0]}"
 
 
 def covering(address: str) -> list[str]:

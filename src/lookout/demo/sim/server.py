@@ -14,7 +14,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from lookout.demo.sim.faults import FAULTS, Fault, FaultKind
+from lookout.demo.sim.faults import FAULTS, Fault, FaultKind, line_of
 from lookout.demo.sim.upstreams import (
     DOCUMENT,
     ENDPOINT,
@@ -48,7 +48,11 @@ class Simulation:
             [
                 web.get("/control", self._overview),
                 web.post("/control", self._order),
-                *(web.route(upstream.method, upstream.route, self._handler(upstream)) for upstream in UPSTREAMS),
+                *(
+                    web.route(upstream.method, f"{line}{upstream.route}", self._handler(upstream))
+                    for upstream in UPSTREAMS
+                    for line in ("", "/line/{place}")
+                ),
             ]
         )
         application.on_response_prepare.append(self._date)
@@ -78,10 +82,13 @@ class Simulation:
     def _handler(self, upstream: Upstream) -> Handler:
         async def answer(request: web.Request) -> web.Response:
             address = upstream.address.format(**request.match_info)
-            if address not in self._world.addresses:
-                return _respond(text_reply(f"there is no {address} in this world", 404))
+            place = request.match_info.get("place")
+            way = (address,) if place is None else (line_of(place, address), address)
+            for part in way:
+                if part not in self._world.addresses:
+                    return _respond(text_reply(f"there is no {part} in this world", 404))
             body = await request.read()
-            fault = self._world.wire_fault(address, self._now())
+            fault = next(filter(None, (self._world.wire_fault(part, self._now()) for part in way)), None)
             if fault is not None and fault.kind == "late":
                 await asyncio.sleep(fault.size / 1000)
             elif fault is not None:

@@ -298,14 +298,14 @@ class Alerts(Feature):
         self._host.set_samples(Alerts, (("lookout_alerts_firing", [], firing), *samples))
 
 
-class _AlertRehearsal:
+class _AlertRehearsal(Rehearsal):
     """The messages that the rules would have sent, from rows alone."""
 
     def __init__(self, policy: AlertPolicy) -> None:
         self._policy = policy
         self._state = AlertState()
 
-    def start(self) -> None:
+    def start(self, at: int) -> None:
         self._state = restart(self._state)
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> Iterator[SentMessage]:

@@ -12,16 +12,16 @@ from lookout.base.instants import format_instant
 from lookout.core.causes import split_cause
 from lookout.core.model import NO_METRICS, Metrics
 from lookout.core.services import SERVICES
-from lookout.features.alerts.rules import EpisodeRules, News, StandIn
-from lookout.features.outcome import EntryKey
+from lookout.features.alerts.rules import EpisodeRules, News
+from lookout.features.outcome import EntryKey, StandIn
 
 VERSION: Final = 1
 
 
 class Deployment(Struct, frozen=True):
     """The deployment as messages describe it: chain names by id, service names in the report's order, the operator, the
-    page, the admin port, the configuration file, and what users notice if an own service fails. An empty text is
-    absent."""
+    page, the admin port, the configuration file, what users notice if an own service fails, and the number of places
+    that watch. An empty text is absent."""
 
     chains: dict[int, str]
     services: tuple[str, ...]
@@ -31,6 +31,7 @@ class Deployment(Struct, frozen=True):
     has_admin_port: bool = True
     config: str = ""
     effects: dict[str, str] = {}
+    places: int = 1
 
 
 DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)

@@ -22,7 +22,7 @@ from lookout.features.alerts.event import (
 )
 from lookout.features.alerts.rules import News, has_row, is_chain
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
-from lookout_reader.words import NOTES, REASON_TEXTS
+from lookout_reader.words import REASON_TEXTS, notes_for
 
 MOST_LISTED: Final = 20
 _MOST_NAMED: Final = 3  # beside a next step
@@ -116,7 +116,7 @@ def _write(
     signature = (
         *((f"The status page: {deployment.link}",) if deployment.link else ()),
         *((f"The monitor is run by {deployment.operator}.",) if deployment.operator else ()),
-        NOTES[0].text,
+        notes_for("", places=deployment.places)[0].text,
     )
     event = make_event(kind, deployment, items, is_over=is_over)
     room = _LONGEST_BODY - len("\n".join(("", "", *signature)).encode())
@@ -168,6 +168,8 @@ def _does_not_move(news: News, known: AlertFacts) -> bool:
 
 def _choose_heading(news: News, known: AlertFacts) -> str:
     """A section's heading; ``{be}`` becomes is or are."""
+    if _is_dissent(news) and news.kind != "left":
+        return "{be} as published again" if news.kind == "ended" else "{be} not as published"
     if news.kind == "began" and _does_not_move(news, known):
         return "{be} not moving"
     bad = "cannot be judged" if news.status == "unknown" else f"{{be}} {news.status}"
@@ -198,6 +200,11 @@ def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
     """The one chain of all checks, if so: it may be the cause."""
     chain_id, *others = {check.chain_id for check in checks}
     return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
+
+
+def _is_dissent(news: News) -> bool:
+    """Whether it is about what one place sees of a row."""
+    return news.reason == "not-everywhere" and not has_row(news.check)
 
 
 def _be(heading: str, checks: Sequence[Check]) -> str:
@@ -256,7 +263,8 @@ def _write_course(news: News, known: AlertFacts) -> str:
     """The status until the episode's end, and why it is not current now."""
     if news.kind == "ended" and is_chain(news.check):
         return f"new blocks since {format_second(news.at)}"
-    was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
+    bad = "not as published" if _is_dissent(news) else news.was
+    was = "could not be judged" if news.was == "unknown" else f"was {bad}"
     lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":
         return f"{lasted}; whether it recovered is not known"

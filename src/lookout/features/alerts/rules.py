@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from lookout.base.instants import Instant, Lasted
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status, unobserved
+from lookout.features.outcome import StandIn
 from lookout_reader.statuses import BY_WORD, KNOWN_STATUSES
 
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
@@ -53,11 +54,6 @@ class EpisodeRule(Struct, frozen=True):
         if self.still_ms is not None and not row.stood_still(self.still_ms):
             return False
         return is_named and (self.alerts_on_no_data or row.lost_data(since_at) or not row.answered_without_data)
-
-
-class StandIn(Check):
-    """Stands in episodes for what no row shows: a chain, an RPC endpoint, a source or the store. ``service`` is its
-    name for people."""
 
 
 def stand_for_chain(name: str, chain_id: int) -> StandIn:

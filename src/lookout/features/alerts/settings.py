@@ -27,7 +27,7 @@ from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
 from lookout.features.alerts.event import AlertPolicy, Deployment
 from lookout.features.feature import Around
-from lookout.features.outcome import STORE_KEY, EntryKey
+from lookout.features.outcome import STORE_KEY, EntryKey, StandIn
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -40,11 +40,12 @@ BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
     "unreachable": ("unavailable", "unknown"),
     "no-observation": ("unknown",),
     "incompatible-reference": ("unknown",),
+    "not-everywhere": ("catching-up", "degraded", "unknown"),
 }
 # Without `reasons`, a rule leaves out broadcasters of which some are silent: other people's, and nothing to repair.
 _DEFAULT_REASONS: Final = frozenset(BAD_REASONS) - {"partial-coverage"}
 # Reasons for which a row stays unknown, however long the monitor waits. `unreachable` is soon `unavailable` (S1, S2).
-_UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
+_UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference", "not-everywhere"))
 # After a start, and between two heads, rows are unknown for a moment: no alert for that.
 _UNJUDGED_FOR_S: Final = 300
 _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
@@ -124,13 +125,13 @@ class AlertRule(Table, frozen=True):
 
     def build_without_rows(
         self,
-        chains: Collection[episodes.StandIn],
-        others: Collection[episodes.StandIn],
+        chains: Collection[StandIn],
+        others: Collection[StandIn],
         others_for_ms: int,
         all_targets: Iterable[str],
     ) -> Iterator[episodes.EpisodeRule]:
         """The rules that report once what no row shows: a chain that does not move, a lost or differing RPC endpoint,
-        or a fault of a source."""
+        a fault of a source, or what a feature has reported."""
         targets = self.targets or tuple(all_targets)
         chains_after_ms = max(0, in_ms(self.not_moving_s) - CHAIN_STANDS_AFTER_MS)
         for part, checks, for_ms in (
@@ -237,7 +238,8 @@ class AlertsTable(Table, frozen=True):
 def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
     """The table as the monitor needs it."""
     plan, description = around.plan, around.description
-    stand_ins = {
+    stand_ins = dict(around.stand_ins)
+    stand_ins |= {
         episodes.stand_for_endpoint(endpoint.name, endpoint.chain_id): EntryKey(
             "endpoint", endpoint.name, endpoint.chain_id
         )
@@ -271,6 +273,7 @@ def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
             around.has_admin_port,
             around.config,
             {service.name: service.effect for service in description.services if service.effect},
+            1 + sum(key.name.startswith("witness ") for key in around.stand_ins.values()),
         ),
         {check: key for check, key in stand_ins.items() if any(check in rule.checks for rule in rules)},
     )

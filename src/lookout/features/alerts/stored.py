@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from lookout.base.instants import Lasted
 from lookout.core.model import Check
 from lookout.features.alerts.outbox import Queued
-from lookout.features.alerts.rules import AlertState, StandIn
+from lookout.features.alerts.rules import AlertState
+from lookout.features.outcome import StandIn
 from lookout.state.errors import naming
 
 _ALERTS: Final = "alerts"

@@ -238,7 +238,7 @@ class Lists(Feature):
             log.info(what, check=check.name, **{name: count for name, count in asdict(before).items() if count})
 
     @classmethod
-    async def probe(cls, probing: Probing) -> tuple[ProbedPart, ...]:
+    async def probe(cls, _table: Any, probing: Probing) -> tuple[ProbedPart, ...]:
         """The first page of each list with a running hash, and a count for each compared node."""
         tables = probing.around.tables
         nodes = [check for check, table in tables.items() if isinstance(table, PpoiTable) and table.agrees_with]

@@ -32,7 +32,11 @@ class Session:
     """Called with the instant until which the certificate of an upstream that was reached over TLS is valid."""
 
     async def fetch(self, request: Request) -> bytes:
-        """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
+        """The body of an answer, as ``ask`` gives it."""
+        return (await self.ask(request)).body
+
+    async def ask(self, request: Request) -> RawAnswer:
+        """An answer with its body decompressed; ProbeFailed for anything else that an upstream or the network can do,
         OwnFault if a local resource ran out."""
         STAGE.set("connect")
         connection = ClientConnection(request.limit_bytes, request.expect_code)
@@ -42,7 +46,7 @@ class Session:
         except (zlib.error, MemoryError) as error:
             raise own_fault(error) or ProbeFailed("bad_encoding") from None
 
-    async def _fetch(self, request: Request, connection: ClientConnection) -> bytes:
+    async def _fetch(self, request: Request, connection: ClientConnection) -> RawAnswer:
         access = request.access
         url, credentials = _split_credentials(request.url)
         proxy, proxy_credentials = _split_credentials(access.proxy) if access.proxy else (None, "")
@@ -70,7 +74,7 @@ class Session:
             self.hear_date(url.authority, answer.headers.get(b"date", b"").decode("latin-1"))
         if answer.http_code != request.expect_code:
             raise _explain_refusal(answer)
-        return _decompress(answer, request.limit_bytes)
+        return answer._replace(body=_decompress(answer, request.limit_bytes))
 
 
 @asynccontextmanager

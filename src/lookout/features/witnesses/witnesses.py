@@ -1,0 +1,264 @@
+"""The feature: reads the witnesses, and makes each row of what all places see."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final, Self
+
+from msgspec.structs import replace
+
+from lookout.base.logger import get_logger
+from lookout.base.problem import Problem
+from lookout.base.url import fingerprint_url
+from lookout.core.causes import describe_cause
+from lookout.core.ledger import Combine
+from lookout.core.model import Check, Gaps, Row
+from lookout.core.services import Service
+from lookout.documents.api import paths
+from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Probing, Rehearsal
+from lookout.features.outcome import EntryKey, Outcome, StandIn, end
+from lookout.features.witnesses.places import AGREES, Dissent, Standing, follow
+from lookout.features.witnesses.probe import probe_witnesses
+from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
+from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
+from lookout.features.witnesses.shown import (
+    WitnessNote,
+    count_rows,
+    describe_places,
+    judge_places,
+    list_stand_ins,
+)
+from lookout.features.witnesses.stored import (
+    DOCUMENT,
+    StoredWitness,
+    StoredWitnesses,
+    decode_witnesses,
+    encode_witnesses,
+)
+from lookout.features.witnesses.views import Views
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.protocols.client.session import Session
+from lookout.public.about import Description
+from lookout.state.log import Event, Viewed
+from lookout_reader.document import rows_by_check
+from lookout_reader.feed import Answer, Feed, take_answer
+from lookout_reader.report import LiveReport
+
+_LEAST_WAIT_MS: Final = 1_000
+_OWN: Final = ""  # the name under which the own place is kept
+
+log = get_logger()
+
+
+class Witnesses(Feature):
+    key = "witnesses"
+    table: ClassVar[Any] = tuple[WitnessTable, ...]
+    claimed = (DOCUMENT,)
+    gauges_in_use: ClassVar = {
+        "lookout_witness_rows": (
+            "Rows that a witness sees as they are published, otherwise, or not",
+            *("witness", "standing"),
+        ),
+        "lookout_witness_report_age_seconds": ("Age of the witness's last report", "witness"),
+    }
+
+    @classmethod
+    def check(
+        cls, table: tuple[WitnessTable, ...], monitored: frozenset[Check], services: tuple[Service, ...]
+    ) -> Iterable[Problem]:
+        return check_witnesses(table, services)
+
+    @classmethod
+    def warnings(cls, table: tuple[WitnessTable, ...], place: str) -> Iterable[Problem]:
+        return doubt_witnesses(table, place)
+
+    @classmethod
+    def decode(cls, documents: Mapping[str, bytes]) -> StoredWitnesses:
+        return decode_witnesses(documents)
+
+    @classmethod
+    def stand_ins(cls, table: tuple[WitnessTable, ...], around: Around) -> Mapping[StandIn, EntryKey]:
+        return list_stand_ins([witness.name for witness in table], around)
+
+    @classmethod
+    def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
+        return _ReplayedViews(Views(table, around.plan.monitored)) if table else None
+
+    @classmethod
+    async def probe(cls, table: tuple[WitnessTable, ...], probing: Probing) -> tuple[ProbedPart, ...]:
+        return await probe_witnesses(table, probing)
+
+    @classmethod
+    def build(cls, table: tuple[WitnessTable, ...], kept: StoredWitnesses, host: Host) -> Self:
+        return cls(table, kept, host)
+
+    def __init__(self, tables: tuple[WitnessTable, ...], kept: StoredWitnesses, host: Host) -> None:
+        self._tables = tables
+        self._host = host
+        self._addresses = {table.name: fingerprint_url(table.url) for table in tables}
+        self._feeds = {table.name: new_feed() for table in tables}
+        self.readings: dict[str, Reading] = {}
+        """The last reading of each witness that was asked since the start."""
+        self._views = Views(tables, host.around.plan.monitored)
+        self._since = {_OWN: kept.since.get(_OWN, AGREES)} if tables else {}
+        for name, address in self._addresses.items():
+            known = kept.witnesses.get(name)
+            self._since[name] = AGREES
+            if known is not None and known.address == address:
+                self._since[name] = kept.since.get(name, AGREES)
+                for row in known.views:
+                    self._views.set(name, row)
+        self._kept = StoredWitnesses()
+        self._document = b""
+
+    def combiner(self) -> Combine | None:
+        return self._views.combine if self._tables else None
+
+    def start(self, at: int, *, was_set: bool) -> None:
+        """A clock that was set, also while no monitor ran, makes all instants of views untrue (W7)."""
+        published_at = self._host.ledger.published_at
+        if was_set or (published_at is not None and at < published_at):
+            self._views.keep(lambda _witness, _row: False)
+            self._feeds = {name: new_feed() for name in self._feeds}
+            self._since = dict.fromkeys(self._since, AGREES)
+        self._views.keep(lambda _witness, row: row.observed_at is None or row.observed_at <= at)
+        for witness, views in self._views:
+            for row in views.values():
+                self._host.record(Viewed(at, witness, row))
+
+    def jobs(self) -> Iterator[Job]:
+        for table in self._tables:
+            yield Job(EntryKey("witness", table.name), partial(self._read, table))
+
+    async def _read(self, witness: WitnessTable, session: Session) -> int:
+        host, name = self._host, witness.name
+        began_ms, path = host.clock.elapsed_ms(), paths(host.around.description.protocol)[0]
+        answer, cause = None, None
+        try:
+            answer = await ask(witness, path, self._feeds[name].etag, session)
+            cause = await self._take(name, answer)
+        except ProbeFailed as failure:
+            cause = failure.reason
+        took_ms = host.clock.elapsed_ms() - began_ms
+        self._note(name, end(host.now(), took_ms, cause), None if answer is None else answer.age)
+        return max(_LEAST_WAIT_MS, EVERY_MS - took_ms)
+
+    async def _take(self, name: str, answer: Answer) -> str | None:
+        """Set the views that a new report gives. The cause why there is none, if it cannot be read."""
+        before, at = self._feeds[name], self._host.now()
+        feed = await self._read_answer(before, answer, at)
+        at = self._host.now()
+        if self._feeds[name] is not before:  # the clock was set meanwhile
+            return None
+        self._feeds[name] = feed
+        if feed.document is None or feed.arrivals == before.arrivals:  # the same again renews nothing (C4)
+            return find_cause(feed)
+        rows, lifetime_ms = rows_by_check(feed.document), self._host.around.plan.limits.row_lifetime_ms
+        views = (view_of(check, rows.get(check), at, lifetime_ms) for check in self._views.asked(name))
+        changed = [view for view in views if self._views.set(name, view)]
+        for view in changed:
+            self._host.record(Viewed(at, name, view))
+        if changed:
+            self._host.publish_soon()
+        return find_cause(feed)
+
+    async def _read_answer(self, before: Feed[LiveReport], answer: Answer, at: int) -> Feed[LiveReport]:
+        """In a thread: a hostile witness's two megabytes take a second, in which no probe may wait."""
+        read: list[Feed[LiveReport]] = []
+        try:
+            with self._host.open_thread("witness") as thread:
+                await thread.call(lambda: read.append(take_answer(before, answer, at, 0)))
+        except RuntimeError:  # the system starts no thread
+            raise OwnFault("threads") from None
+        return read[0]
+
+    def _note(self, name: str, outcome: Outcome, age: str | None) -> None:
+        has_rows = any(view.status != "unmonitored" for view in self._views.of(name).values())
+        reading = describe_reading(outcome, self._feeds[name], age, has_rows=has_rows)
+        before = self.readings.get(name)
+        if outcome.cause != (None if before is None else before.outcome.cause):
+            if outcome.cause is None:
+                log.info("the witness can be read again", witness=name)
+            else:
+                log.warning("the witness cannot be read", witness=name, why=describe_cause(outcome.cause))
+        self.readings[name] = reading
+        self._show(name)
+
+    def _show(self, name: str) -> None:
+        standing = next(place for place in self.standings() if place.name == name and not place.is_own)
+        views = self._views.of(name).values()
+        watched = sum(view.status != "unmonitored" for view in views) if views else len(self._views.asked(name))
+        rows = count_rows(views, watched, standing, self._host.now())
+        reading = self.readings[name]
+        self._host.note(
+            WitnessNote(EntryKey("witness", name), reading.outcome, reading=reading, standing=standing, rows=rows)
+        )
+
+    def publish(self, at: int, rows: tuple[Row, ...]) -> None:
+        if not self._tables:
+            return
+        published = {row.check: row for row in rows}
+        own = [self._host.ledger.newest_row(row.check) for row in rows]
+        for name, views in ((_OWN, own), *((name, views.values()) for name, views in self._views)):
+            self._since[name] = follow(self._since[name], views, published, at)
+        causes = {name: reading.outcome.cause for name, reading in self.readings.items()}
+        self._host.verdicts.update(judge_places(self.standings(), causes, rows, self._host.around))
+
+    def describe(self, description: Description, at: int) -> Description:
+        return replace(description, places=describe_places(self.standings(), at)) if self._tables else description
+
+    def standings(self) -> tuple[Standing, ...]:
+        """All places as of the last publication, the own one first; none if there are no witnesses."""
+        if not self._tables:
+            return ()
+        own = self._stand(self._host.around.place, "", _OWN, self._host.ledger.newest_row)
+        return (
+            own,
+            *(self._stand(of.name, of.public_url, of.name, self._views.of(of.name).__getitem__) for of in self._tables),
+        )
+
+    def _stand(self, name: str, public_url: str, key: str, see: Callable[[Check], Row]) -> Standing:
+        since = self._since[key]
+        differs = tuple(Dissent(see(check), since_at) for check, since_at in since.differs)
+        return Standing(name, public_url, key == _OWN, differs, since.silent)
+
+    def documents(self) -> Mapping[str, bytes]:
+        if not self._tables:
+            return {}
+        views = {name: tuple(views.values()) for name, views in self._views}
+        witnesses = {name: StoredWitness(address, views[name]) for name, address in self._addresses.items()}
+        kept = StoredWitnesses(witnesses, dict(self._since))
+        if kept != self._kept:
+            self._kept, self._document = kept, encode_witnesses(kept)
+        return {DOCUMENT: self._document}
+
+
+class _ReplayedViews(Rehearsal):
+    """After a start the log has all views that are known: others are forgotten with the next instant."""
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._started_at = -1
+        self._confirmed: set[tuple[str, Check]] | None = None
+        self.combine = self._combine
+
+    def start(self, at: int) -> None:
+        self._started_at, self._confirmed = at, set()
+
+    def hear(self, event: Event) -> bool:
+        if not isinstance(event, Viewed) or event.row.check not in self._views.asked(event.witness):
+            return False
+        self._pass_to(event.at)
+        if self._confirmed is not None:
+            self._confirmed.add((event.witness, event.row.check))
+        self._views.set(event.witness, event.row)
+        return True
+
+    def _combine(self, own: Row, gaps: Gaps, at: int) -> Row:
+        self._pass_to(at)
+        return self._views.combine(own, gaps, at)
+
+    def _pass_to(self, at: int) -> None:
+        confirmed = self._confirmed
+        if confirmed is not None and at != self._started_at:
+            self._views.keep(lambda witness, row: (witness, row.check) in confirmed)
+            self._confirmed = None
