@@ -298,3 +298,15 @@ def test_a_bug_does_not_end_a_thread_and_is_logged_with_its_name() -> None:
         )
         follower.stop()
     assert {entry["event"] for entry in log} == {"a thread of the server crashed; it goes on"}
+
+
+@pytest.mark.clause("A12")
+def test_a_history_that_becomes_unreadable_without_a_change_is_noticed_in_time() -> None:
+    followed = Followed(unreadable_ms=4 * SECOND)
+    followed.store.put("history", b"history 1")
+    followed.poll()
+    followed.store.unreadable = {"history"}
+    followed.poll_for(4 * SECOND)
+    assert followed.history == (200, b"history 1")
+    followed.poll_for(SECOND + POLL_MS)
+    assert followed.history == (503, b"")
