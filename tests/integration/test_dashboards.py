@@ -199,6 +199,10 @@ async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(t
     for sample in (sample for family in families for sample in family.samples):
         for label, value in sample.labels.items():
             labels.setdefault(sample.name, {}).setdefault(label, set()).add(value)
+    types["lookout_source_doubt"] = (
+        "gauge"  # which is there only while something is wrong: tests/unit/test_endpoints.py
+    )
+    labels["lookout_source_doubt"] = {"source": {"squid 1"}, "cause": {"certificate_ends", "indexing_errors"}}
     expressions = {str(rule.get("alert", rule.get("record"))): str(rule["expr"]) for rule in rules()} | asked()
     for name, expression in expressions.items():
         for problem in problems(expression, types, labels):

@@ -21,7 +21,6 @@ from lookout.base.setting_types import (
     ValueRule,
     in_ms,
 )
-from lookout.core.heads import STANDS_AFTER_MS as CHAIN_STANDS_AFTER_MS
 from lookout.core.model import Check, Reason, Status
 from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
@@ -133,9 +132,8 @@ class AlertRule(Table, frozen=True):
         """The rules that report once what no row shows: a chain that does not move, a lost or differing RPC endpoint,
         a fault of a source, or what a feature has reported."""
         targets = self.targets or tuple(all_targets)
-        chains_after_ms = max(0, in_ms(self.not_moving_s) - CHAIN_STANDS_AFTER_MS)
         for part, checks, for_ms in (
-            ("chains", chains if self.not_moving_s else (), chains_after_ms),
+            ("chains", chains if self.not_moving_s else (), 0),
             ("endpoints", others, others_for_ms),
         ):
             matching = frozenset(check for check in checks if self.matches(check))

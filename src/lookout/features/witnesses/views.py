@@ -14,7 +14,8 @@ class Views:
     none."""
 
     def __init__(self, tables: tuple[WitnessTable, ...], monitored: frozenset[Check]) -> None:
-        self.asked = {table.name: frozenset(filter(table.watches, monitored)) for table in tables}
+        checks = sorted(monitored, key=str)
+        self.asked = {table.name: dict.fromkeys(filter(table.watches, checks)) for table in tables}
         self.of: dict[str, dict[Check, Row]] = {table.name: {} for table in tables}
 
     def set(self, witness: str, row: Row) -> bool:
