@@ -176,7 +176,7 @@ def test_every_verdict_is_on_something_that_alerts_report(around: Around) -> Non
 def test_sources_shows_a_witness_with_all_that_is_doubted_of_it() -> None:
     views = [a_row(INDEXER), a_row(POLYGON, "unavailable"), Row(MESSAGING, "unknown", "no-observation")]
     place = a_place("Lima", a_dissent(POLYGON, "unavailable"))
-    reading = Reading(Outcome(NOON, 80, None), NOON - 20 * SECOND, 20, 31_500, ("cached: 20 s",))
+    reading = Reading(Outcome(NOON, 80, None), NOON - 20 * SECOND, 31_500, ("cached: 20 s",))
     note = WitnessNote(
         EntryKey("witness", "Lima"),
         reading.outcome,
