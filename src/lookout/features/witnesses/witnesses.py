@@ -16,12 +16,12 @@ from lookout.core.model import Check, Row
 from lookout.core.services import Service
 from lookout.documents.api import paths
 from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Probing, Rehearsal
-from lookout.features.outcome import EntryKey, Outcome, StandIn, end
+from lookout.features.outcome import EntryKey, Outcome, end
 from lookout.features.witnesses.places import Dissent, Since, Standing, follow
 from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
-from lookout.features.witnesses.shown import WitnessNote, count_rows, describe_places, judge_places, list_stand_ins
+from lookout.features.witnesses.shown import WitnessNote, describe_places, judge_places, list_stand_ins
 from lookout.features.witnesses.stored import DOCUMENT, StoredWitness, StoredWitnesses, decode_witnesses
 from lookout.features.witnesses.views import ReplayedViews, Views
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
@@ -65,10 +65,6 @@ class Witnesses(Feature):
         return decode_witnesses(documents)
 
     @classmethod
-    def stand_ins(cls, table: tuple[WitnessTable, ...], around: Around) -> Mapping[StandIn, EntryKey]:
-        return list_stand_ins([witness.name for witness in table], around)
-
-    @classmethod
     def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
         return ReplayedViews(Views(table, around.plan.monitored)) if table else None
 
@@ -95,6 +91,7 @@ class Witnesses(Feature):
             self._since[name] = kept.since.get(name, Since()) if is_known else Since()
             for row in known.views if known is not None and is_known else ():
                 self._views.set(name, row)
+        host.verdicts.update(list_stand_ins([table.name for table in tables], host.around))
 
     def combiner(self) -> Combine | None:
         return self._views.combine if self._tables else None
@@ -161,16 +158,10 @@ class Witnesses(Feature):
             else:
                 log.warning("the witness cannot be read", witness=name, why=describe_cause(outcome.cause))
         self.readings[name] = reading
-        self._show(name)
-
-    def _show(self, name: str) -> None:
         standing = next(place for place in self.standings() if place.name == name and not place.is_own)
-        views = self._views.of[name].values()
-        watched = sum(view.status != "unmonitored" for view in views) if views else len(self._views.asked[name])
-        rows = count_rows(views, watched, standing, self._host.now())
-        reading = self.readings[name]
+        views = tuple(self._views.of[name].values())
         self._host.note(
-            WitnessNote(EntryKey("witness", name), reading.outcome, reading=reading, standing=standing, rows=rows)
+            WitnessNote(EntryKey("witness", name), outcome, reading=reading, standing=standing, views=views)
         )
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
@@ -198,7 +189,9 @@ class Witnesses(Feature):
 
     def _stand(self, key: str, name: str, public_url: str, views: Mapping[Check, Row]) -> Standing:
         since = self._since[key]
-        differs = tuple(Dissent(views[check], since_at) for check, since_at in since.differs if check in views)
+        differing = dict(since.differs)
+        in_order = (check for check in self._host.around.plan.checks() if check in differing and check in views)
+        differs = tuple(Dissent(views[check], differing[check]) for check in in_order)
         return Standing(name, public_url, key == _OWN, differs, since.silent)
 
     def documents(self) -> Mapping[str, bytes]:
