@@ -293,7 +293,7 @@ def _describe_why(news: News, known: AlertFacts) -> str:
         return describe_cause(known.cause)
     if news.reason == "no-observation":
         return _NOT_OBSERVED
-    text = REASON_TEXTS[news.reason]  # the public sentence, as a clause
+    text = REASON_TEXTS.get(news.reason, news.reason)  # the public sentence, as a clause
     return f"{text[0].lower()}{text[1:].removesuffix('.')}"
 
 
