@@ -13,6 +13,7 @@ from lookout.base.setting_types import (
     NOT_EMPTY,
     RESTART,
     SECRET,
+    Accent,
     AdminAddress,
     Duration,
     DurationOrZero,
@@ -24,6 +25,7 @@ from lookout.base.setting_types import (
     NameOrNone,
     Natural,
     Networks,
+    Picture,
     Positive,
     Table,
     Text,
@@ -40,6 +42,7 @@ from lookout.core.plan import Limits, Span
 from lookout.core.services import OWN_NAME, SERVICES, find_unknown_services, make_title
 from lookout.protocols.client.request import AccessTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
+from lookout.public.page.assets import logo_path
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
@@ -323,6 +326,12 @@ class PageTable(Table, frozen=True):
     """Who runs this monitor."""
     contact: Line = ""
     """An address or a URL."""
+    logo: Picture = ""
+    """A picture above the page.
+    Allowed: an SVG or PNG file of at most 64 KiB"""
+    accent: Accent = ""
+    """The colour of the page's upper edge and controls.
+    Allowed: `#rrggbb`, with a contrast of 3 to the light and the dark page"""
     show_unmonitored: bool = True
     """Whether the page has the rows that are not monitored; both documents always have them."""
     run_by_others: tuple[Text, ...] = ("ppoi", "hosted-indexer")
@@ -408,6 +417,8 @@ class ServerSettings(Table, frozen=True):
             page.operator,
             page.contact,
             page.show_unmonitored,
+            logo=logo_path(page.logo),
+            accent=page.accent,
         )
 
     def warnings(self) -> Iterator[Problem]:
