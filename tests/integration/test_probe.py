@@ -14,7 +14,6 @@ from lookout.app.probe import Probed, ProbedRow, probe_once
 from lookout.base.clock import SystemClock
 from lookout.base.instants import format_instant
 from lookout.config.file import read_config
-from lookout.core.causes import describe_cause
 from lookout.core.model import Check
 from lookout.demo.sim.upstreams import REQUIRED_LIST
 from tests.commands import lookout, lookout_here
@@ -185,30 +184,6 @@ def test_it_says_which_lists_can_be_checked_and_which_nodes_compared(tmp_path: P
         assert rebuilt[0][1] == "the running hash cannot be checked yet: no two entries are listed"
         assert f"\nindexer 1: {rebuilt[0][1]}\n" in shown
         assert rebuilt[2][1] == "not compared with the list: no block of it is known to be final"
-
-    run(look())
-
-
-@pytest.mark.clause("M8")
-def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Path) -> None:
-    async def look() -> None:
-        async with a_world(tmp_path) as world:
-            await a_bad_world(world)
-            probed = await probe_of(world)
-        heads = {chain.name: chain for chain in probed.chains}
-        found = {endpoint.name: endpoint.found for chain in probed.chains for endpoint in chain.endpoints}
-        assert not heads["c1"].has_head
-        assert heads["c1"].found == "no head: no two answers that agree"
-        assert found["rpc 1 of c1"].startswith("no complete answer in time (waiting for: ")
-        assert found["rpc 2 of c1"] == "a node of another chain (61 instead of 1)"
-        assert found["rpc 3 of c1"].startswith("not_confirmed: block ")
-        assert re.match(r"disagrees, (8999|9000)\d{3} above: block ", found["rpc 1 of c42161"])
-        assert re.match(r"agrees: block ", found["rpc 2 of c42161"])
-        assert re.match(r"agrees, (19|20)\d{2} below: block \d+, 8 min", found["rpc 3 of c42161"])
-        assert found["rpc 1 of c137"] == describe_cause("future_block")
-        assert re.match(r"behind, (39|40)\d{2} below: block \d+, (29|30) min", found["rpc 1 of c56"])
-        assert heads["c11155111"].found.endswith("; the chain stands still, or its endpoints do")
-        assert {chain.name for chain in probed.chains if chain.has_head} == {"c42161", "c137", "c56", "c11155111"}
 
     run(look())
 
