@@ -14,6 +14,7 @@ from lookout.base.instants import format_instant, format_second, parse_instant
 from lookout.public.about import NoteDescription
 from tests.browser.pages import BUCKET, LAUNCH, Json, Site, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import HOUR, MINUTE, SECOND
+from tests.cases import text_of
 from tests.descriptions import a_description
 from tests.integration.served import a_server
 
@@ -114,28 +115,7 @@ def a_note(text: str, begins_in_ms: int, chains: tuple[int, ...] = ()) -> NoteDe
     )
 
 
-OWN_SERVICES: Final = """
-[[chains]]
-id = 1
-rpc = ["http://127.0.0.1:1"]
-[page]
-title = "Acorn Wallet"
-show_unmonitored = false
-[[services]]
-name = "bundler"
-title = "Bundlers"
-effect = "sending may fail"
-[[services.checks]]
-chain = 1
-kind = "http"
-url = "http://127.0.0.1:1"
-[[services]]
-name = "relayer"
-title = "Relayer"
-[[services.checks]]
-kind = "http"
-url = "http://127.0.0.1:1"
-"""
+OWN_SERVICES: Final = text_of("settings/own-services-alone.toml")
 
 
 def deployments() -> dict[str, Deployment]:

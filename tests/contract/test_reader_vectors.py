@@ -526,7 +526,7 @@ def test_every_warning_of_the_contract_is_shown() -> None:
         "one monitor",
         "not an official status",
         "not a signal that it is safe to transact",
-        "run by other people",
+        "Run by other people",
         "does not say what is up now",
     ]
     assert [words for words in wanted if words not in shown] == []

@@ -1,17 +1,30 @@
 """Notes and silences: what an operator may declare, what they cover, and for how long."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from lookout.base.instants import parse_duration
 from lookout.core.model import Check
-from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
+from lookout.core.notices import (
+    MOST,
+    PAST_DAYS,
+    Notice,
+    NoticeDraft,
+    NoticeError,
+    Notices,
+    Watched,
+    add_notice,
+    end_notice,
+)
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note, scope_text, time_text
 from lookout.state.codec import decode_notices, encode_notices
 from lookout.state.errors import StateError
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
+from tests.cases import cases
 from tests.descriptions import a_description
 
 CHAINS = {1: "Ethereum", 137: "Polygon", 10: "Twin", 20: "Twin"}
@@ -19,11 +32,7 @@ WATCHED = Watched(SERVICES.names, CHAINS, frozenset(all_checks(CHAINS)))
 NOTE = NoticeDraft("note", "Planned maintenance")
 SILENCE = NoticeDraft("silence", for_="2h")
 NONE = Notices()
-SERVICES_THERE = "there are messaging, ppoi, broadcasters, indexer, hosted-indexer"
-CHAINS_THERE = "there are Ethereum (1), Polygon (137), Twin (10), Twin (20)"
-NO_INSTANT = "is not an instant in UTC like 2026-11-17T14:00Z or 2026-11-17T14:00:00Z"
 NOT_ONE_LINE = "has to be one line that can be printed, without control characters"
-WITHOUT_AN_END = ["until: missing; alerts are never silenced without an end: give until or for"]
 
 
 def add(draft: NoticeDraft, notices: Notices = NONE, at: int = NOON) -> Notice:
@@ -40,99 +49,15 @@ def declared(*drafts: NoticeDraft) -> Notices:
 @pytest.mark.parametrize(
     ("draft", "problems"),
     [
-        pytest.param(replace(NOTE, text=" "), ["text: missing; a note says something"], id="a note without a text"),
+        *cases("notices", "what is wrong with a notice is said all at once"),
         pytest.param(
-            replace(NOTE, text="x" * 501), ["text: has 501 characters, and may have 500"], id="a note that is too long"
-        ),
-        pytest.param(
-            replace(NOTE, text="\u200d\u3000\u200d"), ["text: missing; a note says something"], id="nothing to see"
-        ),
-        *(
-            pytest.param(replace(NOTE, text=f"a{turns}b"), [f"text: {NOT_ONE_LINE}"], id=f"a note with {turns!a}")
-            for turns in ("\n", "\x07", "\x1b", "\x85", "\u2028", "\u202e", "\u2066", "\ufeff", "\U000e0041", "\ud800")
-        ),
-        pytest.param(replace(SILENCE, text="a\nb"), [f"why: {NOT_ONE_LINE}"], id="a reason of two lines"),
-        pytest.param(
-            replace(SILENCE, text="x" * 201),
-            ["why: has 201 characters, and may have 200"],
-            id="a reason that is too long",
-        ),
-        pytest.param(replace(SILENCE, for_=None), WITHOUT_AN_END, id="a silence without an end"),
-        pytest.param(replace(NOTE, silences=True), WITHOUT_AN_END, id="a note that silences without an end"),
-        pytest.param(
-            replace(SILENCE, until="2026-11-05T13:00Z"),
-            ["for: there is until as well; give one of the two"],
-            id="two ends",
-        ),
-        pytest.param(
-            replace(SILENCE, for_="2 hours"),
-            ["for: '2 hours' is not a duration like 30min, 2h or 1d"],
-            id="no duration",
-        ),
-        pytest.param(
-            replace(NOTE, from_="14:00", until="tomorrow"),
-            [f"from: '14:00' {NO_INSTANT}", f"until: 'tomorrow' {NO_INSTANT}"],
-            id="no instants",
-        ),
-        pytest.param(
-            replace(NOTE, until="2026-11-05T14:00+1"),
-            [f"until: '2026-11-05T14:00+1' {NO_INSTANT}"],
-            id="an instant in another zone",
-        ),
-        pytest.param(
-            replace(NOTE, from_="2026-11-05T14:00Z", until="2026-11-05T14:00Z"),
-            ["until: the end has to be later than the beginning"],
-            id="an end that is the beginning",
-        ),
-        pytest.param(
-            replace(NOTE, from_="2026-11-05T10:00Z", until="2026-11-05T12:00Z"),
-            ["until: the end has passed already"],
-            id="an end that has passed",
-        ),
-        pytest.param(
-            replace(SILENCE, from_="2026-11-05T09:00Z"),
-            ["for: the end has passed already"],
-            id="a duration that has passed",
-        ),
-        pytest.param(replace(NOTE, for_="9999d"), ["for: the end is more than 366 days away"], id="an end far ahead"),
-        pytest.param(
-            replace(SILENCE, for_="31d"), ["for: alerts are silenced for 30 days at most"], id="a silence of a month"
-        ),
-        pytest.param(
-            replace(SILENCE, services=("squid", "indexer", "squid")),
-            [f"service: there is no service 'squid'; {SERVICES_THERE}"],
-            id="an unknown service",
-        ),
-        pytest.param(
-            replace(SILENCE, chains=("Poligon",)),
-            [f"chain: there is no chain 'Poligon'; {CHAINS_THERE}"],
-            id="an unknown chain",
-        ),
-        pytest.param(
-            replace(SILENCE, chains=("twin",)),
-            ["chain: several are named twin; give the id: 10, 20"],
-            id="a name of two chains",
-        ),
-        pytest.param(
-            replace(SILENCE, services=("messaging",), chains=(137,)),
-            ["service: messaging has no row on these chains; leave it out, or leave out the chains"],
-            id="a shared service on a chain",
-        ),
-        pytest.param(
-            NoticeDraft("note", services=("squid",), chains=("x",), until="x"),
-            [
-                f"until: 'x' {NO_INSTANT}",
-                f"chain: there is no chain 'x'; {CHAINS_THERE}",
-                f"service: there is no service 'squid'; {SERVICES_THERE}",
-                "text: missing; a note says something",
-            ],
-            id="everything at once",
+            {"kind": "note", "text": "a\ud800b"}, [f"text: {NOT_ONE_LINE}"], id="a note with half a character"
         ),
     ],
 )
-def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: NoticeDraft, problems: list[str]) -> None:
+def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: dict[str, Any], problems: list[str]) -> None:
     with pytest.raises(NoticeError) as refused:
-        add(draft)
+        add(msgspec.convert(draft, NoticeDraft))
     assert list(map(str, refused.value.problems)) == problems
 
 
@@ -237,7 +162,7 @@ def test_what_is_not_over_is_listed_the_newest_first_also_if_it_is_yet_to_come()
     assert [each.id for each in notices.list_valid(NOON + HOUR, "note")] == ["3", "1"]
 
 
-def test_what_is_over_is_dropped_by_the_next_one_and_a_clock_that_is_ahead_for_a_moment_ends_nothing() -> None:
+def test_the_next_notice_drops_a_silence_that_is_over_and_a_clock_that_is_ahead_ends_nothing() -> None:
     notices = declared(SILENCE)
     assert notices.list_valid(NOON + DAY) == ()
     assert notices.list_valid(NOON) != ()
@@ -254,6 +179,35 @@ def test_there_are_so_many_of_each_kind_and_no_number_comes_twice() -> None:
     notices, ended = end_notice(notices, "note", "7", NOON)
     assert ended.id == "7"
     assert add(NOTE, notices).id == str(MOST + 1)
+
+
+@pytest.mark.parametrize(
+    ("draft", "ended_at", "past"),
+    [
+        pytest.param(NOTE, NOON + 10 * MINUTE, ["1"], id="a note that was there for ten minutes stays as a past one"),
+        pytest.param(NOTE, NOON + 9 * MINUTE, [], id="a note that was ended sooner was a mistake"),
+        pytest.param(
+            replace(NOTE, from_="2026-11-05T13:00Z"), NOON + 30 * MINUTE, [], id="a note that never began was one too"
+        ),
+        pytest.param(SILENCE, NOON + HOUR, [], id="a silence was never public"),
+    ],
+)
+def test_what_stays_of_a_notice_that_the_operator_ends(draft: NoticeDraft, ended_at: int, past: list[str]) -> None:
+    notices, ended = end_notice(declared(draft), draft.kind, "1", ended_at)
+    assert ended.until_at == ended_at
+    assert notices.list_valid(ended_at) == ()
+    assert [note.id for note in notices.list_past_notes(ended_at)] == past
+    later, _ = add_notice(notices, NOTE, ended_at + DAY, WATCHED)
+    assert [note.id for note in later.list_past_notes(ended_at + DAY)] == past
+    assert later.list_past_notes(ended_at + PAST_DAYS * DAY) == ()
+
+
+def test_past_notes_are_no_more_than_there_may_be_at_once() -> None:
+    notices = NONE
+    for number in range(1, MOST + 3):
+        notices, _ = add_notice(notices, replace(NOTE, for_="1h"), NOON + number * DAY // 8, WATCHED)
+    past = notices.list_past_notes(NOON + 10 * DAY)
+    assert [note.id for note in past] == [str(number) for number in range(MOST + 2, 2, -1)]
 
 
 @pytest.mark.parametrize(
@@ -335,4 +289,5 @@ def test_a_description_that_an_earlier_version_stored_has_no_notes() -> None:
     noted = replace(a_description(), notes=[describe_note(add(NOTE)), describe_note(add(replace(NOTE, for_="1h")))])
     followed = a_description().follow_monitor(msgspec.json.decode(noted.encode(), type=Description))
     assert followed.notes == noted.notes
-    assert [len(followed.drop_past_notes(NOON + HOUR + late).notes) for late in (-1, 0)] == [2, 1]
+    old_at = NOON + HOUR + PAST_DAYS * DAY
+    assert [len(followed.drop_old_notes(old_at + late).notes) for late in (-1, 0)] == [2, 1]

@@ -39,7 +39,7 @@ function showBadge(script) {
   shape.setAttribute("aria-hidden", "true");
   link.style.cssText = STYLE;
   warning.style.cssText = "display:block;font-size:11px";
-  link.href = base;
+  link.href = chain === undefined ? base : `${base}#chain=${encodeURIComponent(chain)}`;
   link.append(shape, words, warning);
   region.append(link);
   host.attachShadow({ mode: "open" }).append(region);

@@ -13,7 +13,7 @@ from lookout_reader.words import status_text
 
 JSON: Final = "application/json; charset=utf-8"
 SVG: Final = "image/svg+xml; charset=utf-8"
-FEED: Final = "/feed.atom"
+FEED: Final = atom.feed_path()
 SUMMARY: Final = "/summary.json"
 STATUS: Final = "/status.json"
 BADGE: Final = "/badge"
@@ -29,15 +29,23 @@ class File(NamedTuple):
 
 
 class FeedFiles(NamedTuple):
-    """``files`` by path, None where there is no report to make one of; and the rows that have badges, by the badges'
-    path without its ending. All of it may be kept for ``max_age_s``, and has to be made again after ``holds_ms``, or
-    never if that is None."""
+    """``files`` by path, None where there is no report to make one of; the rows that have badges, by the badges' path
+    without its ending; and the chains that have feeds, by the feed's path. All of it may be kept for ``max_age_s``, and
+    has to be made again after ``holds_ms``, or never if that is None."""
 
     files: dict[str, File | None]
     rows: dict[str, EffectiveRow]
+    chains: dict[str, int]
+    picture: Picture | None
     names: Names
     max_age_s: int
     holds_ms: int | None
+
+    def feed_of_chain(self, path: str) -> File | None:
+        chain_id = self.chains.get(path)
+        if chain_id is None or self.picture is None:
+            return None
+        return File(atom.MEDIA_TYPE, atom.encode_feed(self.picture, self.names, chain_id))
 
     def badge_of_row(self, path: str) -> File | None:
         """A badge of one row. There may be thousands, of which few are asked for: they are not among the files."""
@@ -71,7 +79,8 @@ def make_feed_files(
         status = "unknown" if picture is None else _status_of(service, picture)
         files |= _badges(f"{BADGE}/{service}", service, status, seen, names, max_age_s)
     rows = {} if picture is None else {_stem(row.check): row for row in picture.rows}
-    return FeedFiles(files, rows, names, max_age_s, holds_ms)
+    chains = {atom.feed_path(chain_id): chain_id for chain_id in names.about.chains}
+    return FeedFiles(files, rows, chains, picture, names, max_age_s, holds_ms)
 
 
 def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:

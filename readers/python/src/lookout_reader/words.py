@@ -130,14 +130,18 @@ NOTES: Final = (
         ("broadcasters",),
         "Limited broadcasters are a partial reading: some were not heard, others may work.",
     ),
-    Note("peers", ("messaging",), "Peers are connections. They do not prove that a message is delivered."),
+    Note("peers", ("messaging",), "Connected peers do not prove that a message is delivered."),
     Note(
         "wallet-sync",
         ("indexer", "hosted-indexer"),
-        "Whether an indexer is up to date does not say whether your wallet is synced.",
+        "An indexer that is up to date does not say whether your wallet is synced.",
     ),
-    Note("proofs", ("ppoi",), "An up-to-date node says nothing about your wallet's proofs, compliance or balance."),
-    Note(OTHERS, ("ppoi", "hosted-indexer"), "This is run by other people, not by the operator of the monitor."),
+    Note(
+        "proofs",
+        ("ppoi",),
+        "A proof service that is up to date says nothing about your wallet's proofs, compliance or balance.",
+    ),
+    Note(OTHERS, ("ppoi", "hosted-indexer"), "Run by other people, not by the operator of the monitor."),
 )
 
 

@@ -1,6 +1,7 @@
 """What browsers load: the built scripts, the stylesheet with the rules of each status, the texts of each language, and
 the badge for other sites."""
 
+from base64 import b64decode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -22,7 +23,7 @@ TEXTS: Final = files(__package__).joinpath("texts")
 
 _FOLDER: Final = "/assets"
 _VERSION_LENGTH: Final = 12
-_TYPES: Final = {"js": JAVASCRIPT, "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+_TYPES: Final = {"js": JAVASCRIPT, "css": "text/css; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
 _LINE: Final = ".line { fill: none; stroke: currentColor; stroke-width: 2 }"
 _SITE: Final = "LOOKOUT_SITE"  # in the badge's script, for what it has to know of this deployment
 
@@ -65,6 +66,16 @@ def _draw_icon(look: Appearance) -> str:
 def _built() -> dict[str, str]:
     """What ``make schemas`` built of the scripts and the stylesheet."""
     return msgspec.json.decode(files(__package__).joinpath("built.json").read_bytes(), type=dict[str, str])
+
+
+def logo_path(picture: str) -> str:
+    return f"{_FOLDER}/logo.{picture.partition(':')[0]}" if picture else ""
+
+
+def read_logo(picture: str) -> dict[str, tuple[str, bytes]]:
+    """The operator's picture, as the settings have it."""
+    kind, _, encoded = picture.partition(":")
+    return {logo_path(picture): (_TYPES[kind], b64decode(encoded))} if picture else {}
 
 
 def encode_badge(description: Description) -> bytes:

@@ -1,20 +1,9 @@
 /** The band: what is so, since when, what to do, what the operator says, and what keeps the page from knowing. */
 
-import { NOTES, headlineOf, notesFor } from "lookout-reader/page";
+import { headlineOf } from "lookout-reader/page";
 import { h, setStatus, setText, shape } from "./dom.js";
-import { ORIGINAL, REVIEWED_BY } from "./language.js";
 import { makeNotes } from "./notes.js";
-import {
-  PAGE_TITLE,
-  READER_LANGUAGE,
-  duration,
-  isRunByOthers,
-  moment,
-  serviceName,
-  serviceTitle,
-  sinceText,
-  text,
-} from "./words.js";
+import { PAGE_TITLE, READER_LANGUAGE, duration, moment, sinceText, text } from "./words.js";
 
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const TITLE_MOST = 60;
@@ -42,8 +31,7 @@ export function makeBand() {
     h("p", { class: "age" }, age, ` ${beforeSignal}`, signal, afterSignal),
   );
   const about = PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet");
-  const limits = makeLimits();
-  const element = h("header", {}, h("p", { class: "about-page", dir: "auto" }, about), band, ...limits.elements);
+  const element = h("header", {}, h("p", { class: "about-page", dir: "auto" }, about), band);
   let announced = "";
 
   function update(view) {
@@ -69,7 +57,6 @@ export function makeBand() {
         .join(" "),
     );
     notes.update(view.notes, view.now);
-    limits.update(new Set(view.networks.flatMap(({ checks }) => checks.map(({ service }) => service))));
     nameTab(status, said.short);
     const found = troublesOf(view, said);
     if (found.join() === announced) return; // it is read out once
@@ -97,42 +84,6 @@ function nameTab(status, short) {
 
 function cut(words, most) {
   return words.length > most ? `${words.slice(0, most - 1)}…` : words;
-}
-
-/** What none of it says (C12), in one paragraph; also in English where a machine translated it. */
-function makeLimits() {
-  const own = h("p", { class: "limits" });
-  const english = h("p", { class: "limits", lang: "en", dir: "ltr" });
-  let drawn = "";
-  const isMachine = REVIEWED_BY === "";
-  const machine = h(
-    "p",
-    { class: "machine" },
-    `${text("page.machine")} `,
-    h("a", { href: "#lang=en", hreflang: "en" }, text("page.original")),
-  );
-  function update(services) {
-    if ([...services].join() === drawn) return;
-    drawn = [...services].join();
-    own.replaceChildren(...limitsParts(services, text, serviceName));
-    if (isMachine) english.replaceChildren(...limitsParts(services, (key) => ORIGINAL[key], serviceTitle));
-  }
-  return { elements: isMachine ? [machine, own, english] : [own], update };
-}
-
-function limitsParts(services, textOf, nameOf) {
-  const about = new Map(NOTES.map(({ id }) => [id, []])); // the services that each is about
-  for (const service of services)
-    for (const { id } of notesFor(service, isRunByOthers(service))) about.get(id).push(service);
-  return [...about]
-    .filter(([, found]) => found.length > 0)
-    .flatMap(([id, found]) => {
-      const said = textOf(`warning.${id}`);
-      return [
-        id === "not-a-signal" ? h("b", {}, said) : id === "others" ? `${found.map(nameOf).join(", ")}: ${said}` : said,
-        " ",
-      ];
-    });
 }
 
 function ageText({ report, overview, clockIsWrong, clockAheadMs, onPaper }) {

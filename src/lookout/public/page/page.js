@@ -6,6 +6,7 @@ import { makeBand } from "./band.js";
 import { h, setText } from "./dom.js";
 import { makeFoot } from "./foot.js";
 import { DIRECTION, LANGUAGE } from "./language.js";
+import { makeLimits } from "./limits.js";
 import { makeNetworks } from "./networks.js";
 import { makePast } from "./past.js";
 import { ABOUT, ABOUT_TEXT, chainName, checkName, statusWord, text } from "./words.js";
@@ -21,6 +22,8 @@ const PAPER = window.matchMedia("print");
 
 document.documentElement.lang = LANGUAGE;
 document.documentElement.dir = DIRECTION;
+const accent = document.querySelector("meta[name=theme-color]");
+if (accent !== null) document.documentElement.style.setProperty("--accent", accent.content);
 
 const filter = { words: [], only: false };
 let limit = SHOWN_AT_FIRST;
@@ -33,9 +36,10 @@ const memory = new WeakMap(); // the rows of a document by check
 const band = makeBand();
 const networks = makeNetworks(showMore);
 const past = makePast();
+const limits = makeLimits();
 const nothing = h("p", { class: "hint", role: "status" });
 const controls = filterElement();
-const content = [band.element, controls, nothing, networks.element, past.element, makeFoot()];
+const content = [band.element, controls, nothing, networks.element, past.element, limits.element, makeFoot()];
 
 setInterval(refresh, 1000);
 setInterval(checkDescription, ABOUT_MS);
@@ -116,6 +120,7 @@ function show(update) {
   band.update(view);
   networks.update(view);
   past.update(view);
+  limits.update(view);
   if (update.history !== null && !isReached) reachAddress();
 }
 
@@ -127,17 +132,17 @@ function rowsOf(document) {
 
 // ---- The address
 
+/** An address of an instant is about the past: it leaves the networks as they are. */
 function readChain() {
   const chain = readAddress("chain");
-  return chain === null ? null : Number(chain);
+  return chain === null || readAddress("at") !== null ? null : Number(chain);
 }
 
-/** Opens the network that the address names, and its day, once there is a history. */
+/** Opens the network, the day or the incident that the address names, once there is a history. */
 function reachAddress() {
   isReached = true;
-  if (chosen === null) return;
-  networks.open(chosen);
-  if (readAddress("day") !== null) past.reach(chosen);
+  if (chosen !== null) networks.open(chosen);
+  past.reach();
 }
 
 function followAddress() {

@@ -182,6 +182,13 @@ function withUtc(local, at) {
   return text("utc.other", { local, utc });
 }
 
+/** Which zone the past is in, and what that is for the reader: "All times here are UTC; your time is UTC +1 h." */
+export function zoneText() {
+  const ahead = -new Date().getTimezoneOffset();
+  if (ahead === 0) return text("zone");
+  return text("zone.other", { offset: `${ahead < 0 ? "−" : "+"}${duration(Math.abs(ahead) * 60_000)}` });
+}
+
 /** The midnight that begins the local day of an instant. */
 export function midnight(at) {
   return new Date(at).setHours(0, 0, 0, 0);
