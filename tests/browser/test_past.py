@@ -187,7 +187,7 @@ def test_a_strip_is_read_where_it_is_touched(site: Site, open_page: Open) -> Non
 def test_the_past_is_in_one_zone_which_is_said_once(site: Site, open_page: Open) -> None:
     site.has(a_live_report(all_current()), a_history(all_current(), dict.fromkeys(buckets_of(1, 12, 3), "u")))
     page = open_page(viewport={"width": 390, "height": 844})
-    expect(page.locator(".past .hint")).to_contain_text("Days and times here are in UTC; your time is UTC +1 h.")
+    expect(page.locator(".past .hint")).to_contain_text("Times here are UTC; yours is UTC +1 h.")
     dates = page.locator(".heads small:not(:empty)")
     expect(dates).to_have_text([in_words(day_before(days)) for days in (13, 7, 0)])
     assert all(date.is_visible() for date in dates.all())
