@@ -1,4 +1,4 @@
-"""Opening a store for writing that another writer may just be leaving, and writers to be made wrong in one way."""
+"""Opening a store for writing that another writer may just be leaving; and stored state that is read or damaged."""
 
 import gzip
 import time
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final, TypeVar
 
-from lookout.documents.document import Document, DocumentName
 from lookout.store.protocol import StoreBusyError, Writer
 
 _LOOK_EVERY_S: Final = 0.05
@@ -42,19 +41,3 @@ def damage(stored: Mapping[str, bytes], chance: Random) -> dict[str, bytes]:
     weights = (len(stored), 1, 1, 1, len(stored))
     (found,) = chance.choices((*harmed, exchanged), weights)
     return found if found != stored else rest
-
-
-class PassingWriter:
-    """Passes everything on to a real one."""
-
-    def __init__(self, real: Writer) -> None:
-        self._real = real
-
-    def load(self) -> dict[str, bytes]:
-        return self._real.load()
-
-    def write(self, documents: Mapping[DocumentName, Document], state: Mapping[str, bytes]) -> None:
-        self._real.write(documents, state)
-
-    def close(self) -> None:
-        self._real.close()

@@ -14,6 +14,7 @@ from lookout.base.instants import format_instant, format_second, parse_instant
 from lookout.public.about import NoteDescription
 from tests.browser.pages import BUCKET, LAUNCH, Json, Site, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import HOUR, MINUTE, SECOND
+from tests.cases import text_of
 from tests.descriptions import a_description
 from tests.integration.served import a_server
 
@@ -114,28 +115,7 @@ def a_note(text: str, begins_in_ms: int, chains: tuple[int, ...] = ()) -> NoteDe
     )
 
 
-OWN_SERVICES: Final = """
-[[chains]]
-id = 1
-rpc = ["http://127.0.0.1:1"]
-[page]
-title = "Acorn Wallet"
-show_unmonitored = false
-[[services]]
-name = "bundler"
-title = "Bundlers"
-effect = "sending may fail"
-[[services.checks]]
-chain = 1
-kind = "http"
-url = "http://127.0.0.1:1"
-[[services]]
-name = "relayer"
-title = "Relayer"
-[[services.checks]]
-kind = "http"
-url = "http://127.0.0.1:1"
-"""
+OWN_SERVICES: Final = text_of("settings/own-services-alone.toml")
 
 
 def deployments() -> dict[str, Deployment]:
@@ -154,6 +134,9 @@ def deployments() -> dict[str, Deployment]:
         "fine": Deployment(rows(changes=no_hosted)),
         "slow": Deployment(rows(changes=no_hosted | {("broadcasters", 137): slow})),
         "five": Deployment(five_problems(), LAUNCH + named),
+        "gap": Deployment(
+            rows(changes=no_hosted | {("indexer", 137): bad("degraded", "incomplete", position=25_799_985, missing=3)})
+        ),
         "dead": Deployment([row | old for row in rows()], generated_at=long_ago),
         "planned": Deployment(
             rows(changes=no_hosted),
@@ -171,6 +154,7 @@ FINE: Final = "No problem seen with sending, balances and proofs on all 4 networ
 SLOW: Final = "Sending may be slow on Polygon"
 FIVE: Final = "Sending may be slow on BNB Smart Chain"
 DEAD: Final = re.compile("^No new report since .*: this is the monitor, not the networks$")
+GAP: Final = "Syncing may stop on Polygon"
 OWN: Final = "Relayer: not answering"
 # With marks around what is Latin, so that it does not turn the sentence around itself.
 FIVE_AR: Final = re.compile("BNB Smart Chain")
@@ -180,6 +164,8 @@ SCENES: Final = {
     **{f"{each}-phone": Scene(each, text, PHONE) for each, text in (("fine", FINE), ("slow", SLOW), ("five", FIVE))},
     "dead": Scene("dead", DEAD),
     "dead-phone": Scene("dead", DEAD, PHONE),
+    "gap": Scene("gap", GAP, address="#chain=137"),
+    "gap-phone": Scene("gap", GAP, PHONE),
     "planned": Scene("planned", FINE),
     "planned-phone": Scene("planned", FINE, PHONE),
     "own": Scene("own", OWN),

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page
 from lookout.base.instants import format_instant
 from tests.browser.pages import CHROMIUM, MISSING, Watched, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import SECOND
+from tests.cases import text_of
 from tests.integration.raw import RawServer, a_raw_server
 from tests.wait import until
 
@@ -28,37 +29,8 @@ COLOURS: Final = {
     "too old to say": GREY,
 }
 NAMES: Final = ("Ethereum", "illi.jl'I|", "WWWWMMMM@%", '<b>&"', "Ünïcödé \N{SNOWMAN} 漢字", "x" * 300)
-_OF_A_BADGE: Final = """() => {
-  const svg = document.documentElement;
-  const whole = svg.getBoundingClientRect();
-  const texts = [...svg.querySelectorAll('text')];
-  const [left, right] = [...svg.querySelectorAll('g rect')].map(rect => rect.getBoundingClientRect());
-  return {
-    whole: [whole.width, whole.height],
-    title: svg.querySelector('title').textContent,
-    message: texts[1].textContent,
-    label: texts[0].textContent,
-    inside: texts.every((text, index) => {
-      const box = text.getBoundingClientRect(), half = [left, right][index];
-      return box.left > half.left && box.right < half.right && box.top >= whole.top && box.bottom <= whole.bottom;
-    }),
-    stretched: texts.map(text => {
-      const wide = text.getComputedTextLength();
-      text.removeAttribute('textLength');
-      return wide / text.getComputedTextLength();
-    }),
-  };
-}"""
-_PIXEL: Final = """async ([source, inset]) => {
-  const image = new Image();
-  image.crossOrigin = 'anonymous';
-  image.src = source;
-  await image.decode();
-  const canvas = Object.assign(document.createElement('canvas'), {width: image.width, height: image.height});
-  const context = canvas.getContext('2d');
-  context.drawImage(image, 0, 0);
-  return [...context.getImageData(image.width - inset, 10, 1, 1).data].slice(0, 3);
-}"""
+_OF_A_BADGE: Final = text_of("browser/badge.js")
+_PIXEL: Final = text_of("browser/pixel.js")
 
 
 @pytest.fixture(scope="module")

@@ -9,21 +9,14 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.pages import CHROMIUM, MISSING
+from tests.cases import text_of
 from tests.integration.served import HISTORY, LIVE, Server, a_later_ledger, a_ledger, a_server, publish
 from tests.web import Answering, serving
 
 BOTH = pytest.mark.parametrize(
     "path", [pytest.param(LIVE, id="live"), pytest.param(HISTORY, id="history", marks=pytest.mark.long)]
 )
-FETCH = """async ([url, options]) => {
-    try {
-        const response = await fetch(url, options);
-        const body = await response.text();
-        return {code: response.status, etag: response.headers.get("ETag"), body, error: null};
-    } catch (error) {
-        return {code: null, etag: null, body: null, error: error.name};
-    }
-}"""
+FETCH = text_of("browser/fetch.js")
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 

@@ -256,6 +256,28 @@ def test_a_monitor_that_has_stopped_is_noticed_although_its_rows_hold(site: Site
     expect(page.locator(".also")).to_have_text("No problem when last seen.")
 
 
+@pytest.mark.clause("C4", "C9", "C16")
+def test_a_page_that_was_out_of_sight_for_an_hour_accuses_nobody(site: Site, open_page: Open) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = open_page(clock_ahead_ms=0)
+    expect(page.locator("h1")).to_have_text(FINE)
+    page.route(f"**{LIVE}", lambda _: None)  # the answer is on its way
+    page.clock.fast_forward(HOUR)
+    expect(page.locator("h1")).to_have_text("This page was asleep and is asking for a new report")
+    expect(page.locator(".troubles")).to_have_text("")
+
+
+@pytest.mark.clause("C4", "C9", "C16")
+def test_a_device_that_is_offline_says_so_and_accuses_nobody(site: Site, open_page: Open) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = open_page(clock_ahead_ms=0)
+    expect(page.locator("h1")).to_have_text(FINE)
+    page.context.set_offline(True)
+    page.clock.run_for(20 * SECOND)
+    expect(page.locator("h1")).to_have_text("This device is offline: that says nothing about the networks")
+    expect(page.locator(".also")).to_have_text("No problem when last seen.")
+
+
 @pytest.mark.clause("C6")
 @pytest.mark.parametrize("live", [b'{"schemaVersion": 1, "checks": [', b'{"schemaVersion": 2, "checks": []}'])
 def test_a_report_that_cannot_be_read_is_said_to_be_so(site: Site, open_page: Open, live: bytes) -> None:

@@ -224,7 +224,9 @@ def test_incidents_of_ten_minutes_are_listed_with_their_notes_and_addresses(site
     expect(entries.locator(".state")).to_have_text(
         ["Indexer on Ethereum and Polygon: not answering, 15 min", "Messaging: limited, 10 min"]
     )
-    expect(entries.locator("> a")).to_have_text([f"{yesterday} 12:00{DASH}12:15", f"{yesterday} 01:00{DASH}01:10"])
+    expect(entries.locator("> a")).to_have_text(
+        [f"{yesterday} 12:00{DASH}12:15 UTC", f"{yesterday} 01:00{DASH}01:10 UTC"]
+    )
     expect(entries.first.locator("p")).to_have_text(words)
     links = entries.first.locator("p a")
     expect(links).to_have_count(1)

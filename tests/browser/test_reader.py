@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, CDPSession, Error, Page, expect
 from lookout.base.instants import format_instant
 from tests.browser.pages import CHROMIUM, MISSING, a_check, a_live_report, all_current, now_ms
 from tests.builders import MINUTE, SECOND
+from tests.cases import text_of
 from tests.integration.served import LIVE, a_ledger, a_server, publish
 from tests.nodejs import READER, build_scripts
 from tests.web import Answering, serving
@@ -25,36 +26,9 @@ PAGES = {
     "/elsewhere": "<!doctype html><p>elsewhere</p>",
 }
 # What the README of the package shows, and how often it was called.
-BANNER = """\
-import { createReader, obstaclesOf } from "/src/index.js";
-const given = new URLSearchParams(location.search);
-const banner = document.querySelector("#banner");
-const options = { baseUrl: given.get("base"), protocol: given.get("protocol"), history: false };
-globalThis.reader = createReader(options);
-globalThis.times = 0;
-reader.subscribe((update) => {
-  const obstacles = obstaclesOf(update.report, { ...update, chain: 1, services: ["ppoi", "messaging"] });
-  banner.textContent = obstacles.map(({ service, effective }) => `${service} is ${effective}`).join() || "fine";
-  times++;
-});
-addEventListener("pageshow", ({ persisted }) => (globalThis.persisted = persisted));
-"""
-WORKER = """\
-importScripts("/commonjs/index.js");
-addEventListener("message", async ({ data, source }) => {
-  globalThis.reader ??= lookoutReader.createReader({ ...data, history: false });
-  const { report, reportCode } = await reader.read();
-  source.postMessage({ rows: report?.rows.length, reportCode });
-});
-"""
-ASK_WORKER = """async (options) => {
-    await navigator.serviceWorker.register("/worker.js");
-    const { active } = await navigator.serviceWorker.ready;
-    return new Promise((resolve) => {
-        navigator.serviceWorker.addEventListener("message", ({ data }) => resolve(data));
-        active.postMessage(options);
-    });
-}"""
+BANNER = text_of("browser/banner.js")
+WORKER = text_of("browser/worker.js")
+ASK_WORKER = text_of("browser/ask-worker.js")
 
 
 class Wallet(NamedTuple):

@@ -6,32 +6,11 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from tests.cases import bytes_of
 from tests.contract.protocols.hostile import paths_in, replaced, without
 
-# Written as they stand into JSON: values that no JSON library would write.
-ODD_JSON: Final = (
-    b"null", b"true", b"false", b"0", b"-0", b"-1", b"1.0", b"1.5", b"1e0", b"1e999", b"-1e999", b"1e-999",
-    b"9007199254740991", b"9007199254740992", b"9223372036854775807", b"9223372036854775808", b"18446744073709551616",
-    b"-9223372036854775809", b"1" * 400, b"1" * 5_000, b"-" + b"9" * 400, b"0." + b"1" * 500, b"NaN", b"Infinity",
-    b"-Infinity", b"0x10", b"+1", b"01", b".5", b"1.", b"--1", b'""', b'"0"', b'"-1"', b'"0x"', b'"0x10"',
-    b'"0x' + b"f" * 64 + b'"', b'"0x1fffffffffffff"', b'"0x20000000000000"', b'"9007199254740991"',
-    b'"9007199254740992"', b'"\xd9\xa1\xd9\xa2"', b'"\\u0000"', b'"\\ud800"', b'"\\udc00\\ud800"',
-    b'"\\ud83d\\ude00"', b'"\xff\xfe"', b'"\xc0\xaf"', b'"\xed\xa0\x80"', b'"\n"', b'"\\x"',
-    b'"' + b"x" * 70_000 + b'"', b"[]", b"{}", b"[[]]", b"[{}]", b"[null]", b'{"":{}}', b'{"a":1,"a":2}',
-    b"[" * 10_000 + b"]" * 10_000, b'{"a":' * 10_000 + b"1" + b"}" * 10_000, b"[" * 600 + b"]" * 600,
-    b"[" * 90 + b"]" * 90, b"[" + b"1," * 6_000 + b"1]", b"", b"1 2", b"'a'", b"// a\n1", b"\xef\xbb\xbf1", b"\x00",
-    b'"2026-11-15T12:00:00.000Z"', b'"9999-12-31T23:59:59.999Z"', b'"1970-01-01T00:00:00.000Z"',
-    b'"0000-00-00T00:00:00.000Z"', b'"2026-02-30T00:00:00.000Z"', b'"2026-11-15T23:59:60.000Z"', b'"current"',
-    b'"\xf0\x9f\x98\x80"',
-)  # fmt: skip
-
-# Bytes that mean something to a parser.
-ODD_BYTES: Final = (
-    b"\x00", b"\r", b"\n", b"\r\n", b"\r\n\r\n", b"\xff", b"\xef\xbb\xbf", b"\xc0\xaf", b"\xed\xa0\x80",
-    b"\xe2\x80\xa8", b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b"=", b"#", b"${", b"}", b"'", b"'''", b'"""',
-    b"-", b"e999", b".", b"0", b"9" * 30, b" ", b"\t", b"\x7f",
-)  # fmt: skip
-
+ODD_JSON: Final = bytes_of("odd.toml")["json"]
+ODD_BYTES: Final = bytes_of("odd.toml")["bytes"]
 _HOLE: Final = "\ue000hole\ue000"  # where an odd value goes
 
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -20,6 +19,7 @@ from lookout.base.sockets import a_free_port
 from tests.campaign.part import Outcome
 from tests.integration.admin import with_admin
 from tests.integration.fast import CHAINS, World, a_config
+from tests.integration.served import Server
 from tests.wait import until
 
 _OK: Final = b"HTTP/1.1 200 OK\r\n"
@@ -57,7 +57,7 @@ FLOODS: Final = {
 }
 _ANSWER: Final = FLOODS["the answer again and again"].drop
 _AT_ONCE: Final = 262_144
-_HOSTILE_CHAIN: Final = 11155111  # its hosted indexer is the attacker, and no simulated one is asked
+_HOSTILE: Final = ("hosted-indexer", 11155111)  # is the attacker, and no simulated one is asked
 
 # What a flood may cost the monitor.
 _LONGEST_HOLD_S: Final = 0.25
@@ -71,13 +71,12 @@ _log: Final = logging.getLogger("campaign.hostile")
 
 def try_floods(seconds: float) -> Outcome:
     """Every kind for as long, from a third of each chain's endpoints and one indexer; and first none."""
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    hold_s = _LONGEST_HOLD_S * (_UNDER_LOAD if load > cores / 2 else 1)
-    each_s, failures = seconds / (len(FLOODS) + 1), list[str]()
+    hold_s, each_s, failures = longest_hold_s(), seconds / (len(FLOODS) + 1), list[str]()
+    base = f"http://127.0.0.1:{a_free_port()}"
     with (
         tempfile.TemporaryDirectory() as name,
         _an_attacker() as (attacker, choose),
-        _a_monitor(Path(name), attacker) as monitor,
+        a_monitor(Path(name), base, _configure(base, attacker), _HOSTILE) as monitor,
     ):
         without = monitor.observe(each_s)
         _log.info(f"without a flood: {without}")
@@ -85,8 +84,13 @@ def try_floods(seconds: float) -> Outcome:
             choose(kind)
             during = monitor.observe(each_s)
             _log.info(f"{kind}: {during}")
-            failures += (f"{kind}: {problem}" for problem in _judge(during, without, hold_s))
+            failures += (f"{kind}: {problem}" for problem in judge(during, without, hold_s))
     return Outcome({"floods": len(FLOODS)}, tuple(failures))
+
+
+def longest_hold_s() -> float:
+    """For how long the loop may be held, on a machine as busy as this one."""
+    return _LONGEST_HOLD_S * (_UNDER_LOAD if os.getloadavg()[0] > (os.cpu_count() or 1) / 2 else 1)
 
 
 class Seen(NamedTuple):
@@ -101,7 +105,7 @@ class Seen(NamedTuple):
     statuses: frozenset[str]
 
 
-def _judge(during: Seen, without: Seen, hold_s: float) -> Iterator[str]:
+def judge(during: Seen, without: Seen, hold_s: float) -> Iterator[str]:
     if during.held_s > hold_s:
         yield f"held the loop for {during.held_s:.2f} s, and may for {hold_s:.2f} s"
     if during.memory_mb > without.memory_mb + _MOST_MEMORY_MB:
@@ -114,10 +118,12 @@ def _judge(during: Seen, without: Seen, hold_s: float) -> Iterator[str]:
         yield f"honest rows were {', '.join(sorted(during.statuses))}"
 
 
-class _Monitor(NamedTuple):
+class Monitor(NamedTuple):
     world: World
     pid: int
     admin: int
+    hostile: tuple[str, int]
+    """Service and chain of the row whose source attacks."""
 
     def observe(self, seconds: float) -> Seen:
         seen = self._look()
@@ -129,14 +135,15 @@ class _Monitor(NamedTuple):
             seen = Seen(held_s, memory_mb, stored_mb, age_s, seen.statuses | now.statuses)
         return seen
 
+    def ask(self, path: str) -> bytes:
+        """The admin port."""
+        return Server("127.0.0.1", self.admin).ask("GET", path).body
+
     def _look(self) -> Seen:
         began = time.monotonic()
-        connection = HTTPConnection("127.0.0.1", self.admin, timeout=60)
-        connection.request("GET", "/healthz")
-        connection.getresponse().read()
-        connection.close()
+        self.ask("/healthz")
         held_s = time.monotonic() - began
-        rows = [row for row in self.world.document()["checks"] if row["observedAt"] and not is_hostile(row)]
+        rows = [row for row in self._honest_rows() if row["observedAt"]]
         oldest_at = min(parse_instant(row["observedAt"]) for row in rows)
         stored = sum(file.stat().st_size for file in self.world.folder.glob("lookout.db*"))
         age_s = time.time() - oldest_at / 1000
@@ -145,32 +152,34 @@ class _Monitor(NamedTuple):
         )
 
     def is_settled(self) -> bool:
-        document = self.world.document()
-        return document is not None and {"current"} == {
-            row["status"] for row in document["checks"] if row["status"] != "unmonitored" and not is_hostile(row)
+        return self.world.document() is not None and {"current"} == {
+            row["status"] for row in self._honest_rows() if row["status"] != "unmonitored"
         }
 
-
-def is_hostile(row: Any) -> bool:
-    return (row["service"], row["chainId"]) == ("hosted-indexer", _HOSTILE_CHAIN)
+    def _honest_rows(self) -> list[Any]:
+        return [row for row in self.world.document()["checks"] if (row["service"], row["chainId"]) != self.hostile]
 
 
 @contextmanager
-def _a_monitor(folder: Path, attacker: str) -> Iterator[_Monitor]:
-    port, admin = a_free_port(), a_free_port()
-    base = f"http://127.0.0.1:{port}"
-    config = with_admin(a_config(base, recheck_s=3, backoff_cap_s=3.6), f"127.0.0.1:{admin}")
-    for chain_id in CHAINS:
-        config = config.replace(f'"{base}/rpc/{chain_id}/c"', f'"{attacker}/{chain_id}"')
-    config += f'[[hosted-indexer]]\nchain = {_HOSTILE_CHAIN}\nkind = "squid"\nurl = "{attacker}"\nconfirmations = 5\n'
-    (folder / "lookout.toml").write_text(config)
+def a_monitor(folder: Path, base: str, config: str, hostile: tuple[str, int]) -> Iterator[Monitor]:
+    """A monitor meanwhile, once it is settled on the simulated upstreams at this address."""
+    admin = a_free_port()
+    (folder / "lookout.toml").write_text(with_admin(config, f"127.0.0.1:{admin}"))
     with (
-        processes.a_process(folder, "sim", "--listen", f"127.0.0.1:{port}"),
+        processes.a_process(folder, "sim", "--listen", base.removeprefix("http://")),
         processes.a_process(folder, "monitor", "-c", "lookout.toml") as process,
     ):
-        monitor = _Monitor(World(folder, base, cast("Any", None)), process.pid, admin)
+        monitor = Monitor(World(folder, base, cast("Any", None)), process.pid, admin, hostile)
         until(monitor.is_settled, "all honest rows are current", 120)
         yield monitor
+
+
+def _configure(base: str, attacker: str) -> str:
+    config = a_config(base, recheck_s=3, backoff_cap_s=3.6)
+    for chain_id in CHAINS:
+        config = config.replace(f'"{base}/rpc/{chain_id}/c"', f'"{attacker}/{chain_id}"')
+    service, chain_id = _HOSTILE
+    return config + f'[[{service}]]\nchain = {chain_id}\nkind = "squid"\nurl = "{attacker}"\nconfirmations = 5\n'
 
 
 @contextmanager

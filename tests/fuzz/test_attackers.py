@@ -16,7 +16,6 @@ from tests.unit.simulated_upstreams import BASE, Life, Place, live
 
 LARGEST_STORE = 10_000_000
 LONGEST_BODY = 4_096
-LONGEST_WORD = 256
 MINUTES = 5
 SHORT_PAGE = 500
 ALERTS = '[alerts]\ntargets = {ops = "json://127.0.0.1:1/"}\n[[alerts.rules]]\nfrom = "degraded"\nfor_s = 0\n'

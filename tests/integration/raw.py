@@ -1,6 +1,5 @@
 """A real server that a test speaks to in bytes of its own."""
 
-import http.client
 import json
 import signal
 import socket
@@ -47,20 +46,18 @@ def a_request(method: str = "GET", path: str = LIVE, *headers: str, close: bool 
     return "\r\n".join((f"{method} {path} HTTP/1.1", "Host: lookout", *headers, *last, "", "")).encode("latin-1")
 
 
-@dataclass
-class RawServer:
+class Speaker:
+    """What answers at a port. Each request has a connection of its own."""
+
+    host = "127.0.0.1"
     port: int
-    process: subprocess.Popen[bytes]
-    folder: Path
-    host: str = "127.0.0.1"
-    admin_port: int = 0
 
     def connect(self, peer: str = "") -> socket.socket:
         """From this address, if it is given: one of loopback's, 127.0.0.0/8."""
         return socket.create_connection((self.host, self.port), timeout=60, source_address=(peer, 0) if peer else None)
 
     def exchange(self, raw: bytes, peer: str = "") -> bytes:
-        """Everything that is answered to these bytes until the server closes; b"" if it resets the connection."""
+        """Everything that is answered to these bytes until it closes; b"" if it resets the connection."""
         with self.connect(peer) as connection:
             try:
                 connection.sendall(raw)
@@ -69,11 +66,20 @@ class RawServer:
                 return b""
 
     def ask(self, method: str = "GET", path: str = LIVE, *headers: str, peer: str = "") -> Answer:
-        """One request on a connection of its own; everything after the headers is the body."""
+        """Everything after the headers is the body."""
         return parsed(self.exchange(a_request(method, path, *headers), peer))
 
     def codes(self, times: int, method: str = "GET", path: str = LIVE, *headers: str) -> list[int]:
         return [self.ask(method, path, *headers).http_code for _ in range(times)]
+
+
+@dataclass
+class RawServer(Speaker):
+    port: int
+    process: subprocess.Popen[bytes]
+    folder: Path
+    host: str = "127.0.0.1"
+    admin_port: int = 0
 
     def log(self) -> list[Any]:
         lines = said(self.folder).splitlines()
@@ -104,13 +110,8 @@ def store(folder: Path, *, at: int = NOON, **bodies: bytes) -> dict[str, Documen
 
 
 def admin(server: RawServer, path: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=60)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
+    answer = Server("127.0.0.1", server.admin_port).ask("GET", path)
+    return answer.http_code, answer.body
 
 
 def metrics(server: RawServer) -> Samples:

@@ -26,21 +26,9 @@ from lookout.protocols.registry import protocol_of
 from lookout.protocols.source import observe
 from tests.builders import NOON
 from tests.commands import LOOKOUT, TIME_S
+from tests.unit.server.fakes import SetClock
 
 PATIENCE_S = 0.4  # how long a test waits for an answer that never comes
-
-
-class Clock:
-    """The world's time, which only a test moves."""
-
-    def __init__(self, at: int = NOON) -> None:
-        self.at = at
-
-    def now(self) -> int:
-        return self.at
-
-    def pass_s(self, seconds: float) -> None:
-        self.at += round(seconds * 1000)
 
 
 class Control(NamedTuple):
@@ -53,7 +41,7 @@ class Control(NamedTuple):
 class Client:
     """Asks a running simulation."""
 
-    def __init__(self, session: aiohttp.ClientSession, base: str, clock: Clock) -> None:
+    def __init__(self, session: aiohttp.ClientSession, base: str, clock: SetClock) -> None:
         self.session = session
         self.base = base
         self.clock = clock
@@ -102,7 +90,8 @@ TARGETS = tuple(tables_at(""))
 
 @asynccontextmanager
 async def simulation(world: World | None = None, at: int = NOON) -> AsyncIterator[Client]:
-    clock = Clock(at)
+    clock = SetClock()
+    clock.wall = at
     async with (
         serving("127.0.0.1", 0, world or launch_world(None, at), clock.now) as (host, port),
         aiohttp.ClientSession() as session,

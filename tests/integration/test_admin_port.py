@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from lookout.base.admin_port import AdminReply, AdminRoutes, Change
 from lookout.base.sockets import ListenError
 from lookout.base.url import host_and_port
+from tests.cases import cases
 from tests.commands import a_command, lookout, said
 from tests.integration.admin import always, ask, open_port, received
 from tests.wait import until
@@ -81,21 +82,7 @@ def test_a_scrape_is_answered_whatever_a_crowd_does(sent: bytes) -> None:
             assert ask(address, "GET", "/healthz")[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("host", "http_code"),
-    [
-        pytest.param("127.0.0.1:9464", 200, id="an address"),
-        pytest.param("[::1]:9464", 200, id="an address of IPv6"),
-        pytest.param("192.0.2.7", 200, id="another address, as behind a forwarded port"),
-        pytest.param("localhost:9464", 200, id="localhost"),
-        pytest.param("LOCALHOST.", 200, id="localhost, written otherwise"),
-        pytest.param("monitor:9464", 200, id="a container's name"),
-        pytest.param("Monitor.Example.internal:9464", 200, id="a configured name"),
-        pytest.param("rebound.example:9464", 421, id="a foreign name that points here"),
-        pytest.param("127.0.0.1.example", 421, id="a name that looks like an address"),
-        pytest.param("localhost.example.", 421, id="a name that looks like localhost"),
-    ],
-)
+@pytest.mark.parametrize(("host", "http_code"), cases("admin_port", "it is asked by an address or a name of its own"))
 def test_it_is_asked_by_an_address_or_a_name_of_its_own(host: str, http_code: int) -> None:
     with open_port("127.0.0.1:0", ROUTES, hosts=["monitor.example.internal"]) as address:
         for method in ("GET", "HEAD", "POST"):

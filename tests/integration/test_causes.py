@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.cases import text_of
 from tests.commands import a_command, lookout, said
 from tests.contract.protocols.upstreams import Conversation, dripping, resetting, saying, silence, talking
 from tests.integration.authority import Authority
@@ -71,26 +72,7 @@ IN_WORDS: Final = {
     "another-chain": "a node of another chain (1 instead of 137)",
     "unknown-method": "no usable answer: JSON-RPC error -32601",
 }
-CONFIG: Final = """
-[admin]
-monitor = "ADMIN"
-server = ""
-[log]
-level = "info"
-format = "json"
-[monitor]
-record = "seen.jsonl"
-[policy]
-recheck_s = 0.5
-jitter_s = 0.1
-backoff_cap_s = 1
-probe_timeout_s = 4
-[alerts]
-group_s = 1
-[alerts.targets]
-one = "HOOK"
-other = "HOOK"
-"""
+CONFIG: Final = text_of("settings/causes.toml")
 # A message lists no more than 20.
 RULES: Final = "".join(
     f'[[alerts.rules]]\nservices = {names}\nfor_s = 0\nremind_s = 0\ntargets = ["{target}"]\n'

@@ -80,13 +80,6 @@ def test_it_says_what_two_separate_replays_give(folder: Path) -> None:
     assert total.startswith("19 of 1,029 buckets would change: ")
 
 
-def test_rows_of_one_configuration_alone_are_left_out_and_named(folder: Path) -> None:
-    own = '\n[[services]]\nname = "relayer"\nchecks = [{ kind = "http", url = "http://relayer" }]\n'
-    (folder / "more.toml").write_text((folder / "stricter.toml").read_text() + own)
-    outcome = run(folder, "--compare", "more.toml")
-    assert outcome.stdout.endswith("\nleft out, since only one configuration has them: relayer\n")
-
-
 def test_the_alerts_that_would_have_been_sent_are_listed(folder: Path) -> None:
     alerts = '\n[alerts.targets]\nops = "json://127.0.0.1"\n[[alerts.rules]]\nservices = ["messaging"]\nfor_s = {}\n'
     for config, for_s in (("now.toml", 300), ("stricter.toml", 0)):

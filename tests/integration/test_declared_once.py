@@ -53,6 +53,7 @@ from lookout_reader import (
     rows_by_check,
 )
 from tests.builders import HOUR, MINUTE
+from tests.cases import text_of
 from tests.declared import including
 from tests.descriptions import a_description, an_about
 from tests.integration.planted import a_deployment, resources
@@ -77,25 +78,7 @@ HELLO: Final = Protocol(
     "hello", Responding, HelloTable, lambda settings: Request("GET", settings.url, settings), parse_hello
 )
 CHECK: Final = Check("faucet", 1)
-CONFIG: Final = """
-[[chains]]
-id = 1
-name = "Ethereum"
-block_time_s = 12
-rpc = ["{base}/rpc/1/a", "{base}/rpc/1/b", "{base}/rpc/1/c"]
-
-[[faucet]]
-chain = 1
-kind = "hello"
-url = "{base}/json/1"
-word = "1"
-
-[alerts.targets]
-ops = "json://127.0.0.1"
-
-[[alerts.rules]]
-services = ["faucet"]
-"""
+CONFIG: Final = text_of("settings/declared-once.toml")
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
+from tests.cases import cases
 from tests.commands import lookout
-from tests.header_cases import ACCEPT_ENCODINGS
 from tests.integration.edged import (
     Edge,
     Origin,
@@ -129,7 +129,7 @@ def test_if_none_match_is_read_as_by_the_server(both: tuple[Edge, RawServer], wr
 
 @pytest.mark.clause("A15", "A4", "E4")
 def test_a_reader_gets_the_form_that_it_prefers(both: tuple[Edge, RawServer]) -> None:
-    for accept_encoding, is_packed in (case.values for case in ACCEPT_ENCODINGS):
+    for accept_encoding, is_packed in (case.values for case in cases("headers", "accept-encoding")):
         if str(accept_encoding).isascii() and str(accept_encoding).isprintable() and accept_encoding:
             ours, theirs = sent_to_both(both, a_request("GET", LIVE, f"Accept-Encoding: {accept_encoding}"))
             assert ours.ours.get("content-encoding") == ("gzip" if is_packed else None), accept_encoding

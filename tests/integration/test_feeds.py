@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import feedparser  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
 
@@ -98,26 +97,6 @@ def test_they_are_answered_as_the_endpoints_are(server: RawServer, path: str) ->
     assert (options.http_code, options.ours["access-control-allow-methods"]) == (204, "GET, HEAD, OPTIONS")
     refused = server.ask("POST", path)
     assert (refused.http_code, refused.ours["allow"]) == (405, "GET, HEAD, OPTIONS")
-
-
-@pytest.mark.clause("E1")
-@pytest.mark.parametrize("path", NO_ROW)
-def test_a_badge_of_a_row_that_is_not_there_is_not_found(server: RawServer, path: str) -> None:
-    answer = server.ask("GET", path)
-    assert (answer.http_code, answer.ours["cache-control"]) == (404, "no-store")
-    assert isinstance(json.loads(answer.body)["message"], str)
-
-
-def test_a_chain_of_any_name_is_named_as_it_is_configured(server: RawServer) -> None:
-    # A report is served at once, so the first feed may have been made before the history was read.
-    until(lambda: b"<entry>" in server.ask("GET", "/feed.atom").body, "the history was loaded")
-    parsed = feedparser.parse(server.ask("GET", "/feed.atom").body)
-    assert not parsed.bozo
-    assert [entry.title for entry in parsed.entries] == ['indexer on <Ether> & "eum": not answering']
-    components: list[Any] = json.loads(server.ask("GET", "/summary.json").body)["components"]
-    names = {component["id"]: component["name"] for component in components}
-    assert (names["indexer-1"], names["indexer-137"]) == ('indexer on <Ether> & "eum"', "indexer on chain 137")
-    assert json.loads(server.ask("GET", "/badge/indexer/1.json").body)["label"] == names["indexer-1"]
 
 
 @pytest.mark.first

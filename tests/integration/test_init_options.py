@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from lookout.cli import main
 from lookout.config.file import read_config
+from tests.cases import cases
 from tests.commands import lookout_here
 from tests.integration.sim_client import a_simulation
 from tests.web import Answering, serving
@@ -90,82 +91,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        pytest.param(
-            [f"--rpc=https://a.example/?key={KEY}"],
-            "--rpc: has to be CHAIN=URL, and CHAIN a chain's name or id",
-            id="an endpoint without its chain",
-        ),
-        pytest.param(
-            ["--rpc=polygn=https://a.example"],
-            "--rpc: no known chain is called 'polygn'; did you mean Polygon? Otherwise give its id",
-            id="a near miss",
-        ),
-        pytest.param(
-            ["--rpc=31337=https://a.example"],
-            "--rpc: Lookout knows nothing about chain 31337; give ID,NAME,SECONDS[,test] first",
-            id="a chain about which nothing is said",
-        ),
-        pytest.param(
-            ["--rpc=1=node.example", f"--rpc=1=wss://a.example/{KEY}"],
-            "--rpc 1: has to begin with http:// or https://\n"
-            "lookout: --rpc 2: begins with wss://, and only http:// and https:// are asked; most nodes"
-            " answer at the same address with https:// too",
-            id="addresses that cannot be asked, all at once",
-        ),
-        pytest.param(
-            [*ETHEREUM, "--indexer=1=https://i.example"],
-            "--indexer: name its kind, KIND:URL; it is one of squid, subgraph, ponder, envio, json, evm",
-            id="an indexer of no kind, if nobody is asked",
-        ),
-        pytest.param(
-            [*ETHEREUM, "--indexer=137=squid:https://i.example"],
-            "--indexer: Polygon has no RPC endpoint; name one first",
-            id="an indexer of a chain without endpoints",
-        ),
-        pytest.param(
-            [*ETHEREUM, *(f"--indexer=1=squid:https://{letter}.example" for letter in "ij")],
-            "--indexer 2: chain 1 has one already",
-            id="two indexers of a chain",
-        ),
-        pytest.param(
-            ["--service=a=jsonrpc:https://a.example"],
-            "--service: needs its method after a #: jsonrpc:URL#METHOD",
-            id="a service that needs a method",
-        ),
-        pytest.param(
-            ["--service=4337=https://a.example"],
-            '--service: "4337" is not allowed; it has to be up to 60 small letters, digits and -, beginning'
-            " with a letter",
-            id="a service whose name cannot be one",
-        ),
-        pytest.param(
-            ["--messaging=https://waku.example", f"--alert={KEY}"],
-            "--alert: Apprise does not understand this address",
-            id="a target that is no address",
-        ),
-        pytest.param(
-            [
-                "--chain=31337",
-                "--chain=1,Main",
-                "--rpc=1,137=https://a.example",
-                "--service=bundler",
-                "--service=node=evm:https://a",
-            ],
-            "--chain 1: Lookout knows nothing about chain 31337; give ID,NAME,SECONDS[,test]\n"
-            "lookout: --chain 2: has to be ID,NAME,SECONDS[,test]\n"
-            "lookout: --rpc: has to name one chain; repeat the option for another\n"
-            "lookout: --service 1: has to be NAME[@CHAIN,CHAIN]=[KIND:]URL\n"
-            "lookout: --service 2: is compared with the head of its chain: write node@CHAIN=URL",
-            id="entries of which a part is missing, all at once",
-        ),
-        pytest.param(
-            ["--messaging=https://waku.example", "--alert=ops=json://a.example", "--alert=ops=json://b.example"],
-            "--alert 2: ops is listed twice; give each target a name of its own",
-            id="two targets of one name",
-        ),
-    ],
+    ("options", "why"), cases("init_options", "what is refused says why shows no secret and writes nothing")
 )
 def test_what_is_refused_says_why_shows_no_secret_and_writes_nothing(
     options: list[str], why: str, folder: Path

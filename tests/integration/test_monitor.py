@@ -138,18 +138,6 @@ async def test_a_fault_shows_in_its_rows_and_in_no_other(faults: tuple[Ordered, 
         await world.until_healthy()
 
 
-@pytest.mark.clause("M8", "S13")
-async def test_endpoints_of_another_chain_give_no_head(tmp_path: Path) -> None:
-    async with a_world(tmp_path) as world:
-        await world.order("rpc/1", "wrong-chain")
-        async with watched(world, a_config(world.base)):
-            await world.until(lambda: world.status_of("indexer", 56) == SYNCED, "other chains")
-            await world.until(lambda: world.status_of("indexer", 1) == INCOMPATIBLE, "no head")
-            assert set(world.row("indexer", 1)["metrics"]) == {"position"}
-            await world.order("rpc/1", None)
-            await world.until(lambda: world.status_of("indexer", 1) == SYNCED, "the right chain again")
-
-
 @pytest.mark.clause("S10", "M7")
 async def test_broadcasters_that_fall_silent_stay_monitored_also_over_a_restart(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from lookout.app.process import configure_log
-from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from lookout.base.logger import get_logger, set_sink
 from lookout.config.file import read_config
@@ -34,15 +33,6 @@ from tests.commands import a_command, lookout, meanwhile, said
 from tests.integration.fast import World, a_config, a_world, watched
 from tests.stores import once_free
 from tests.wait import until
-
-
-class JumpingClock(SystemClock):
-    """The system's clocks, but the wall clock can be set."""
-
-    set_by_ms = 0
-
-    def now(self) -> int:
-        return super().now() + self.set_by_ms
 
 
 @pytest.mark.first
@@ -138,26 +128,6 @@ def check_that_nothing_was_lost(before: State, after: State) -> None:
     assert after.history.progress.first == before.history.progress.first
     for check, days in before.history.days.items():
         assert after.history.days[check].items() >= days.items()
-
-
-@pytest.mark.clause("M12", "H16")
-async def test_after_a_jump_of_the_clock_the_report_is_soon_right_again(tmp_path: Path) -> None:
-    clock = JumpingClock()
-
-    def is_all_observed_lately() -> bool:
-        observed = [row["observedAt"] for row in world.document()["checks"] if row["observedAt"] is not None]
-        return all(abs(parse_instant(at) - clock.now()) < 60_000 for at in observed)
-
-    async with a_world(tmp_path, clock.now) as world:
-        # Slow enough that nothing would be probed again in time but for the jump.
-        config = a_config(world.base, recheck_s=60, backoff_cap_s=60, probe_timeout_s=10)
-        async with watched(world, config, clock):
-            for hours in (1, -1):
-                await world.until_healthy()
-                clock.set_by_ms = hours * 3_600_000
-                await world.until(is_all_observed_lately, "everything probed again", 45)
-                await world.until_healthy()
-                assert len({len(row["buckets"]) for row in world.document("history")["rows"]}) == 1
 
 
 @pytest.mark.parametrize("form", ["json", "console"])

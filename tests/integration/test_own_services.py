@@ -6,45 +6,14 @@ from typing import Any, Final
 
 import pytest
 
+from tests.cases import text_of
 from tests.integration.reloads import Running, running
 from tests.integration.served import HISTORY, LIVE
 from tests.integration.visits import found
 from tests.integration.whole_service import answer
 from tests.wait import until_async
 
-OWN: Final = """
-[[services]]
-name = "bundler"
-title = "Bundlers"
-[[services.checks]]
-chain = 1
-kind = "jsonrpc"
-url = "{base}/rpc/1/a"
-method = "eth_chainId"
-expect = "0x1"
-[[services.checks]]
-chain = 137
-kind = "jsonrpc"
-url = "{base}/rpc/137/a"
-method = "eth_chainId"
-expect = "0x89"
-
-[[services]]
-name = "relayer"
-[[services.checks]]
-kind = "http"
-url = "{base}/json/1"
-pointer = "/status/chainId"
-expect = "1"
-
-[[services]]
-name = "rpc-provider"
-title = "RPC providers"
-[[services.checks]]
-chain = 56
-kind = "evm"
-url = "{base}/rpc/56/a"
-"""
+OWN: Final = text_of("settings/own-services.toml")
 CHECKS: Final = (("bundler", 1), ("bundler", 137), ("relayer", None), ("rpc-provider", 56))
 
 

@@ -5,21 +5,22 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from msgspec import UNSET
 
 from lookout.app.probe import Probed, ProbedRow, probe_once
 from lookout.base.clock import SystemClock
+from lookout.base.instants import format_instant
 from lookout.config.file import read_config
-from lookout.core.causes import describe_cause
+from lookout.core.model import Check
 from lookout.demo.sim.upstreams import REQUIRED_LIST
 from tests.commands import lookout, lookout_here
 from tests.compared import a_compared_config
 from tests.exhaustion import without_descriptors
 from tests.fuzz.attackers import WORDS
-from tests.integration.fast import World, a_config, a_world, run, watched
+from tests.integration.fast import CHAINS, World, a_config, a_world, run, watched
 from tests.integration.planted import a_listener
 from tests.wait import until_async
 
@@ -110,6 +111,55 @@ def test_it_says_what_was_found(tmp_path: Path) -> None:
     run(look())
 
 
+def a_report() -> dict[str, Any]:
+    """A witness's, whose rows live for 300 s."""
+    now = SystemClock().now()
+    instants = {"observedAt": format_instant(now), "lastSuccessAt": format_instant(now)}
+    row = {**instants, "expiresAt": format_instant(now + 300_000), "reason": "responding", "metrics": {}}
+    rows = (("messaging", None, "unavailable"), *(("ppoi", chain_id, "current") for chain_id in CHAINS))
+    checks = [{"service": name, "chainId": chain_id, "status": status, **row} for name, chain_id, status in rows]
+    return {"schemaVersion": 1, "generatedAt": format_instant(now), "checks": checks}
+
+
+@pytest.mark.clause("W2", "W3", "W8")
+def test_it_shows_the_rows_of_witnesses_beside_ours_and_what_is_wrong_with_their_reports(tmp_path: Path) -> None:
+    def answer(request: bytes) -> bytes:
+        document = a_report() if b"GET /api/v1/protocol/liveness " in request else {"protocol": "other"}
+        body = json.dumps(document).encode()
+        return b"HTTP/1.1 200 OK\r\nAge: 40\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    def answer_as_another(request: bytes) -> bytes:
+        return answer(request) if b"GET /about.json " in request else b"HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n"
+
+    async def look() -> None:
+        with a_listener(answer) as lima, a_listener(answer_as_another) as singapore:
+            async with a_world(tmp_path) as world:
+                witnesses = {"Lima": lima, "Singapore": singapore, "Oslo": "http://127.0.0.1:1"}
+                tables = (f'[[witnesses]]\nname = "{name}"\nurl = "{url}"\n' for name, url in witnesses.items())
+                services = 'services = ["messaging", "ppoi", "broadcasters"]\n'
+                config = a_config(world.base) + "".join(f"{table}{services}" for table in tables)
+                (world.folder / "lookout.toml").write_text(config)
+                probed = await probe_of(world)
+                shown = (await asyncio.to_thread(lookout_here, world.folder, "probe")).stdout
+        seen = {part.check: part.found for part in probed.parts if part.place == "Lima"}
+        assert (seen[Check("messaging", None)], seen[Check("ppoi", 137)]) == ("unavailable", "current")
+        assert {part.place for part in probed.parts} == {"Lima", ""}
+        said = [f"{part.check.name}: {part.found}" for part in probed.parts if not part.place]
+        missing = ", ".join(f"broadcasters {chain_id}" for chain_id in sorted(CHAINS))
+        assert said == [
+            f"witness Lima: it does not watch {missing}",
+            "witness Lima: its rows expire after 5 min, and after 2 min 30 s here",
+            "witness Lima: a cache answered with a copy 40 s old",
+            "witness Singapore: its protocol is 'other', and this monitor's is 'protocol'",
+            "witness Oslo: not reached: nothing listens at its address",
+        ]
+        assert re.search(r"^service +chain +status +Lima +why +took$", shown, re.MULTILINE)
+        assert re.search(r"^messaging +current +unavailable +responding: ", shown, re.MULTILINE)
+        assert all(f"\n{line}\n" in shown for line in said)
+
+    run(look())
+
+
 @pytest.mark.clause("S20", "S21")
 def test_it_says_which_lists_can_be_checked_and_which_nodes_compared(tmp_path: Path) -> None:
     async def look() -> None:
@@ -134,30 +184,6 @@ def test_it_says_which_lists_can_be_checked_and_which_nodes_compared(tmp_path: P
         assert rebuilt[0][1] == "the running hash cannot be checked yet: no two entries are listed"
         assert f"\nindexer 1: {rebuilt[0][1]}\n" in shown
         assert rebuilt[2][1] == "not compared with the list: no block of it is known to be final"
-
-    run(look())
-
-
-@pytest.mark.clause("M8")
-def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Path) -> None:
-    async def look() -> None:
-        async with a_world(tmp_path) as world:
-            await a_bad_world(world)
-            probed = await probe_of(world)
-        heads = {chain.name: chain for chain in probed.chains}
-        found = {endpoint.name: endpoint.found for chain in probed.chains for endpoint in chain.endpoints}
-        assert not heads["c1"].has_head
-        assert heads["c1"].found == "no head: no two answers that agree"
-        assert found["rpc 1 of c1"].startswith("no complete answer in time (waiting for: ")
-        assert found["rpc 2 of c1"] == "a node of another chain (61 instead of 1)"
-        assert found["rpc 3 of c1"].startswith("not_confirmed: block ")
-        assert re.match(r"disagrees, (8999|9000)\d{3} above: block ", found["rpc 1 of c42161"])
-        assert re.match(r"agrees: block ", found["rpc 2 of c42161"])
-        assert re.match(r"agrees, (19|20)\d{2} below: block \d+, 8 min", found["rpc 3 of c42161"])
-        assert found["rpc 1 of c137"] == describe_cause("future_block")
-        assert re.match(r"behind, (39|40)\d{2} below: block \d+, (29|30) min", found["rpc 1 of c56"])
-        assert heads["c11155111"].found.endswith("; the chain stands still, or its endpoints do")
-        assert {chain.name for chain in probed.chains if chain.has_head} == {"c42161", "c137", "c56", "c11155111"}
 
     run(look())
 

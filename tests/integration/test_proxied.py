@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 
+from tests.cases import text_of
 from tests.commands import a_command
 from tests.integration.edged import an_edge, needs_varnish
 from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store
@@ -25,20 +26,7 @@ SCALE: Final = ROOT / "docs" / "scale.md"
 NGINX: Final = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 HAPROXY: Final = shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 needs_nginx: Final = pytest.mark.skipif(NGINX is None, reason="needs nginx")
-AROUND: Final = """\
-user {user};
-daemon off;
-worker_processes 1;
-pid {folder}/nginx.pid;
-error_log {folder}/nginx.log;
-events {{ worker_connections 512; }}
-http {{
-access_log off;
-client_body_temp_path {folder}/bodies;
-proxy_temp_path {folder}/answers;
-{http}
-}}
-"""
+AROUND: Final = text_of("settings/nginx.conf")
 # What somebody writes who never met a body: nginx asks no server for ten seconds after one failure.
 PLAIN: Final = """\
 upstream lookout {{ server 127.0.0.1:{server}; server 127.0.0.1:{server}; }}

@@ -17,6 +17,7 @@ import pytest
 from Crypto.Hash import keccak
 
 from lookout.base.sockets import a_free_port
+from tests.cases import text_of
 from tests.commands import LOOKOUT
 from tests.nodejs import find_node, find_npm
 from tests.postgres import Postgres, Programs, a_postgres, from_debian
@@ -30,14 +31,7 @@ type Transaction @entity {
   id: ID!  blockNumber: BigInt! @index  transactionHash: Bytes!  nullifiers: [Bytes!]!  verificationHash: Bytes!
 }
 """
-_TABLES: Final = """
-CREATE TABLE transaction (id text PRIMARY KEY, block_number numeric, transaction_hash bytea, nullifiers bytea[],
-  verification_hash bytea);
-CREATE SCHEMA squid_processor;
-CREATE TABLE squid_processor.status (id int PRIMARY KEY, height int, hash text, nonce int);
-CREATE TABLE squid_processor.hot_block (height int PRIMARY KEY, hash text);
-INSERT INTO squid_processor.status VALUES (0, 0, '0x', 0);
-"""
+_TABLES: Final = text_of("real-list.sql")
 # The first of two entries of the newest transaction that has two.
 _CUT: Final = """
 DELETE FROM transaction WHERE id = (SELECT min(id) FROM transaction WHERE transaction_hash =

@@ -105,25 +105,6 @@ def test_other_methods_are_not_allowed(server: RawServer, path: str, method: str
     assert list(json.loads(answer.body)) == ["error"]
 
 
-@pytest.mark.clause("A5")
-def test_if_none_match_on_several_lines_is_one_list(server: RawServer) -> None:
-    tag = DOCUMENTS[LIVE].etag
-    for lines, http_code in (
-        (('"a"', f"W/{tag}", '"b"'), 304),
-        ((tag, '"b"'), 304),
-        (('"a"', tag), 304),
-        (("", tag), 304),
-        (('"\xff"', tag), 304),  # the first line alone is not ASCII
-        (('"\xff', tag), 304),  # nor is its tag closed
-        ((tag, '\xff"'), 304),
-        (('"a"', "\xff,", f"W/{tag}"), 304),
-        (('"a"', '"b"'), 200),
-        ((tag[:9], tag[9:]), 200),
-    ):
-        headers = (f"{'If-None-Match' if n else 'if-none-match'}: {line}" for n, line in enumerate(lines))
-        assert server.ask("GET", LIVE, *headers).http_code == http_code, lines
-
-
 @pytest.mark.parametrize(
     "query",
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import text_of
 from tests.nodejs import READER, find_node
 from tests.packages.environments import SCENARIO, a_monitor, check_played, make_project, run
 
@@ -37,37 +38,8 @@ def test_bundled_with_esbuild(tmp_path: Path) -> None:
 
 
 # What React Native has: no document, TextDecoder, Blob or events, and a fetch whose bodies are no streams.
-NATIVE = """\
-const { createContext, runInContext } = require("node:vm");
-exports.runNative = (code) => {
-  const plain = Object.assign(async (url, options) => {
-    if (options.cache) throw new Error("another address would be made of it");
-    const answer = await fetch(url, options);
-    const text = await answer.text();
-    return { status: answer.status, url: answer.url, headers: answer.headers, text: async () => text };
-  }, { polyfill: true });
-  const navigator = { product: "ReactNative" };
-  const context = createContext({ AbortController, console, setTimeout, clearTimeout, fetch: plain, navigator });
-  context.window = context.global = context;
-  runInContext(code, context);
-};
-"""
-METRO = """\
-const Metro = require("metro");
-const { runNative } = require("./native.cjs");
-const run = async (hasExports) => {
-  const config = await Metro.loadConfig({ cwd: __dirname }, {
-    projectRoot: __dirname, watchFolders: [__dirname], cacheStores: [],
-    resolver: { unstable_enablePackageExports: hasExports, useWatchman: false },
-    transformer: { babelTransformerPath: require.resolve("@react-native/metro-babel-transformer") },
-    serializer: { getPolyfills: () => [] },
-    reporter: { update() {} },
-  });
-  const { code } = await Metro.runBuild(config, { entry: "entry.js", platform: "ios", dev: false, minify: true });
-  runNative(code);
-};
-run(process.argv[2] === "exports");
-"""
+NATIVE = text_of("packages/native.cjs")
+METRO = text_of("packages/metro.cjs")
 
 
 @pytest.mark.clause("C3", "C4", "C9", "C10")
@@ -106,53 +78,7 @@ def test_it_is_small(module: str, names: str, most: int, tmp_path: Path) -> None
     assert len(gzip.compress((folder / "smaller.js").read_bytes(), 9, mtime=0)) <= most
 
 
-REACT = """\
-import { JSDOM } from "jsdom";
-const { window } = new JSDOM("<div id=root></div>");
-Object.assign(globalThis, { window, document: window.document, IS_REACT_ACT_ENVIRONMENT: true });
-Object.defineProperty(globalThis, "navigator", { value: window.navigator, configurable: true });
-const { act, createElement, StrictMode } = await import("react");
-const { createRoot } = await import("react-dom/client");
-const { renderToString } = await import("react-dom/server");
-const { createReader } = await import("lookout-reader");
-const { obstaclesQuery, useObstacles } = await import("lookout-reader/react");
-const { QueryClient, QueryClientProvider, useQuery } = await import("@tanstack/react-query");
-
-const reader = createReader({ baseUrl: BASE, protocol: "protocol", history: false });
-const needs = { chain: 1, services: ["ppoi", "messaging"] };
-
-let renders = 0;
-function Banner() {
-  renders++;
-  const { isLoading, obstacles } = useObstacles(reader, needs);
-  if (isLoading) return "loading";
-  return obstacles.map(({ service, effective }) => `${service} ${effective}`).join() || "fine";
-}
-function Queried() {
-  const { data } = useQuery(obstaclesQuery(reader, needs));
-  return data === undefined ? "loading" : data.map(({ severity }) => severity).join() || "fine";
-}
-const client = new QueryClient();
-const tree = () =>
-  createElement(
-    QueryClientProvider,
-    { client },
-    createElement(StrictMode, null, createElement(Banner), "|", createElement(Banner), "|", createElement(Queried)),
-  );
-const onServer = renderToString(createElement(Banner));
-const root = createRoot(document.getElementById("root"));
-await act(() => root.render(tree()));
-const atFirst = document.getElementById("root").textContent;
-while (reader.latest().report === null) await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
-await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
-const read = document.getElementById("root").textContent;
-const before = renders;
-await act(() => root.render(tree())); // nothing is new: rendered once more, and no more often
-const again = renders - before;
-await act(() => root.unmount());
-console.log(JSON.stringify({ onServer, atFirst, read, again }));
-// The program ends by itself: nothing is left that asks.
-"""
+REACT = text_of("packages/react.mjs")
 
 
 @pytest.mark.clause("C4")
@@ -167,26 +93,7 @@ def test_its_hook_and_its_query_work_with_react(tmp_path: Path) -> None:
         assert len(monitor.asked) == 1  # one poller for two banners, each mounted twice
 
 
-MSW = """\
-import { http } from "msw";
-import { setupServer } from "msw/node";
-import { createReader } from "lookout-reader";
-import { handlers } from "lookout-reader/testing";
-
-const where = { baseUrl: "https://liveness.example", protocol: "protocol" };
-let state;
-const server = setupServer(...handlers(http, where.baseUrl, where.protocol, () => state));
-server.listen({ onUnhandledRequest: "error" });
-const found = {};
-for (state of ["fine", "unavailable", "no-network", "other-version"]) {
-  const reader = createReader(where);
-  const { reportCode, history } = await reader.refresh();
-  const [obstacle] = reader.obstacles({ chain: 1, services: ["indexer"] });
-  found[state] = [reportCode, history.readable, obstacle?.severity ?? null];
-}
-server.close();
-console.log(JSON.stringify(found));
-"""
+MSW = text_of("packages/msw.mjs")
 
 
 @pytest.mark.clause("C4", "C6")
@@ -204,36 +111,7 @@ def test_its_handlers_answer_for_a_server_with_msw(tmp_path: Path) -> None:
 NODE = [("node16", "node16"), ("nodenext", "nodenext"), ("esnext", "bundler")]
 NODE_10 = ("commonjs", "node10")  # deprecated in 6, gone in 7
 COMPILERS = {"5.0": [NODE_10, *NODE], "5.9": [NODE_10, *NODE], "6.0": NODE, "7.0": NODE}
-GOOD = """
-import { canUse, findRow, obstaclesOf } from "lookout-reader";
-import { rollUp } from "lookout-reader/page";
-import { obstaclesQuery, useObstacles } from "lookout-reader/react";
-import { fakeReader } from "lookout-reader/testing";
-import type { Cause, FailureCode, Reader, Service, Severity, SignalLike, Update } from "lookout-reader";
-OWN
-declare const update: Update;
-declare const signal: SignalLike;
-const reader: Reader = fakeReader("dead-monitor");
-const needs = { chain: 137, services: ["ppoi", "messaging"] } as const;
-const severities: Severity[] = reader.obstacles(needs).map(({ severity }) => severity);
-const cause: Cause | null | undefined = useObstacles(reader, needs).obstacles[0]?.cause;
-const waiting: Promise<void> = reader.whenUsable(needs, { signal });
-canUse(update.report, needs);
-rollUp(update.report);
-obstaclesQuery(reader, needs).select();
-const own: string = "bundler";
-const service: Service = own;
-const code: FailureCode | null = update.reportCode;
-canUse(update.report, { ...update, chain: 137, services: ["ppoi", "messaging"] });
-canUse(update.report, { ...update, chain: 137, services: [own] });
-findRow(update.report, own, 1);
-rollUp(update.report, { now: 0, services: ["ppoi"] }).healthy;
-const [obstacle] = obstaclesOf(update.report, { ...update, chain: 1, services: ["ppoi", "bundler"] });
-const reason: string | null = obstacle?.row?.readable ? obstacle.row.reason : null;
-findRow(update.report, "bundler", 1);
-rollUp(update.report, { ...update, services: ["bundler"] });
-export { cause, code, reason, service, severities, waiting };
-"""
+GOOD = text_of("packages/good.ts")
 NAMES = 'type \'"messaging" | "ppoi" | "broadcasters"'
 WRONG = {
     'findRow(update.report, "ppio", 1)': f"parameter of {NAMES}",
@@ -303,18 +181,7 @@ isSomethingBroken().then((isBroken) => { end(); console.log(JSON.stringify({ isB
     assert found == {"isBroken": False, "shown": [4, 3]}
 
 
-NATIVE_TYPES = """
-declare module "react-native" {
-  export const AppState: {
-    currentState: string;
-    addEventListener(type: "change", listener: (state: string) => void): { remove(): void };
-  };
-}
-declare module "@react-native-community/netinfo" {
-  const NetInfo: { addEventListener(listener: (state: { isConnected: boolean | null }) => void): () => void };
-  export default NetInfo;
-}
-"""
+NATIVE_TYPES = text_of("packages/native.d.ts")
 
 
 @pytest.mark.parametrize("version", COMPILERS)

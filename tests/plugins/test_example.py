@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from lookout.protocols import api
+from tests.cases import text_of
 from tests.commands import meanwhile, said
 from tests.contract.protocols.upstreams import answering
 from tests.integration.fast import a_world
@@ -25,23 +26,7 @@ pytestmark = pytest.mark.long
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = Path(__file__).parent / "example"
 STATUS: Final = b'{"pools":{"north":{"block":17}}}'
-CONFIG: Final = """
-[server]
-listen = "127.0.0.1:{port}"
-[admin]
-monitor = ""
-server = ""
-[[chains]]
-id = 1
-rpc = ["{base}/rpc/1/a", "{base}/rpc/1/b", "{base}/rpc/1/c"]
-[[services]]
-name = "tidepool"
-[[services.checks]]
-chain = 1
-kind = "tidepool"
-url = "{url}"
-pool = "north"
-"""
+CONFIG: Final = text_of("settings/plugin-example.toml")
 
 
 @pytest.fixture(scope="module")

@@ -5,20 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import text_of
 from tests.commands import lookout
 from tests.plugins.packages import GOOD, install, path_with
 
-CONFIG = """
-[[chains]]
-id = 1
-rpc = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"]
-
-[[indexer]]
-chain = 1
-kind = "tidal"
-url = "http://127.0.0.1:4"
-confirmations = 0
-"""
+CONFIG = text_of("settings/plugin.toml")
 REFUSED = '"tidal" is not allowed; it has to be one of squid, subgraph, ponder, envio, json, evm; '
 SHOWN = 'when it is imported; python -c "import lookout_tidal" shows where'
 PROVIDER = f"{REFUSED}lookout-tidal 1.0, which provides it, "

@@ -38,7 +38,6 @@ NOW_AT = int(NOW.timestamp() * 1000)
 STATUSES = ("current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored")
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 MADE = [json.loads((VECTORS / f"replay-{number}.expected.json").read_text()) for number in (11, 12)]
-REAL: list[dict[str, Any]] = [made[name] for made in MADE for name in ("live", "history")]
 CHECKS = [(service, chain) for service in SERVICES[1:] for chain in (*MAINNETS, TEST_NETWORK)]
 ALL_CHECKS: list[tuple[str, int | None]] = [("messaging", None), *CHECKS]
 OWN_CHECKS: list[tuple[str, int | None]] = [("bundler", 137), ("relayer", None)]
@@ -241,21 +240,6 @@ def test_a_bad_row_in_a_history_changes_no_other(
     assert isinstance(after, History)
     for other, row in enumerate(before.rows):
         assert other == index or after.rows[other] == row
-
-
-@pytest.mark.clause("C6")
-@given(st.binary() | st.text() | JSON.map(json.dumps))
-def test_anything_at_all_can_be_read_or_is_unreadable(body: str | bytes) -> None:
-    assert isinstance(use_everything(body), Unreadable)
-
-
-@pytest.mark.clause("C6", "C7")
-@given(st.one_of(reports(), histories(), st.sampled_from(REAL)).flatmap(mutated), st.data())
-def test_a_document_that_was_cut_or_overwritten_never_raises(document: dict[str, Any], data: st.DataObject) -> None:
-    body = json.dumps(document).encode()
-    begin = data.draw(st.integers(0, len(body)))
-    end = data.draw(st.integers(begin, min(len(body), begin + 20)))
-    use_everything(body[:begin] + data.draw(st.binary(max_size=5)) + body[end:])
 
 
 @pytest.mark.clause("C6")

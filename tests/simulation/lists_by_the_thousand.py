@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.campaign.part import Outcome, Part
-from tests.simulation.links import live_list, live_node
 from tests.simulation.listed import live_monitor
 from tests.simulation.lists import Outcome as Lived
 from tests.simulation.lists import live
 from tests.simulation.silence import without_logs
 
 _log: Final = logging.getLogger("campaign.lists")
-_KINDS: Final = {"lists beside the chain": 10_000, "lists with a hash": 10_000, "nodes": 10_000, "monitors": 300}
+_KINDS: Final = {"lists beside the chain": 10_000, "monitors": 300}
 _PROCESSES: Final = 2
 
 
@@ -33,16 +32,10 @@ def run(_seconds: float) -> Outcome:
 
 
 def _live(kind: str, seed: int) -> Lived:
-    match kind:
-        case "lists beside the chain":
-            return live(seed)
-        case "lists with a hash":
-            return live_list(seed)
-        case "nodes":
-            return live_node(seed)
-        case _:
-            with without_logs(), tempfile.TemporaryDirectory() as folder:
-                return live_monitor(Path(folder), seed)
+    if kind == "lists beside the chain":
+        return live(seed)
+    with without_logs(), tempfile.TemporaryDirectory() as folder:
+        return live_monitor(Path(folder), seed)
 
 
 PART: Final = Part("worlds of lists that lose entries, and of ppoi nodes beside them", 12, run)

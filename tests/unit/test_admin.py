@@ -199,23 +199,6 @@ def test_what_is_not_known_yet_has_no_sample_and_every_status_has_one() -> None:
     assert registry.get_sample_value("lookout_probes_total", {"service": "messaging", "outcome": "failed"}) == 0
 
 
-def test_a_row_has_the_status_that_was_published_last_and_no_other() -> None:
-    registry = CollectorRegistry()
-    instruments = Instruments(registry, SetClock())
-    instruments.published(NOON, (a_row("current"), a_row("current", check=PPOI)), {})
-    instruments.published(NOON + 1_500, (a_row("degraded"), a_row("current", check=PPOI)), {})
-    assert {
-        tuple(sample.labels.values()): sample.value
-        for family in registry.collect()
-        if family.name == "lookout_row_status"
-        for sample in family.samples
-    } == {("messaging", "", "degraded"): 1, ("ppoi", "1", "current"): 1}
-    assert registry.get_sample_value("lookout_rows", {"status": "current"}) == 1
-    assert registry.get_sample_value("lookout_rows", {"status": "degraded"}) == 1
-    assert registry.get_sample_value("lookout_publication_timestamp_seconds") == NOON / 1000 + 1.5
-    assert registry.get_sample_value("lookout_publications_total") == 2
-
-
 def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
     registry = CollectorRegistry()
     instruments = Instruments(registry, SetClock())
@@ -272,7 +255,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
             answered,
             reading=WitnessReading(answered, NOON),
             standing=Standing("Lima", "", False, (), None),
-            rows={"agrees": 1},
+            views=(),
         ),
     ):
         instruments.board.note(note)

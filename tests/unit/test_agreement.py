@@ -93,13 +93,6 @@ def test_a_single_answer_far_below_what_the_chain_had_reached_is_not_believed() 
 
 
 @pytest.mark.clause("M8")
-@pytest.mark.parametrize("others", [(), (an_answer(200),)], ids=["of two", "of three"])
-def test_of_equal_heights_the_answer_read_last_counts(others: tuple[Reading, ...]) -> None:
-    older, newer = an_answer(100, at=NOON - 9 * SECOND), an_answer(100, at=NOON - SECOND)
-    assert agreed(older, newer, *others) == agreed(newer, older, *others) == newer
-
-
-@pytest.mark.clause("M8")
 def test_an_answer_takes_part_until_it_is_too_old() -> None:
     agreement = Agreement(2, MAX_AGE)
     agreement.answered(0, an_answer(100))
@@ -185,13 +178,6 @@ HEAD = an_answer(100)
 )
 def test_an_endpoint_beside_the_head(answers: list[int | None], head: Reading | None, expected: list[str]) -> None:
     assert standings(*(None if each is None else an_answer(each) for each in answers), last_head=head) == expected
-
-
-@pytest.mark.clause("M16")
-def test_an_endpoint_whose_last_answer_is_too_old_has_no_part_any_more() -> None:
-    old = an_answer(100, at=NOON - MAX_AGE)
-    assert standings(old, HEAD, last_head=HEAD) == ["agrees", "agrees"]
-    assert standings(old, HEAD, last_head=HEAD, at=NOON + 1) == ["old", "agrees"]
 
 
 @pytest.mark.clause("M16")

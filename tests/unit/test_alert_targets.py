@@ -21,6 +21,7 @@ from lookout.features.alerts.alerts import Alerts
 from lookout.features.alerts.event import AlertEvent, Deployment, Item
 from lookout.features.alerts.messages import Message, write_sample
 from lookout.features.alerts.sender import NotAcceptedError, count_recipients, open_sender
+from tests.cases import cases
 from tests.integration.served import a_free_port
 from tests.web import Answering, serving
 
@@ -107,18 +108,7 @@ def test_a_webhook_gets_the_message_as_data_beside_the_words(address: str) -> No
     assert posted[1].get("lookout", "mine") == "mine"  # stored by a version that had no data
 
 
-@pytest.mark.parametrize(
-    ("address", "count"),
-    [
-        ("json://127.0.0.1", 1),
-        ("json://127.0.0.1?+to=https://example.org", 1),
-        ("mailto://u:p@example.org?to=a@example.org", 1),
-        ("mailto://u:p@example.org?to=a@example.org,b@example.org", 2),
-        ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/a/b", 2),
-        ("json://127.0.0.1/a,json://127.0.0.1/b", 2),
-        ("carrier-pigeon://roof", 0),
-    ],
-)
+@pytest.mark.parametrize(("address", "count"), cases("alert_targets", "an address reaches so many"))
 def test_an_address_reaches_so_many(address: str, count: int) -> None:
     assert count_recipients(address) == count
 

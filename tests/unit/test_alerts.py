@@ -139,27 +139,6 @@ async def all_have_decided() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publication() -> None:
-    night = Night()
-    async with night.alerts.running():
-        night.publish("unavailable", is_stored=False)
-        await all_have_decided()
-        assert night.handed == 0
-        night.publish("unavailable")
-        assert len(night.messages()) == 2
-        await until(lambda: len(night.sent) == 2)
-        await until(lambda: night.asked == 2)
-        assert sorted(night.sent) == [(TARGETS[name], BEGAN) for name in sorted(TARGETS)]
-        night.publish("unavailable")
-        assert night.messages() == []
-        night.publish("unavailable")
-        await all_have_decided()
-        assert night.handed == 2
-    assert len(night.sent) == 2
-    assert night.metric("lookout_alert_messages_total", target="ops", outcome="sent") == 1
-    assert night.metric("lookout_alerts_firing") == 1
-
-
 async def test_a_monitor_that_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None:
     first = Night()
     first.refusing = {TARGETS["chat"]}
@@ -180,34 +159,6 @@ async def test_a_monitor_that_takes_over_sends_what_is_stored_and_nothing_that_w
         assert {title for _, title in second.sent[1:]} == {ENDED}
 
 
-async def test_the_last_word_to_a_target_that_refused_for_long_is_the_end() -> None:
-    night = Night(a_policy({"ops": "a"}, give_up_ms=5 * SECOND))
-    async with night.alerts.running():
-        night.publish("unavailable")
-        await until(lambda: len(night.sent) == 1)
-        night.refusing = {"a"}
-        for n in range(12):
-            night.publish("unavailable" if n == 1 else "current")
-        await until(lambda: retried(night, "ops") > 0)
-        night.refusing = set()
-        night.clock.elapsed += SECOND
-        night.publish("current")
-        await until(lambda: night.sent == [("a", BEGAN), ("a", ENDED)])
-
-
-def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() -> None:
-    night = Night(a_policy({"ops": "a"}, give_up_ms=2 * SECOND))
-    night.publish("unavailable")
-    night.at += HOUR
-    night.alerts.start(night.at, was_set=True)
-    night.publish("unavailable")
-    night.publish("unavailable")
-    assert len(night.messages()) == 1
-    night.publish("unavailable")
-    assert night.messages() == []
-    assert night.metric("lookout_alert_messages_total", target="ops", outcome="given-up") == 1
-
-
 async def test_a_target_that_hangs_hangs_alone() -> None:
     night = Night()
     night.held = {TARGETS["chat"]: threading.Event()}
@@ -222,18 +173,6 @@ async def test_a_target_that_hangs_hangs_alone() -> None:
             await until(lambda: len(night.sent) == 6)
     finally:
         night.held[TARGETS["chat"]].set()
-
-
-async def test_the_end_waits_for_what_is_being_sent() -> None:
-    night = Night(a_policy({"ops": "a"}))
-    night.held = {"a": threading.Event()}
-    async with night.alerts.running():
-        night.publish("unavailable")
-        await until(night.begun.is_set)
-        asyncio.get_running_loop().call_later(0.2, night.held["a"].set)
-    assert len(night.sent) == 1
-    night.publish("unavailable")
-    assert night.messages() == []
 
 
 async def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
@@ -437,19 +376,6 @@ def test_what_cannot_be_stored_for_a_minute_is_sent_and_so_is_that_the_store_can
         assert due_s <= second <= due_s + 60
 
 
-@pytest.mark.clause("M17")
-@pytest.mark.parametrize("hangs", [False, True], ids=["its disk is full", "it hangs"])
-def test_a_store_that_cannot_be_written_for_less_than_a_minute_is_not_reported_and_messages_wait_for_it(
-    *, hangs: bool
-) -> None:
-    until_s = SINCE_S + 55
-    writer, store = (Kept(), Hanging(until_s)) if hangs else (FullDisk(until_s), None)
-    sent, rules = Timed(), (AlertRule(for_s=SINCE_S - 90, remind_s=0),)  # the third failure is after 96 s
-    lived(600, a_plan(MESSAGING), [Asked(MESSAGING)], [], **sending_into(sent, *rules), writer=writer, store=store)
-    assert sent == ["Lookout: messaging is unavailable"]
-    assert until_s <= sent.seconds[0] <= until_s + 5
-
-
 HALT_S = 600  # what happens
 MOVING = [1_000 + n for n in range(1_000)]  # a block every reading, which is every 17 s
 DEFAULT = AlertRule(from_="degraded", for_s=300)  # as ``lookout init`` writes it
@@ -492,21 +418,6 @@ def test_by_default_what_stops_is_reported_within_eight_minutes(
     assert (abouts[-1] is None) is (not stood or bool(end))
     assert sent == [f"Lookout: {told}" for told in (title, *end)]
     assert sent.seconds[0] - HALT_S <= 480
-
-
-async def test_other_rules_and_targets_apply_after_a_reload_and_messages_wait_for_targets_that_stay() -> None:
-    night = Night(first_rest_ms=HOUR)
-    night.refusing = set(TARGETS.values())
-    async with night.alerts.running():
-        night.publish("unavailable")
-        await until(lambda: retried(night, "ops") == retried(night, "chat") == 1)
-    night = Night(a_policy({"ops": "another address", "new": "b"}), stored=night.store)
-    assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
-    async with night.alerts.running():
-        night.publish("unavailable")
-        await until(lambda: sorted(night.sent) == [("another address", BEGAN), ("b", BEGAN)])
-        night.publish("current")
-        await until(lambda: sorted(night.sent[2:]) == [("another address", ENDED), ("b", ENDED)])
 
 
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])

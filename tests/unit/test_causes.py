@@ -239,28 +239,6 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert answer_request("/sources", "", without).http_code == 404
 
 
-@pytest.mark.clause("M16")
-def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
-    board = Board()
-    third, fourth, tenth = (SECOND_NODE._replace(name=f"rpc {n} of Ethereum") for n in (3, 4, 10))
-    board.begin()
-    board.note_own_failure(tenth, NOON, 10, "own_fault: no file descriptor left")
-    board.note_reading(OWN_NODE, NOON, 10, "http_status: 503", None)
-    board.note_reading(SECOND_NODE, NOON, 10, Reading(NOON, 90, NOON), None)
-    board.note_reading(third, NOON, 10, Reading(NOON, 12, NOON), Reading(NOON, 5012, NOON))
-    board.note_own_failure(fourth, NOON, 10, None)
-    board.note_reading(OWN_NODE._replace(chain_id=5), NOON, 10, "dns", None)
-    board.note_source("indexer 1", NOON, 12, [UNREACHABLE], {INDEXER: "refused"})
-    board.note_standings(1, {third.name: "disagrees"})
-    assert board.describe_endpoints(1) == (
-        (OWN_NODE.name, "no usable answer: HTTP 503"),
-        (tenth.name, "a fault of this machine's own: no file descriptor left"),
-        (SECOND_NODE.name, "block 90"),
-        (third.name, "block 12, 5000 below the head (disagrees)"),
-        (fourth.name, "a bug; the log has more"),
-    )
-
-
 def test_probe_says_what_to_do_once_for_each_code_and_with_details_where_they_matter() -> None:
     causes = ["http_status: 404", "http_status: 503", None, "behind: 5", "behind: 9", "of_later"]
     assert list(list_next_steps(causes)) == [

@@ -37,19 +37,6 @@ def a_config(*services: str, first_block: int | None = FIRST, requests_per_minut
 
 
 @pytest.mark.clause("S18", "S19")
-def test_a_hole_at_the_tail_is_told_within_ten_minutes_and_ends_when_it_is_healed(tmp_path: Path) -> None:
-    async def story(life: Life) -> None:
-        life.place.order("squid/1", "hole", blocks=30)
-        await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
-        assert 1 <= life.store.row()["metrics"]["missing"] <= 4
-        life.place.order("*", None)
-        await life.until(lambda: life.store.status() == SYNCED, 10 * MINUTE)
-        assert "missing" not in life.store.row()["metrics"]
-
-    live(tmp_path, a_config(), story)
-
-
-@pytest.mark.clause("S18", "S19")
 @pytest.mark.parametrize("failing", [("squid/1",), ("rpc/1/a", "rpc/1/b")], ids=["the list's", "the logs'"])
 def test_one_failed_request_delays_what_is_wrong_with_its_blocks_by_a_minute(
     failing: tuple[str, ...], tmp_path: Path
@@ -63,19 +50,6 @@ def test_one_failed_request_delays_what_is_wrong_with_its_blocks_by_a_minute(
         await life.until(lambda: not_compared(life) > 0, 2 * MINUTE)
         life.place.errors.clear()
         await life.until(lambda: life.store.row()["metrics"].get("extra") == 7, 6 * MINUTE)
-
-    live(tmp_path, a_config(), story)
-
-
-@pytest.mark.clause("S18")
-def test_a_transaction_that_the_chain_does_not_have_is_told_as_inconsistent(tmp_path: Path) -> None:
-    async def story(life: Life) -> None:
-        life.place.order("squid/1", "extra", transactions=8)
-        await life.until(lambda: life.store.row()["metrics"].get("extra") == 8, 20 * MINUTE)
-        assert life.store.status() == INCONSISTENT
-        assert "missing" not in life.store.row()["metrics"]
-        life.place.order("*", None)
-        await life.until(lambda: life.store.status() == SYNCED, 10 * MINUTE)
 
     live(tmp_path, a_config(), story)
 
@@ -115,21 +89,6 @@ def test_no_minute_has_more_further_requests_than_the_budget_chain_ids_included(
 
     compared = a_config(first_block=FIRST - 100_000, requests_per_minute=requests_per_minute)
     assert most_in_a_minute(compared) <= most_in_a_minute(a_config(first_block=None)) + requests_per_minute
-
-
-@pytest.mark.clause("S17", "S18", "M6")
-def test_endpoints_that_prove_nothing_change_nothing(tmp_path: Path) -> None:
-    async def story(life: Life) -> None:
-        life.place.order("squid/1", "hole", blocks=30)
-        for endpoint in ("rpc/1/a", "rpc/1/b"):
-            life.place.errors[endpoint] = ProbeFailed("refused")
-        await life.wait(30 * MINUTE)
-        assert life.store.status() == SYNCED
-        assert life.gauge("missing") == 0
-        life.place.errors.clear()
-        await life.until(lambda: life.store.status() == INCOMPLETE, HOUR)  # what failed often is tried again rarely
-
-    live(tmp_path, a_config(), story)
 
 
 @pytest.mark.clause("S17")

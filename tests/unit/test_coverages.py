@@ -1,6 +1,5 @@
 """What is known of lists: as it is kept while positions change and the clock is set, and as it is stored."""
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -81,11 +80,6 @@ def test_a_piece_that_is_none_is_not_read(harm: bytes) -> None:
         decode_known({NAME: harm})
 
 
-def test_a_piece_of_no_check_is_not_read() -> None:
-    with pytest.raises(StateError, match="coverage/indexer/one"):
-        decode_known({"coverage/indexer/one": msgspec.json.encode(FULL)})
-
-
 def followed() -> Known:
     lists = Known({(COVERAGE, INDEXER): FULL})
     lists.follow({(COVERAGE, INDEXER): "a"}, NOON)
@@ -121,15 +115,6 @@ def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> Non
     lists.follow({(COVERAGE, OTHER): "a"}, NOON)
     assert INDEXER not in lists
     assert lists.gaps(INDEXER) == NO_GAPS
-
-
-def test_what_did_not_change_is_encoded_once() -> None:
-    lists = followed()
-    (before,) = lists.documents().values()
-    (after,) = lists.documents().values()
-    assert after is before
-    lists.hear(INDEXER, Blocks(140))
-    assert lists.documents() != {NAME: before}
 
 
 def test_of_many_transactions_the_first_five_are_named() -> None:

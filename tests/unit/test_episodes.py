@@ -10,6 +10,7 @@ from lookout.core.model import Reason, Row, Status
 from lookout.features.alerts.rules import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, restart
 from lookout.features.alerts.settings import BAD_REASONS, AlertRule
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
+from tests.cases import cases
 
 STEP = 30 * SECOND  # the heartbeat
 RULE = EpisodeRule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
@@ -38,58 +39,9 @@ def follow(script: str) -> tuple[list[tuple[int, NewsKind]], AlertState]:
     return reported, state
 
 
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        pytest.param("cccccc", [], id="nothing is reported of what is well"),
-        pytest.param("cuuuuc", [], id="nothing is reported of a blip that is shorter than for_s"),
-        pytest.param("cuuuuu", [(5, "began")], id="it is reported once it has lasted for_s"),
-        pytest.param("uuuuuuuuuu", [(4, "began")], id="it is reported once"),
-        pytest.param("uuuuuc", [(4, "began"), (5, "ended")], id="its end is reported"),
-        pytest.param("uuuuuccc", [(4, "began"), (5, "ended")], id="its end is reported once"),
-        pytest.param("uuuuuk", [(4, "began"), (5, "ended")], id="any known milder status is an end"),
-        pytest.param("uuuuu???", [(4, "began")], id="unknown is no end"),
-        pytest.param("uuuuu???c", [(4, "began"), (8, "ended")], id="after unknown its end is reported"),
-        pytest.param("uuuuu.", [(4, "began")], id="unmonitored is no end"),
-        pytest.param("????????", [], id="unknown begins nothing"),
-        pytest.param("uu?????uu", [], id="time in which it was not seen does not count"),
-        pytest.param("uu?????uuu", [(9, "began")], id="time before it was not seen does count"),
-        pytest.param("uuuu????", [], id="it is not reported while it is not seen"),
-        pytest.param("uuuucuuuu", [], id="an end begins the count again"),
-        pytest.param("ddddddd", [], id="milder than the rule begins nothing"),
-        pytest.param("uuuuucuuuuu", [(4, "began"), (5, "ended"), (10, "began")], id="each episode is reported"),
-        pytest.param("uuu!uu", [], id="time over a start does not count"),
-        pytest.param("uuu!uuu", [(5, "began")], id="time after a start does count"),
-        pytest.param("uuuuu!uc", [(4, "began"), (6, "ended")], id="a start reports nothing again"),
-        pytest.param("(uuuuuuuuu", [], id="no beginning is reported in a silence"),
-        pytest.param("(uuuuuuu)u", [(7, "began")], id="what is still bad when a silence ends is reported then"),
-        pytest.param("(uu)uuu", [(4, "began")], id="a silence that ends before for_s delays nothing"),
-        pytest.param("(uuuuuuc)uuu", [], id="what was over before a silence ended is never reported"),
-        pytest.param("uuuuu(uc)", [(4, "began"), (6, "ended")], id="what was reported before is reported to recover"),
-        pytest.param("(uuuuuu?)?u", [(8, "began")], id="what is not seen when a silence ends waits until it is"),
-    ],
-)
+@pytest.mark.parametrize(("script", "expected"), cases("episodes", "an episode is reported as it was seen"))
 def test_an_episode_is_reported_as_it_was_seen(script: str, expected: list[tuple[int, NewsKind]]) -> None:
-    assert follow(script)[0] == expected
-
-
-def test_a_row_past_its_time_is_not_seen() -> None:
-    rules = one_rule(for_ms=0)
-    expired = a_row("unavailable", expires_at=NOON)
-    assert advance(AlertState(), NOON, [expired], rules)[1] == ()
-    assert advance(AlertState(), NOON - 1, [expired], rules)[1] != ()
-
-
-def test_a_check_that_is_not_watched_any_more_is_reported_if_it_had_been() -> None:
-    _, state = follow("uuuuu")
-    nobody = one_rule(checks=frozenset((INDEXER,)))
-    after, news = advance(state, NOON + HOUR, [a_row("unmonitored")], nobody)
-    assert [(each.kind, each.check, each.status, each.targets) for each in news] == [
-        ("left", MESSAGING, "unavailable", ("ops",))
-    ]
-    assert after.episodes == ()
-    _, pending = follow("uu")
-    assert advance(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())
+    assert follow(script)[0] == [tuple(each) for each in expected]
 
 
 UNNAMED = AlertRule(for_s=120, remind_s=0)
@@ -164,41 +116,6 @@ def test_an_episode_goes_on_while_any_rule_covers_its_check(
     assert publish(before, down, down, down) == [("began", ("ops",))]
     assert publish(after, down, down) == first
     assert publish(after, well) == last
-
-
-@pytest.mark.parametrize("is_first", [True, False], ids=["before the other rule", "after it"])
-def test_a_changed_rule_takes_its_own_episode_and_not_another_targets(is_first: bool) -> None:
-    """Otherwise the pager would get an end of what its rule still finds bad."""
-    others = AlertRule(name="mail", from_="unavailable", for_s=60, targets=("mail",))
-    pager = AlertRule(for_s=60, targets=("pager",))
-    state, at = AlertState(), NOON
-
-    def publish(changed: AlertRule, *statuses: Status) -> list[tuple[NewsKind, tuple[str, ...]]]:
-        nonlocal state, at
-        found = list[tuple[NewsKind, tuple[str, ...]]]()
-        written = (changed, others) if is_first else (others, changed)
-        rules = tuple(rule for each in written for rule in each.build((MESSAGING,), ("pager", "mail")))
-        for status in statuses:
-            at += MINUTE
-            row = replace(a_row(status), reason="unreachable" if status == "unavailable" else "partial-coverage")
-            state, news = advance(state, at, [row], replace(RULES, rules=rules))
-            found += [(each.kind, each.targets) for each in news]
-        return found
-
-    assert sorted(publish(pager, "unavailable", "unavailable")) == [("began", ("mail",)), ("began", ("pager",))]
-    changed = replace(pager, services=("messaging",), reasons=("unreachable", "partial-coverage"))
-    assert publish(changed, "unavailable", "unavailable") == []
-    assert publish(changed, "degraded") == [("ended", ("mail",))]
-    assert publish(changed, "current") == [("ended", ("pager",))]
-
-
-def test_the_episode_of_a_rule_that_is_gone_becomes_one_with_that_of_the_rule_that_stays() -> None:
-    both = one_rule(for_ms=0).rules + one_rule(key="stays", targets=("chat",)).rules
-    state, _ = advance(AlertState(), NOON, [a_row("unavailable")], replace(RULES, rules=both))
-    state, news = advance(state, NOON + MINUTE, [a_row("unavailable")], replace(RULES, rules=both[1:]))
-    assert (news, len(state.episodes)) == ((), 1)
-    _, news = advance(state, NOON + MINUTE, [a_row("current")], replace(RULES, rules=both[1:]))
-    assert [(each.kind, each.rule, each.targets) for each in news] == [("ended", "stays", ("ops",))]
 
 
 def recovered(rule: AlertRule, *seen: tuple[Status, Reason]) -> list[tuple[int, NewsKind, Status]]:
@@ -410,3 +327,15 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     assert broken != stored
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(broken, type=AlertState)
+
+
+def test_a_check_that_is_not_watched_any_more_is_reported_if_it_had_been() -> None:
+    _, state = follow("uuuuu")
+    nobody = one_rule(checks=frozenset((INDEXER,)))
+    after, news = advance(state, NOON + HOUR, [a_row("unmonitored")], nobody)
+    assert [(each.kind, each.check, each.status, each.targets) for each in news] == [
+        ("left", MESSAGING, "unavailable", ("ops",))
+    ]
+    assert after.episodes == ()
+    _, pending = follow("uu")
+    assert advance(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())

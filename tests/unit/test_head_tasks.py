@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, cast
 
 import pytest
@@ -16,12 +15,10 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
-from lookout.replay.replay import Replay, run_log
-from lookout.state.log import HeadRead, Started, format_event, parse_line
+from lookout.state.log import HeadRead, Started
 from tests.builders import BROADCASTERS, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.unit.running_monitor import FAILED, Asked, FastClock, Read, Record, lived, reloading, setting
 
-POLYGON = Check("indexer", 137)
 REFUSED = ProbeFailed("refused")
 TIMEOUT = ProbeFailed("timeout")
 TIMEOUT_S = LAUNCH.probe_timeout_ms / 1000
@@ -72,43 +69,6 @@ def test_an_endpoint_is_read_again_half_a_recheck_after_its_last_reading_ended(
 
 
 @pytest.mark.clause("M8")
-def test_when_an_answer_becomes_too_old_the_others_agree_without_it() -> None:
-    """Nobody answers any more, and the head's own answer is the first to become too old."""
-    second, lowest, highest = (Read(1, height, REFUSED, takes_s=s) for height, s in ((101, 1), (100, 2), (102, 3)))
-    record, indexer = Record(), Asked(INDEXER, Blocks(95))
-    lived(90, a_plan(), [indexer], [second, lowest, highest], record=record)
-    agreed = [(head.at - NOON, head.reading.height, head.reading.at - NOON) for head in heads_in(record)]
-    too_old_at = second.ended[0] + MINUTE + 1
-    assert agreed == [(highest.ended[0], 101, second.ended[0]), (too_old_at, 100, lowest.ended[0])]
-
-
-@pytest.mark.clause("M8", "M12")
-@pytest.mark.parametrize("by_ms", [HOUR, -HOUR], ids=["set forward", "set back"])
-def test_the_only_answer_since_the_clock_was_set_is_no_head(by_ms: int) -> None:
-    """Two that contradict each other agree on nothing. All that was read before is too old, or of the future, at the
-    very answer by which the monitor finds out: it might be the one that lies."""
-    clock, record = FastClock(), Record()
-    honest, liar = Read(1, 100, takes_s=2), Read(1, LIE)
-    just_before_s = 18.4
-    lived(120, a_plan(), [], [honest, liar], (just_before_s, setting(clock, by_ms)), clock=clock, record=record)
-    assert liar.ended[1] == 18_500 + by_ms  # the first to come after it
-    assert heights_in(record) == []
-
-
-@pytest.mark.clause("M8", "M12")
-def test_an_answer_asked_for_before_the_clock_was_set_takes_no_part_after_it() -> None:
-    clock, record = FastClock(), Record()
-    endpoint = Read(1, 100, 101, 200, takes_s=5)
-    lived(60, a_plan(), [], [endpoint], (22.0, setting(clock, HOUR)), clock=clock, record=record)
-    assert endpoint.asked[1] < 22_000 < endpoint.asked[2] - HOUR < endpoint.asked[1] + 5_000
-    assert [(head.reading.at - NOON, head.reading.height) for head in heads_in(record)][:2] == [
-        (endpoint.ended[0], 100),
-        (endpoint.ended[1], 200),
-    ]
-    assert endpoint.ended[1] == endpoint.asked[2] + 5_000
-
-
-@pytest.mark.clause("M8")
 def test_answers_from_before_a_reload_of_the_endpoints_take_no_part_after_it() -> None:
     """The first of the new ones to answer lies. Nothing is agreed before each was heard."""
     plan, record = a_plan(), Record()
@@ -121,19 +81,6 @@ def test_answers_from_before_a_reload_of_the_endpoints_take_no_part_after_it() -
     assert first_after.at - NOON == honest.ended[0]
     assert first_after.reading.at - NOON in (before[1].ended[-1], honest.ended[0])
     assert set(heights_in(record)) == {100}
-
-
-@pytest.mark.clause("M8")
-def test_a_head_read_before_the_clock_went_back_a_little_is_not_later_than_the_agreement() -> None:
-    """Less than a step: the clock was slowed down, not set. The record of it can be replayed."""
-    clock, record, plan = FastClock(), Record(), a_plan()
-    endpoints = [Read(1, 100, takes_s=8), Read(1, 101, takes_s=8), Read(1, TIMEOUT, takes_s=TIMEOUT_S)]
-    lived(60, plan, [], endpoints, (9.0, setting(clock, -4 * SECOND)), clock=clock, record=record)
-    assert all(head.reading.at <= head.at for head in heads_in(record))
-    assert all(earlier.reading.at <= later.reading.at for earlier, later in pairwise(heads_in(record)))
-    replay = Replay(plan)
-    run_log(enumerate(parse_line(format_event(event)) for event in record), replay)
-    assert replay.ledger.heads(1).readings == tuple(head.reading for head in heads_in(record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,17 +185,6 @@ def test_without_any_agreement_a_position_waits_as_long_as_a_probe_may_last(
     assert (row["status"], row["reason"]) == ("unknown", "incompatible-reference")
 
 
-@pytest.mark.clause("M8", "M12")
-def test_a_reload_asks_everything_again_and_a_position_waits_for_the_first_head() -> None:
-    record, indexer, endpoint = Record(), Asked(INDEXER, Blocks(95)), Read(1, 105, takes_s=4)
-    writer = lived(
-        40, a_plan(), [indexer], [endpoint], (20.0, reloading(a_plan(), [indexer], [endpoint])), record=record
-    )
-    assert judged(record, INDEXER)[-1] == endpoint.ended[-1] == 25_250
-    row = rows_of(writer.written[-1][1]["live"].body)["indexer", 1]
-    assert (row["status"], row["metrics"]) == ("current", {"position": 95, "head": 100})
-
-
 AT_MOST_MS = LAUNCH.jitter_ms + LAUNCH.probe_timeout_ms + SECOND
 
 
@@ -263,10 +199,3 @@ def test_an_indexer_that_is_being_asked_when_the_clock_is_set_is_asked_again_at_
     steps = [(at_s, setting(clock, HOUR)) for at_s in (2.0, 5.0)]
     lived(60, a_plan(), [indexer], [Read(1, 105)], *steps, clock=clock, record=record)
     assert judged(last_run(record), INDEXER)[0] - 2 * HOUR <= 5_000 + AT_MOST_MS
-
-
-@pytest.mark.clause("M12")
-def test_an_indexer_whose_position_waits_is_asked_again_at_once_when_the_clock_is_set() -> None:
-    clock, record, indexer = FastClock(), Record(), Asked(INDEXER, Blocks(95))
-    lived(60, a_plan(), [indexer], silent(), (9.0, setting(clock, HOUR)), clock=clock, record=record)
-    assert indexer.asked[1] - HOUR <= 9_000 + SECOND + LAUNCH.jitter_ms  # a second in which it is noticed

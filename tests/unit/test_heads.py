@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookout.core.heads import ChainProgress, Heads, Pace, Reading, Reference, of_the_hour
+from lookout.core.heads import ChainProgress, Heads, Pace, Reading, Reference
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND, TWELVE_SECONDS
 
 
@@ -203,23 +203,3 @@ def test_within_a_run_a_head_is_new_if_it_is_another_one_and_not_read_earlier(an
     assert heads.is_new(answer) == is_new
     heads.start()
     assert heads.is_new(answer)
-
-
-@pytest.mark.clause("M8")
-@pytest.mark.parametrize(
-    ("at", "highest"),
-    [
-        pytest.param(NOON - 1, 0, id="before all of them"),
-        pytest.param(NOON, 12, id="at the very instant of one"),
-        pytest.param(NOON + HOUR, 12, id="an hour later"),
-        pytest.param(NOON + HOUR + 1, 11, id="more than an hour later"),
-    ],
-)
-def test_the_highest_head_of_an_hour_is_of_those_read_in_it(at: int, highest: int) -> None:
-    assert heads_at((0, 12), (1, 11)).highest_before(at) == highest
-
-
-@pytest.mark.clause("S15")
-def test_of_the_hour_is_what_was_read_at_most_an_hour_before_the_newest() -> None:
-    readings = [Reading(NOON + ms, number, NOON) for number, ms in enumerate((-1, 0, 1, HOUR - 1, HOUR))]
-    assert of_the_hour(readings) == tuple(readings[1:])

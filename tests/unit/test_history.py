@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.history import History, HistoryProgress, HistoryState, Tally
-from lookout.core.model import Check, Row
+from lookout.core.model import Check
 from lookout.core.plan import Span
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, STATUSES, a_row
 from tests.oracles.history import uptime
@@ -12,12 +12,6 @@ from tests.oracles.history import uptime
 BUCKET = 5 * MINUTE
 BRIEF = replace(LAUNCH_SPAN, retention_days=1)
 Step = tuple[int, str] | tuple[int, int, str]
-
-
-def watch(history: History, from_at: int, until_at: int, *rows: Row) -> None:
-    """Publish these rows every 30 s."""
-    for at in range(from_at, until_at, 30 * SECOND):
-        history.publish(at, rows)
 
 
 def shown(history: History, check: Check = MESSAGING) -> str:
@@ -184,20 +178,6 @@ def test_a_check_that_is_gone_for_good_ages_out() -> None:
     assert len(state_of(history).days[MESSAGING]) == 5  # what is shown, at most two days, and three to spare
 
 
-@pytest.mark.clause("H16", "H17")
-def test_a_row_that_had_expired_counts_again_when_the_clock_is_set_back_before_its_expiry() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON, [a_row("unavailable", expires_at=NOON + BUCKET)])
-    for n in range(1, 30):
-        history.publish(NOON + n * MINUTE, [])
-    assert shown(history) == "u?????"
-    history.publish(NOON + MINUTE, [])
-    assert shown(history) == "u"
-    for n in range(1, 7):
-        history.publish(NOON + n * BUCKET, [])
-    assert shown(history) == "u??????"
-
-
 @pytest.mark.clause("H8", "H17")
 @pytest.mark.parametrize(
     ("expiries", "expected"),
@@ -221,15 +201,6 @@ def test_from_its_expiry_on_a_row_counts_as_unknown(expiries: list[tuple[int, fl
     assert (shown(history), shown(history, INDEXER)) == (expected, "c?")  # whatever the other row does
 
 
-@pytest.mark.clause("H8")
-def test_a_status_is_held_for_a_minute_and_no_longer() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON, [a_row("unavailable")])
-    history.publish(NOON + 4 * MINUTE, [a_row("current")])
-    state = state_of(history)
-    assert (state.tallies[MESSAGING].lasted_ms, state.progress.watched_ms) == ({"u": MINUTE}, MINUTE)
-
-
 def test_there_is_nothing_to_see_before_the_first_publication() -> None:
     history = History(LAUNCH_SPAN)
     assert history.state() is None
@@ -242,48 +213,6 @@ def test_a_history_in_buckets_of_another_length_is_refused() -> None:
     history.publish(NOON, [a_row("current")])
     with pytest.raises(ValueError, match=r"buckets of 300 s, the configuration of 600 s"):
         History(replace(LAUNCH_SPAN, bucket_ms=10 * MINUTE), history.state())
-
-
-@pytest.mark.clause("H15")
-def test_forgetting_an_old_day_takes_neither_a_younger_row_nor_one_that_is_gone_but_not_aged_out() -> None:
-    history = History(BRIEF)
-    history.publish(NOON, [a_row("current")])
-    for day in range(1, 4):
-        history.publish(NOON + day * DAY, [a_row("current", check=INDEXER)])
-    history.publish(NOON + 3 * DAY + BUCKET, [], gone=[INDEXER])
-    for day in range(4, 7):
-        history.publish(NOON + day * DAY, [])
-    assert set(history.checks) == {MESSAGING, INDEXER}
-
-
-@pytest.mark.clause("H17")
-def test_rows_still_expire_after_an_old_day_was_forgotten() -> None:
-    history = History(BRIEF)
-    for day in range(7):
-        expires_at = NOON + day * DAY + 10 * MINUTE
-        history.publish(NOON + day * DAY, [a_row("current", expires_at=expires_at)])
-        history.publish(NOON + day * DAY + BUCKET, [])
-        for minute in range(10, 16):
-            history.publish(NOON + day * DAY + minute * MINUTE, [])
-        assert shown(history)[-4:] == "cc??"
-
-
-@pytest.mark.clause("H16")
-def test_a_clock_that_is_ten_days_ahead_for_six_seconds_costs_the_buckets_of_those_seconds() -> None:
-    history = History(LAUNCH_SPAN)
-    ahead_at = NOON + 10 * DAY
-    watch(history, NOON, NOON + 2 * BUCKET, a_row("current"))
-    history.publish(ahead_at, [a_row("unavailable")])
-    history.publish(ahead_at + 6 * SECOND, [])
-    watch(history, NOON + 2 * BUCKET + MINUTE, NOON + 4 * BUCKET, a_row("catching-up"))
-    assert shown(history) == "cckk"
-    watch(history, NOON + BUCKET, NOON + 2 * BUCKET, a_row("degraded"))  # which is recorded
-    assert shown(history) == "cc"
-    watch(history, NOON + 4 * BUCKET, ahead_at + 57 * SECOND, a_row("current"))
-    assert shown(history) == "cckk" + "c" * (10 * 288 - 4 + 1)
-    history.publish(ahead_at + 57 * SECOND, [a_row("unavailable")])  # with the six seconds of before, a minute
-    history.publish(ahead_at + 111 * SECOND, [])
-    assert shown(history)[-2:] == "cu"
 
 
 @pytest.mark.clause("H16", "M7")
@@ -318,42 +247,6 @@ def test_a_clock_that_jumps_ahead_again_and_again_costs_nothing_of_what_is_shown
     assert len(state.days[MESSAGING]) == 4 * 17
 
 
-@pytest.mark.clause("M7", "H16")
-def test_a_tally_that_is_taken_up_again_is_no_longer_kept_aside() -> None:
-    history = History(LAUNCH_SPAN)
-    watch(history, NOON, NOON + BUCKET + 2 * MINUTE, a_row("unavailable"))
-    history.publish(NOON + MINUTE, [])
-    history.publish(NOON + BUCKET, [])
-    state = state_of(history)
-    tally = state.tallies[MESSAGING]
-    assert (tally.lasted_ms["u"], tally.later) == (90 * SECOND, {})
-
-
-@pytest.mark.clause("M7", "H16")
-def test_what_is_kept_of_buckets_that_a_clock_left_survives_a_restart() -> None:
-    history = History(LAUNCH_SPAN)
-    watch(history, NOON, NOON + 2 * BUCKET + 2 * MINUTE, a_row("unavailable"))
-    history.publish(NOON + BUCKET, [])  # the clock was set back
-    resumed = History(LAUNCH_SPAN, state_of(history))
-    for each in (history, resumed):
-        each.publish(NOON + 3 * BUCKET, [])
-    assert state_of(resumed) == state_of(history)
-    assert shown(resumed)[:3] == "uuu"  # the third was left after two minutes of trouble
-
-
-@pytest.mark.clause("H15", "M7")
-def test_a_check_may_leave_or_return_in_the_very_publication_with_which_it_ages_out() -> None:
-    new_days = range(145, 7 * 288, 288)  # those that follow the first bucket of a day
-    ages_out = next(n for n in new_days if INDEXER not in after_leaving(n + 1).checks)
-    assert INDEXER in after_leaving(ages_out).checks
-    resumed = History(BRIEF, after_leaving(ages_out).state())
-    resumed.publish(NOON + ages_out * BUCKET, [], gone=[INDEXER])
-    assert INDEXER not in resumed.checks
-    returned = after_leaving(ages_out)
-    returned.publish(NOON + ages_out * BUCKET, [a_row("unavailable", check=INDEXER)])
-    assert INDEXER in returned.checks
-
-
 @pytest.mark.clause("H16")
 def test_a_day_that_is_shown_is_kept_though_less_was_recorded_on_it_than_on_older_ones() -> None:
     """A monitor that runs for an hour a day never has enough of later days."""
@@ -374,3 +267,12 @@ def test_of_a_clock_that_is_set_back_again_and_again_only_a_few_buckets_are_kept
     state = state_of(history)
     assert len(state.tallies[MESSAGING].later) == 16
     assert max(state.tallies[MESSAGING].later) == NOON // BUCKET + 200  # the latest ever begun goes on filling
+
+
+@pytest.mark.clause("H8")
+def test_a_status_is_held_for_a_minute_and_no_longer() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("unavailable")])
+    history.publish(NOON + 4 * MINUTE, [a_row("current")])
+    state = state_of(history)
+    assert (state.tallies[MESSAGING].lasted_ms, state.progress.watched_ms) == ({"u": MINUTE}, MINUTE)

@@ -11,9 +11,9 @@ from lookout.cli.answers import QUESTIONS, AnswerError, begin, fits
 from lookout.cli.draft import Draft, DraftTable, find_secret
 from lookout.core.model import Row
 from tests.builders import INDEXER
+from tests.cases import cases
 
 EMPTY = Draft(Path("/nowhere/lookout.toml"), is_probing=False)
-ENTRY_POINTS = {"kind": "jsonrpc", "method": "eth_supportedEntryPoints", "pointer": "/0"}
 KEY = "0123456789abcdef0123456789abcdef"
 
 
@@ -50,22 +50,7 @@ def test_a_chain_is_named_or_given_by_its_id(text: str, chain_id: int | None) ->
     assert chain_named(text) == chain_id
 
 
-@pytest.mark.parametrize(
-    ("address", "is_secret"),
-    [
-        pytest.param("http://127.0.0.1:8545", False, id="a host and a port are no secret"),
-        pytest.param("https://a.example/squid-railgun-ethereum-v2/graphql", False, id="long words are no secret"),
-        pytest.param(f"https://a.example/v3/{KEY}", True, id="a long random part of the path is one"),
-        pytest.param("https://a.example/?apikey=1", True, id="a query that says so is one"),
-        pytest.param("https://user:p%23w@a.example/rpc", True, id="a user and a password are one"),
-        pytest.param("https://token@a.example", True, id="a user alone is one, since it may be a token"),
-        pytest.param("https://a.example/${KEY}", False, id="a variable is no secret"),
-        pytest.param("tgram://123456789:AAbb-ccDDeeFFggHHiiJJ_kk/-42", True, id="a Telegram bot's token is one"),
-        pytest.param("https://ec2-203-0-113-25.eu-west-1.compute.example", False, id="an address in a name is none"),
-        pytest.param("postgresql://lookout@db.example/lookout", False, id="a database's user is no secret"),
-        pytest.param("postgresql://lookout:pw@db.example/lookout", True, id="a database's password is one"),
-    ],
-)
+@pytest.mark.parametrize(("address", "is_secret"), cases("init_draft", "what may be secret in an address"))
 def test_what_may_be_secret_in_an_address(address: str, is_secret: bool) -> None:
     assert find_secret(address) == (address.partition("://")[2] if is_secret else None)
 
@@ -124,21 +109,7 @@ def test_a_draft_with_a_wrong_answer_says_what_is_wrong_without_the_keys_of_the_
 
 
 @pytest.mark.parametrize(
-    ("text", "checks"),
-    [
-        pytest.param("Bundler@base=https://a", [{"chain": 8453, **ENTRY_POINTS, "url": "https://a"}], id="a preset"),
-        pytest.param("explorer=https://a", [{"kind": "http", "url": "https://a"}], id="another name is asked by a GET"),
-        pytest.param(
-            "node@base,OP Mainnet=rpc:https://a",
-            [{"chain": chain, "kind": "evm", "url": "https://a"} for chain in (8453, 10)],
-            id="a preset for a kind, on two chains",
-        ),
-        pytest.param(
-            "sequencer=jsonrpc:https://a#net_version",
-            [{"kind": "jsonrpc", "url": "https://a", "method": "net_version"}],
-            id="a kind with the key that it needs",
-        ),
-    ],
+    ("text", "checks"), cases("init_draft", "a service of ones own is asked as its name or its kind says")
 )
 def test_a_service_of_ones_own_is_asked_as_its_name_or_its_kind_says(text: str, checks: list[dict[str, Any]]) -> None:
     draft = take(take(EMPTY, "rpc", "base=https://b"), "rpc", "op=https://o")
@@ -158,3 +129,22 @@ def test_a_service_of_ones_own_is_asked_as_its_name_or_its_kind_says(text: str, 
 )
 def test_a_kind_fits_if_its_answer_was_understood(cause: str | None, is_recognised: bool) -> None:
     assert fits(ProbedRow(Row(INDEXER, "unknown", "no-observation"), cause=cause)) is is_recognised
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "is_hidden"),
+    [
+        pytest.param("service", "bundler=https://a.example", True, id="a wallet of another kind"),
+        pytest.param("messaging", "https://a.example", False, id="a privacy wallet"),
+    ],
+)
+def test_the_page_leaves_out_what_a_wallet_does_not_have(option: str, text: str, is_hidden: bool) -> None:
+    titled = take(take(EMPTY, option, text), "title", "Status").hide_unmonitored()
+    (page,) = titled.find("page")
+    assert page.keys == {"title": "Status", **({"show_unmonitored": False} if is_hidden else {})}
+
+
+def test_a_service_of_a_known_name_says_what_its_failure_means_for_users() -> None:
+    for name, effect in (("bundler", "sending may fail"), ("faucet", None)):
+        (own,) = take(EMPTY, "service", f"{name}=https://a.example").find("services")
+        assert own.keys.get("effect") == effect

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from lookout.base.instants import END_AT, format_instant, format_second, move, parse_instant, parse_second
 from tests.builders import HOUR, NOON
+from tests.cases import cases
 
 
 @pytest.mark.clause("R4")
@@ -27,59 +28,13 @@ def test_every_instant_survives_the_round_trip(at: int) -> None:
     assert parse_second(format_second(at)) == at // 1000 * 1000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "2026-11-05T12:00:00Z",
-        "2026-11-05T12:00:00.00Z",
-        "2026-11-05T12:00:00.0000Z",
-        "2026-11-05 12:00:00.000Z",
-        "2026-11-05t12:00:00.000z",
-        "2026-11-05T12:00:00.000",
-        "2026-11-05T12:00:00.000+",
-        "2026-11-05T12:00:00,000Z",
-        "2026-11-05T12:00-00.000Z",
-        "2026-11-05T12:00:60.000Z",
-        "2026-11-05T12:60:00.000Z",
-        "2026-11-05T24:00:00.000Z",
-        "2026-02-29T12:00:00.000Z",
-        "2026-13-01T12:00:00.000Z",
-        "2026-W45-4T12:00:00.000Z",
-        "20261105T12:00:0000.000Z",
-        "2026-11-5T012:00:00.000Z",
-        "2026-11-05T12:00:0\u0661.000Z",
-        "2026-11-05T12:00:00.+12Z",
-        "2026-11-05T12:00:00. 12Z",
-        "2026-11-05T12:00:00.1_2Z",
-        "+026-11-05T12:00:00.000Z",
-        "\u0662026-11-05T12:00:00.000Z",
-        "1969-12-31T23:59:59.999Z",
-        "9999-01-01T00:00:00.000Z",
-        "0000-01-01T00:00:00.000Z",
-        "2026-11-05T12:00:00.000Z\n",
-        " 2026-11-05T12:00:00.00Z",
-    ],
-)
+@pytest.mark.parametrize("text", cases("instants", "nothing else is an instant"))
 def test_nothing_else_is_an_instant(text: str) -> None:
     with pytest.raises(ValueError, match="is not"):
         parse_instant(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "2026-11-05T12:00:Z",
-        "2026-11-05T12:00:00",
-        "2026-11-05T12:00:00z",
-        "2026-11-05T12:00:0Z",
-        "2026-11-05T12:00:60Z",
-        "2026-11-05T12:00:00.000Z",
-        "2026-11-05T12:00:00Z\n",
-        "9999-01-01T00:00:00Z",
-    ],
-)
+@pytest.mark.parametrize("text", cases("instants", "nothing else is a border"))
 def test_nothing_else_is_a_border(text: str) -> None:
     with pytest.raises(ValueError, match="is not an instant like 2026-11-01T00:00:00Z"):
         parse_second(text)

@@ -11,7 +11,6 @@ from lookout.core.model import (
     Failed,
     Gaps,
     Indexes,
-    Nothing,
     Observation,
     Peers,
     Row,
@@ -19,7 +18,6 @@ from lookout.core.model import (
     unobserved,
 )
 from lookout.core.plan import Plan
-from lookout.documents.reports import live_document
 from lookout.state.codec import decode_state, encode_state
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 
@@ -35,24 +33,6 @@ def a_ledger(plan: Plan, at: int = NOON) -> Ledger:
 
 def row_of(ledger: Ledger, check: Check) -> Row:
     return next(row for row in ledger.published_rows if row.check == check)
-
-
-@pytest.mark.clause("S3", "S13", "S15", "R11")
-def test_an_indexer_is_compared_with_its_chains_head_less_its_confirmations() -> None:
-    ledger = a_ledger(a_plan(confirmations=5))
-    ledger.read_head(1, Reading(NOON, 10_000, NOON))
-    assert ledger.judge(Observation(INDEXER, NOON, Blocks(9_985))).status == "current"
-    assert ledger.judge(Observation(INDEXER, NOON, Blocks(9_984))).status == "catching-up"
-
-
-@pytest.mark.clause("M5", "H8")
-def test_nothing_shows_before_it_is_published() -> None:
-    ledger = a_ledger(a_plan())
-    before = live_document(ledger.report())
-    ledger.judge(Observation(MESSAGING, NOON + SECOND, Peers(5)))
-    assert live_document(ledger.report()) == before
-    ledger.publish(NOON + SECOND)
-    assert row_of(ledger, MESSAGING).status == "current"
 
 
 @pytest.mark.clause("M7")
@@ -116,39 +96,11 @@ def test_a_chain_taken_out_leaves_the_documents_and_finds_its_buckets_again() ->
 
 
 @pytest.mark.clause("M13")
-def test_a_monitor_that_nobody_answers_is_blind_and_counts_nothing() -> None:
-    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=MINUTE)))
-    statuses = [ledger.judge(Observation(MESSAGING, NOON + n * 20 * SECOND, FAILED)).status for n in range(6)]
-    assert statuses == ["unknown", "unknown", "unavailable", "unknown", "unknown", "unknown"]
-    ledger.judge(Observation(PPOI, NOON + 3 * MINUTE, Nothing()))  # someone answers: it can see
-    assert ledger.judge(Observation(MESSAGING, NOON + 3 * MINUTE, FAILED)).status == "unavailable"
-
-
-@pytest.mark.clause("M13")
 def test_a_head_is_an_answer_too_and_zero_peers_is_none() -> None:
     ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=MINUTE, failures_for_unavailable=1)))
     ledger.read_head(1, Reading(NOON + 30 * SECOND, 1, NOON))
     assert ledger.judge(Observation(MESSAGING, NOON + 89_999, Peers(0))).status == "unavailable"
     assert ledger.judge(Observation(MESSAGING, NOON + 90 * SECOND, Peers(0))).status == "unknown"
-
-
-@pytest.mark.clause("M13")
-def test_blindness_is_off_unless_asked_for() -> None:
-    ledger = a_ledger(a_plan())
-    statuses = [ledger.judge(Observation(MESSAGING, NOON + n * HOUR, FAILED)).status for n in range(4)]
-    assert statuses == ["unknown", "unknown", "unavailable", "unavailable"]
-
-
-@pytest.mark.clause("M13", "S8", "S13")
-def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_the_monitor_see() -> None:
-    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
-    ledger.read_head(1, Reading(NOON, 100, NOON))
-    ledger.judge(Observation(PPOI, NOON, Indexes(9, 10)))
-    ledger.publish(NOON + 61 * SECOND)
-    ledger.start(NOON - DAY)
-    ledger.publish(NOON - DAY)
-    assert ledger.judge(Observation(INDEXER, NOON - DAY, Blocks(95))).reason == "incompatible-reference"
-    assert ledger.judge(Observation(PPOI, NOON - DAY, Indexes(9, 10))).status == "catching-up"
 
 
 @pytest.mark.clause("M12", "M13", "S8", "S9", "S13")
@@ -194,16 +146,6 @@ def test_the_time_between_the_last_publication_and_a_clock_set_back_counts_if_it
         ledger.publish(NOON)
         ledger.start(NOON - HOUR, last_at)
         assert ledger.judge(Observation(PPOI, NOON - HOUR + 20 * SECOND, Indexes(9, 10))).status == expected
-
-
-@pytest.mark.clause("M13")
-def test_the_wait_for_an_answer_goes_on_over_a_clock_set_back() -> None:
-    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
-    ledger.publish(NOON + 40 * MINUTE)
-    ledger.start(NOON)
-    ledger.publish(NOON)
-    assert ledger.judge(Observation(MESSAGING, NOON + 19 * MINUTE, FAILED)).status == "unavailable"
-    assert ledger.judge(Observation(MESSAGING, NOON + 20 * MINUTE, FAILED)).status == "unknown"
 
 
 @pytest.mark.clause("M7")

@@ -132,14 +132,6 @@ def test_a_break_is_reported_a_minute_after_it_was_first_seen_and_ends_with_the_
     assert (world.places, world.links.breaks) == ([], ())
 
 
-def test_an_entry_that_is_lost_though_it_was_the_newest_is_found_with_the_next_one() -> None:
-    world = World(a_list(12), page=100)
-    world.run(2)
-    world.entries = without(a_list(13), 11)
-    world.run(2)
-    assert world.places == [("0010", "0012")]
-
-
 def test_what_is_new_is_read_every_minute_and_all_of_it_once_a_day() -> None:
     world = World(a_list(12))
     world.run(1)
@@ -216,64 +208,6 @@ def test_an_entry_without_its_fields_in_between_is_named_and_what_is_around_it_i
     assert world.places == [("0008", "0010")]  # its place cannot be judged now
 
 
-@pytest.mark.parametrize("left", [[], a_list(12)[:4]], ids=["empty", "shorter"])
-def test_while_a_list_is_rebuilt_nothing_begins_or_ends(left: list[ListEntry]) -> None:
-    world = World(without(a_list(12), 5))
-    world.run(3)
-    assert world.places == [("0004", "0006")]
-    world.entries = left
-    world.run(30)
-    assert (world.places, world.links.is_shorter) == ([("0004", "0006")], True)
-    world.entries = a_list(12)
-    world.run(1)
-    assert (world.places, world.links.is_shorter) == ([], False)
-
-
-def test_replicas_that_differ_are_no_break() -> None:
-    world = World(a_list(12))
-    world.run(2)
-    replicas = a_list(14), a_list(12)
-    for minute in range(20):
-        world.entries = replicas[minute % 2]
-        world.run(1)
-    assert world.links.breaks == ()
-
-
-@pytest.mark.parametrize(
-    ("repaired", "places"),
-    [
-        pytest.param(lambda whole: whole, [], id="all entries are back"),
-        pytest.param(lambda whole: without(whole, 6), [("0005", "0007")], id="one of two is back: still one break"),
-        pytest.param(
-            lambda whole: [entry for entry in a_list(12) if entry.id < "0004"] + relinked(whole[3], whole[8:]),
-            [],
-            id="its first entry is gone, and what follows fits what is before it",
-        ),
-    ],
-)
-def test_a_break_ends_when_all_links_in_its_place_hold(
-    repaired: Callable[[list[ListEntry]], list[ListEntry]], places: list[tuple[str, str]]
-) -> None:
-    whole = a_list(12)
-    world = World(without(whole, 5, 6), page=100)
-    world.run(3)
-    assert world.places == [("0004", "0007")]
-    world.entries = repaired(whole)
-    world.run(1)
-    assert world.places == places
-
-
-def test_another_pair_in_the_place_of_a_suspected_one_waits_again() -> None:
-    whole = a_list(12)
-    world = World(without(whole, 5, 6), page=100)
-    world.run(1)
-    world.entries = without(whole, 6)
-    world.run(1)
-    assert world.places == []
-    world.run(1)
-    assert world.places == [("0005", "0007")]
-
-
 def test_a_break_ends_at_the_next_reading_of_all_entries_if_the_list_begins_behind_it() -> None:
     whole = a_list(40)
     world = World(without(whole, 5), page=100)
@@ -293,15 +227,6 @@ def test_a_list_that_becomes_shorter_while_it_is_read_first_is_read_from_its_beg
     assert (world.links.cursor, world.links.swept_at) == ("", None)
     world.run(1)
     assert (world.links.newest_id, world.links.breaks) == ("0003", ())
-
-
-def relinked(before: ListEntry, entries: Sequence[ListEntry]) -> list[ListEntry]:
-    """The same entries with hashes that follow from another one."""
-    made, last = [], before.hash or ""
-    for entry in entries:
-        last = make_hash(last, entry.value or "")
-        made.append(replace(entry, hash=last))
-    return made
 
 
 @pytest.mark.clause("M7")

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from random import Random
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -24,9 +22,7 @@ from lookout.features.lists.rules.coverage import (
     Stretch,
     checked_blocks,
     choose_look,
-    follow_position,
     gaps_of,
-    resume,
     split_confirmed,
 )
 
@@ -148,30 +144,6 @@ def test_what_the_list_lacks_is_reported_after_a_second_look_a_minute_later() ->
     assert not any(isinstance(ask, AskLogs) for ask in world.asked), "the chain's side is known"
 
 
-@pytest.mark.clause("S18")
-def test_what_the_list_has_too_much_is_located_and_reported() -> None:
-    world = World()
-    world.listed[503] = [tx(7)]
-    world.run(5)
-    assert world.gaps == Gaps(extra=1)
-    assert [(finding.hash, finding.first, finding.last) for finding in confirmed(world)] == [(tx(7), 503, 503)]
-
-
-@pytest.mark.clause("S18")
-@pytest.mark.parametrize("what", ["missing", "extra"])
-def test_it_ends_within_five_minutes_of_the_repair(what: str) -> None:
-    world = World()
-    if what == "missing":
-        without(world, 500)
-    else:
-        world.listed[503] = [tx(7)]
-    world.run(5)
-    assert world.gaps != Gaps()
-    world.listed = {block: list(hashes) for block, hashes in world.chain.items()}
-    assert world.run(5).gaps == Gaps()
-    assert world.coverage.findings == {}
-
-
 @pytest.mark.clause("S17")
 def test_a_transaction_with_two_events_counts_once_or_with_each_twice() -> None:
     def a_world(facts: Facts) -> World:
@@ -214,31 +186,6 @@ def test_nothing_is_judged_before_the_list_was_tried() -> None:
     assert {blocks.why for blocks in world.coverage.waiting} == {"untried"}
 
 
-@pytest.mark.clause("S17", "S18")
-@pytest.mark.parametrize(
-    ("faults", "why"),
-    [
-        pytest.param(
-            {"drops": {"a": {500}, "b": {510}}, "fails": {"c"}}, "logs_disagree", id="endpoints that disagree"
-        ),
-        pytest.param({"fails": {"a", "b"}}, "logs_failed", id="one endpoint alone"),
-    ],
-)
-def test_endpoints_that_fail_or_disagree_prove_nothing(faults: dict[str, Any], why: str) -> None:
-    world = World(**faults)
-    del world.listed[500]
-    world.coverage = replace(world.coverage, has_passed=True, trial_at=NOON)
-    world.run(5)
-    assert world.gaps == Gaps()
-    assert {blocks.why for blocks in world.coverage.waiting} == {why}
-
-
-@pytest.mark.clause("S17")
-def test_an_endpoint_that_drops_logs_is_outvoted() -> None:
-    world = World(drops={"a": {500}}).run(5)
-    assert (world.gaps, checked_blocks(world.coverage)) == (Gaps(), 896)
-
-
 @pytest.mark.clause("S19")
 def test_fewer_blocks_are_asked_for_after_a_refusal() -> None:
     world = World(most_blocks=100).run(10)
@@ -262,12 +209,6 @@ def test_blocks_that_fail_are_asked_for_again_after_a_minute_and_then_ever_more_
 
 
 @pytest.mark.clause("S19")
-def test_a_list_that_is_cut_at_its_limit_is_asked_in_parts() -> None:
-    world = World(replace(FACTS, limit=20)).run(10)
-    assert (checked_blocks(world.coverage), world.gaps) == (896, Gaps())
-
-
-@pytest.mark.clause("S19")
 def test_compared_blocks_are_asked_of_the_list_alone_and_at_least_once_a_day() -> None:
     world = World().run(5)
     world.asked.clear()
@@ -275,70 +216,6 @@ def test_compared_blocks_are_asked_of_the_list_alone_and_at_least_once_a_day() -
     assert not any(isinstance(ask, AskLogs) for ask in world.asked)
     del world.listed[300]  # long after it was compared
     assert world.run(24 * 60).gaps == Gaps(missing=1)
-
-
-@pytest.mark.clause("S19")
-def test_new_blocks_are_compared_within_ten_minutes_of_being_final() -> None:
-    world = World().run(5)
-    for minute in range(10):
-        world.head += 5
-        world.position = world.head
-        world.chain[world.head - 2 + 10 * 0] = [tx(world.head)]
-        if minute != 5:
-            world.listed[world.head - 2] = [tx(world.head)]
-        world.run(1)
-    world.head += 20
-    world.position = world.head
-    assert world.run(5).gaps == Gaps(missing=1)
-
-
-@pytest.mark.clause("S18")
-def test_nothing_is_held_against_an_indexer_above_its_position() -> None:
-    world = without(World(), 500).run(5)
-    assert world.gaps == Gaps(missing=1)
-    world.coverage, world.position = follow_position(world.coverage, 300), 300
-    assert world.run(5).gaps == Gaps()
-    world.position = 1_000
-    assert world.run(10).gaps == Gaps(missing=1)
-
-
-@pytest.mark.clause("S18")
-def test_a_replica_that_is_behind_accuses_nobody() -> None:
-    """Every second question reaches one that has nothing above block 400 and says so."""
-    world, asked = World(), [0]
-
-    def answer(ask: Ask, whole: Callable[[Ask], object] = world.answer) -> object:
-        asked[0] += 1
-        if asked[0] % 2:
-            return whole(ask)
-        match ask:
-            case AskPosition():
-                return 400
-            case AskList(first, last):
-                return world.list_of(first, min(last, 400))
-        return whole(ask)
-
-    world.answer = answer  # type: ignore[method-assign]
-    world.coverage = replace(world.coverage, has_passed=True, trial_at=NOON)
-    for _ in range(60):
-        world.run(1)
-        assert world.gaps == Gaps()
-
-
-@pytest.mark.clause("S19", "M7")
-def test_findings_and_digests_survive_a_restart_and_a_suspicion_begins_again() -> None:
-    world = without(World(), 500)
-    while world.look():
-        pass
-    before = world.coverage
-    world.now += HOUR
-    world.coverage = resume(world.coverage, world.now)
-    assert world.coverage.stretches == before.stretches
-    world.look()
-    assert world.gaps == Gaps()
-    assert world.run(2).gaps == Gaps(missing=1)
-    world.coverage = resume(world.coverage, world.now)
-    assert world.gaps == Gaps(missing=1)
 
 
 def test_more_differences_than_can_be_followed_are_put_off() -> None:
@@ -358,43 +235,6 @@ def test_a_stretch_without_a_digest_of_its_own_is_never_as_expected() -> None:
     world.run(10)
     assert bytes(16) not in [kept.digest for kept in world.coverage.stretches]
     assert world.gaps == Gaps()
-
-
-@pytest.mark.clause("S17", "S18")
-@pytest.mark.parametrize("seed", range(40))
-def test_whatever_fails_nothing_is_reported_but_what_differs(seed: int) -> None:
-    chance, world = Random(seed), without(World(), 500)
-    world.listed[603] = [tx(7)]
-
-    def answer(ask: Ask, whole: Callable[[Ask], object] = world.answer) -> object:
-        if chance.random() > 0.3:
-            return whole(ask)
-        match ask:
-            case AskPosition():
-                return chance.choice((None, 400))
-            case AskLogs():
-                return Refused(asks_for_less=chance.random() < 0.2)
-            case AskList():
-                cut = Listed({}, FACTS.limit)
-                return chance.choice((Refused(), Refused(asks_for_less=True), cut, whole(ask)))
-
-    world.answer = answer  # type: ignore[method-assign]
-    world.coverage = replace(world.coverage, has_passed=True, trial_at=NOON)
-    for number in range(120):
-        if number == 60:
-            world.listed = {block: list(hashes) for block, hashes in world.chain.items()}
-        world.run(1)
-        if chance.random() < 0.1:
-            world.coverage = replace(world.coverage, waiting=(), has_passed=False, trial_at=0)
-        assert {finding.hash for finding in confirmed(world)} <= {tx(500), tx(7)}
-
-
-@pytest.mark.clause("S18")
-def test_what_is_confirmed_ends_also_while_too_few_endpoints_answer() -> None:
-    world = without(World(), 500).run(5)
-    assert world.gaps == Gaps(missing=1)
-    world.endpoints, world.listed[500] = "a", [tx(500)]
-    assert world.run(5).gaps == Gaps()
 
 
 def test_what_is_known_to_differ_stays_confirmed_when_its_blocks_are_compared_again() -> None:
@@ -476,17 +316,6 @@ def test_an_unusable_list_that_is_empty_for_a_moment_is_tried_again() -> None:
     assert world.look()
     world.listed = kept
     assert world.run(90).coverage.unusable == ""
-
-
-@pytest.mark.clause("S19")
-def test_many_findings_leave_time_for_older_blocks() -> None:
-    world = World()
-    for block in range(300, 900, 10):
-        del world.listed[block]
-    world.run(30)
-    world.look_ms = 2_500
-    world.coverage = replace(world.coverage, stretches=(), batch=100)
-    assert checked_blocks(world.run(60).coverage) == 896
 
 
 @pytest.mark.clause("S18")

@@ -158,6 +158,8 @@ CASES = {
             some_news("began", INDEXER, "catching-up", "behind", lasted_ms=0),
             some_news("began", stand_for_chain("Polygon", 137), "degraded", "behind", lasted_ms=0),
             some_news("ended", stand_for_chain("Base", 8453), "current", "responding", was="degraded"),
+            some_news("ended", POLYGON, "current", "synced", was="catching-up", rule="still"),
+            some_news("ended", POLYGON, "current", "synced", since_at=NOON + MINUTE, was="degraded"),
         ],
         {
             INDEXER: AlertFacts("not_moving: 02:55 UTC; 120 blocks below the head (880 of 1000)"),

@@ -4,11 +4,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Mapping
-from itertools import pairwise
 
 import pytest
-from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
 from lookout.config.tables import HistoryTable
@@ -16,28 +13,14 @@ from lookout.core.model import Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.assembly import build_monitor
 from lookout.monitor.journal import Journal
-from lookout.monitor.publisher import GATHER_MS, Publisher
+from lookout.monitor.publisher import Publisher
 from lookout.store.protocol import StoreError, Writer
-from tests.builders import LAUNCH, MESSAGING, PPOI, a_plan
+from tests.builders import MESSAGING, a_plan
 from tests.logs import capture_logs
-from tests.unit.running_monitor import Asked, KeptInMemory, given, given_settings, lived, running
+from tests.unit.running_monitor import KeptInMemory, given, given_settings, running
 from tests.wait import until_async
 
 EVERY_SECOND = HistoryTable(write_every_s=1)
-
-
-@pytest.mark.clause("M11", "M6", "M5", "H14")
-def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it() -> None:
-    registry = CollectorRegistry()
-    plan = a_plan(limits=replace(LAUNCH, recheck_ms=200, jitter_ms=1, heartbeat_ms=1_000))
-    buggy, sound = Asked(PPOI, ZeroDivisionError(), takes_s=0), Asked(MESSAGING, Peers(1), takes_s=0)
-    with capture_logs():  # to format so many tracebacks takes long
-        written = lived(130, plan, [buggy, sound], [], registry=registry).written
-    assert registry.get_sample_value("lookout_probe_bugs_total") == len(buggy.asked) > 500
-    assert len(sound.asked) > 500
-    assert {later - earlier for (earlier, _), (later, _) in pairwise(written)} == {GATHER_MS}  # though more changed
-    histories = [at for at, documents in written if "history" in documents]
-    assert {later - earlier for earlier, later in pairwise(histories)} == {HistoryTable().write_every_s * 1_000}
 
 
 def a_publisher(writer: Writer, history: HistoryTable) -> tuple[Journal, Publisher]:

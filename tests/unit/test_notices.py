@@ -1,5 +1,7 @@
 """Notes and silences: what an operator may declare, what they cover, and for how long."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -22,6 +24,7 @@ from lookout.public.about import Description, describe_note, scope_text, time_te
 from lookout.state.codec import decode_notices, encode_notices
 from lookout.state.errors import StateError
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
+from tests.cases import cases
 from tests.descriptions import a_description
 
 CHAINS = {1: "Ethereum", 137: "Polygon", 10: "Twin", 20: "Twin"}
@@ -29,11 +32,7 @@ WATCHED = Watched(SERVICES.names, CHAINS, frozenset(all_checks(CHAINS)))
 NOTE = NoticeDraft("note", "Planned maintenance")
 SILENCE = NoticeDraft("silence", for_="2h")
 NONE = Notices()
-SERVICES_THERE = "there are messaging, ppoi, broadcasters, indexer, hosted-indexer"
-CHAINS_THERE = "there are Ethereum (1), Polygon (137), Twin (10), Twin (20)"
-NO_INSTANT = "is not an instant in UTC like 2026-11-17T14:00Z or 2026-11-17T14:00:00Z"
 NOT_ONE_LINE = "has to be one line that can be printed, without control characters"
-WITHOUT_AN_END = ["until: missing; alerts are never silenced without an end: give until or for"]
 
 
 def add(draft: NoticeDraft, notices: Notices = NONE, at: int = NOON) -> Notice:
@@ -50,99 +49,15 @@ def declared(*drafts: NoticeDraft) -> Notices:
 @pytest.mark.parametrize(
     ("draft", "problems"),
     [
-        pytest.param(replace(NOTE, text=" "), ["text: missing; a note says something"], id="a note without a text"),
+        *cases("notices", "what is wrong with a notice is said all at once"),
         pytest.param(
-            replace(NOTE, text="x" * 501), ["text: has 501 characters, and may have 500"], id="a note that is too long"
-        ),
-        pytest.param(
-            replace(NOTE, text="\u200d\u3000\u200d"), ["text: missing; a note says something"], id="nothing to see"
-        ),
-        *(
-            pytest.param(replace(NOTE, text=f"a{turns}b"), [f"text: {NOT_ONE_LINE}"], id=f"a note with {turns!a}")
-            for turns in ("\n", "\x07", "\x1b", "\x85", "\u2028", "\u202e", "\u2066", "\ufeff", "\U000e0041", "\ud800")
-        ),
-        pytest.param(replace(SILENCE, text="a\nb"), [f"why: {NOT_ONE_LINE}"], id="a reason of two lines"),
-        pytest.param(
-            replace(SILENCE, text="x" * 201),
-            ["why: has 201 characters, and may have 200"],
-            id="a reason that is too long",
-        ),
-        pytest.param(replace(SILENCE, for_=None), WITHOUT_AN_END, id="a silence without an end"),
-        pytest.param(replace(NOTE, silences=True), WITHOUT_AN_END, id="a note that silences without an end"),
-        pytest.param(
-            replace(SILENCE, until="2026-11-05T13:00Z"),
-            ["for: there is until as well; give one of the two"],
-            id="two ends",
-        ),
-        pytest.param(
-            replace(SILENCE, for_="2 hours"),
-            ["for: '2 hours' is not a duration like 30min, 2h or 1d"],
-            id="no duration",
-        ),
-        pytest.param(
-            replace(NOTE, from_="14:00", until="tomorrow"),
-            [f"from: '14:00' {NO_INSTANT}", f"until: 'tomorrow' {NO_INSTANT}"],
-            id="no instants",
-        ),
-        pytest.param(
-            replace(NOTE, until="2026-11-05T14:00+1"),
-            [f"until: '2026-11-05T14:00+1' {NO_INSTANT}"],
-            id="an instant in another zone",
-        ),
-        pytest.param(
-            replace(NOTE, from_="2026-11-05T14:00Z", until="2026-11-05T14:00Z"),
-            ["until: the end has to be later than the beginning"],
-            id="an end that is the beginning",
-        ),
-        pytest.param(
-            replace(NOTE, from_="2026-11-05T10:00Z", until="2026-11-05T12:00Z"),
-            ["until: the end has passed already"],
-            id="an end that has passed",
-        ),
-        pytest.param(
-            replace(SILENCE, from_="2026-11-05T09:00Z"),
-            ["for: the end has passed already"],
-            id="a duration that has passed",
-        ),
-        pytest.param(replace(NOTE, for_="9999d"), ["for: the end is more than 366 days away"], id="an end far ahead"),
-        pytest.param(
-            replace(SILENCE, for_="31d"), ["for: alerts are silenced for 30 days at most"], id="a silence of a month"
-        ),
-        pytest.param(
-            replace(SILENCE, services=("squid", "indexer", "squid")),
-            [f"service: there is no service 'squid'; {SERVICES_THERE}"],
-            id="an unknown service",
-        ),
-        pytest.param(
-            replace(SILENCE, chains=("Poligon",)),
-            [f"chain: there is no chain 'Poligon'; {CHAINS_THERE}"],
-            id="an unknown chain",
-        ),
-        pytest.param(
-            replace(SILENCE, chains=("twin",)),
-            ["chain: several are named twin; give the id: 10, 20"],
-            id="a name of two chains",
-        ),
-        pytest.param(
-            replace(SILENCE, services=("messaging",), chains=(137,)),
-            ["service: messaging has no row on these chains; leave it out, or leave out the chains"],
-            id="a shared service on a chain",
-        ),
-        pytest.param(
-            NoticeDraft("note", services=("squid",), chains=("x",), until="x"),
-            [
-                f"until: 'x' {NO_INSTANT}",
-                f"chain: there is no chain 'x'; {CHAINS_THERE}",
-                f"service: there is no service 'squid'; {SERVICES_THERE}",
-                "text: missing; a note says something",
-            ],
-            id="everything at once",
+            {"kind": "note", "text": "a\ud800b"}, [f"text: {NOT_ONE_LINE}"], id="a note with half a character"
         ),
     ],
 )
-def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: NoticeDraft, problems: list[str]) -> None:
+def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: dict[str, Any], problems: list[str]) -> None:
     with pytest.raises(NoticeError) as refused:
-        add(draft)
+        add(msgspec.convert(draft, NoticeDraft))
     assert list(map(str, refused.value.problems)) == problems
 
 

@@ -7,6 +7,7 @@ from lookout.features.alerts.event import DEPLOYMENT_OF_THE_FIVE, AlertFacts, ma
 from lookout.features.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.features.alerts.rules import News, NewsKind
 from tests.builders import NOON
+from tests.cases import cases
 
 # What happens, one word each. ``put``: a message to ops, numbered from 0, about a check of its own; ``put-chat``: one
 # to chat. ``A+B-``: a message to ops that A began and B ended; ``all``: one that ends all and names no check.
@@ -90,70 +91,12 @@ def play(script: str) -> Play:
     return played
 
 
-@pytest.mark.parametrize(
-    ("script", "step"),
-    [
-        pytest.param("", "nothing", id="an empty outbox has nothing to try"),
-        pytest.param("store", "nothing", id="nor has one after a publication"),
-        pytest.param("put", "nothing", id="a message that is not stored is not tried"),
-        pytest.param("put store", 0, id="a message that is stored is tried"),
-        pytest.param("put store put", 0, id="a message that was made since then is not tried"),
-        pytest.param("put store put accept", "nothing", id="not even if it is the only one left"),
-        pytest.param("put release", 0, id="a message that could not be stored for a minute is tried without"),
-        pytest.param(
-            "late release store",
-            "nothing",
-            id="nor is one that was made during the first write that worked again: it can be stored now",
-        ),
-        pytest.param("put-chat store", "nothing", id="a message to another target is not tried"),
-        pytest.param("put put store accept", 1, id="after an accepted message comes the next one"),
-        pytest.param("put store accept", "nothing", id="an accepted message is not tried again"),
-        pytest.param("put store refuse", "rests 5 s", id="after a refusal the target rests if no other message waits"),
-        pytest.param("put store refuse put store", "rests 5 s", id="a new message does not end the rest"),
-        pytest.param("put store refuse rest", 0, id="after the rest a refused message is tried again"),
-        pytest.param("put store refuse rest refuse", "rests 10 s", id="the second rest is twice as long"),
-        pytest.param("put store" + " refuse rest" * 9 + " refuse", "rests 300 s", id="the longest rest is 5 minutes"),
-        pytest.param(
-            "put store refuse rest refuse rest accept put store refuse",
-            "rests 5 s",
-            id="an accepted message makes the next rest short again",
-        ),
-        pytest.param("put put store refuse rest", 1, id="after the rest the next message is tried"),
-        pytest.param("put put store refuse rest accept", 0, id="and then the refused one again"),
-        pytest.param("put-chat put store refuse", "rests 5 s", id="another target's messages are no others to try"),
-    ],
-)
+@pytest.mark.parametrize(("script", "step"), cases("outbox", "the next step is what the past says"))
 def test_the_next_step_is_what_the_past_says(script: str, step: int | str) -> None:
     assert play(script).step() == step
 
 
-@pytest.mark.parametrize(
-    ("script", "tried"),
-    [
-        pytest.param("put put put store accept accept accept", [0, 1, 2], id="messages are tried in order"),
-        pytest.param(
-            "put put put store" + " refuse rest" * 6, [0, 1, 2] * 2, id="refused messages are tried again in turn"
-        ),
-        pytest.param(
-            "put store refuse put put store rest accept accept accept",
-            [0, 1, 2, 0],
-            id="a message that is refused does not hold up the others",
-        ),
-        pytest.param(
-            "A+ A- put store refuse rest accept accept accept",
-            [0, 2, 0, 1],
-            id="an end does not overtake its beginning",
-        ),
-        pytest.param(
-            "A+B+ B- A-C+ C- store refuse rest" + " accept" * 4,
-            [0, 0, 1, 2, 3],
-            id="nor does what has a check in common with what waits",
-        ),
-        pytest.param(
-            "all A+ store refuse rest accept accept", [0, 1, 0], id="but what is about no check holds up no other"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("script", "tried"), cases("outbox", "messages are tried in this order"))
 def test_messages_are_tried_in_this_order(script: str, tried: list[int]) -> None:
     assert play(script).tried == tried
 

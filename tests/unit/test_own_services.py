@@ -16,6 +16,7 @@ from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
 from tests.builders import NOON, SECOND
+from tests.cases import text_of
 
 CHAINS: Final = """
 [[chains]]
@@ -26,31 +27,7 @@ rpc = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b", "http://127.0.0.1:1/c"]
 id = 137
 rpc = ["http://127.0.0.1:1/d", "http://127.0.0.1:1/e", "http://127.0.0.1:1/f"]
 """
-OWN: Final = """
-[[services]]
-name = "second-indexer"
-
-[[services.checks]]
-chain = 137
-kind = "json"
-url = "http://127.0.0.1:1/json"
-pointer = "/block"
-confirmations = 20
-
-[[services.checks]]
-chain = 1
-kind = "squid"
-url = "http://127.0.0.1:1/squid"
-
-[[services]]
-name = "another"
-title = "What comes after"
-
-[[services.checks]]
-chain = 1
-kind = "ponder"
-url = "http://127.0.0.1:1/ponder"
-"""
+OWN: Final = text_of("settings/own-service-of-each-shape.toml")
 FIRST, SECOND_ROW, THIRD = Check("second-indexer", 1), Check("second-indexer", 137), Check("another", 1)
 
 

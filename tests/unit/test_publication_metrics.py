@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.config.settings import Upstreams
-from lookout.core.heads import ChainProgress, Pace, Reading
+from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger
 from lookout.core.model import (
@@ -20,10 +20,8 @@ from lookout.core.model import (
     MissingList,
     Nothing,
     Peers,
-    Responding,
     Row,
 )
-from lookout.core.services import Service
 from lookout.monitor.metrics import Instruments
 from tests.builders import (
     BROADCASTERS,
@@ -110,23 +108,6 @@ def test_a_row_has_the_figures_that_are_known_and_no_others(
     assert figures(scraped(ledger), check) == known
 
 
-@pytest.mark.parametrize(
-    ("head", "read_at"),
-    [
-        pytest.param(None, NOON, id="there never was a head"),
-        pytest.param(105, NOON - MINUTE - 1, id="the last head is older than a head may be"),
-    ],
-)
-def test_without_a_head_only_the_position_is_known(head: int | None, read_at: int) -> None:
-    ledger = a_ledger(head, read_at)
-    ledger.judge(an_observation(Blocks(100), check=INDEXER))
-    registry = scraped(ledger)
-    assert samples(registry, "lookout_row_status")["indexer", "1", "unknown"] == 1
-    assert figures(registry, INDEXER) == {"position": 100}
-    assert samples(registry, "lookout_head_agreed") == {("1",): 0}
-    assert samples(registry, "lookout_head_height") == samples(registry, "lookout_head_block_timestamp_seconds") == {}
-
-
 def test_a_head_is_there_with_its_block_until_it_is_too_old_to_compare_with() -> None:
     registry = scraped(a_ledger(105, NOON - MINUTE))
     assert samples(registry, "lookout_head_agreed") == {("1",): 1}
@@ -152,21 +133,6 @@ def test_a_row_that_was_not_probed_again_is_unknown_at_the_scrape_in_which_it_ha
         assert samples(registry, "lookout_rows")[status,] == (status_then == status)
         assert figures(registry, INDEXER) == known_then
         assert samples(registry, "lookout_row_expires_timestamp_seconds") == {("indexer", "1"): NOON / 1000 + 150}
-
-
-def test_a_service_of_the_operators_own_has_the_figures_of_its_answer() -> None:
-    registry, clock = CollectorRegistry(), SetClock()
-    instruments = Instruments(registry, clock)
-    own = (Service("second-indexer", Blocks), Service("bundler", Responding))
-    instruments.describe_watched((), own, Upstreams((), ()))
-    rows = (
-        Row(Check("second-indexer", 1), "catching-up", "behind", metrics=Metrics(position=1, head=4)),
-        Row(Check("bundler", 1), "current", "responding"),
-    )
-    instruments.published(NOON, rows, {1: ChainProgress(None, Pace(3_000, 2))})
-    known = {"position": 1, "head": 4, "lag_blocks": 3, "lag_seconds": 4.5}
-    assert figures(registry, Check("second-indexer", 1)) == known
-    assert figures(registry, Check("bundler", 1)) == {}
 
 
 def test_uptime_is_what_the_history_says_and_null_has_no_sample() -> None:

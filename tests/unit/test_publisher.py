@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from lookout.base.instants import parse_instant
 from lookout.core.heads import Reading
-from lookout.core.model import Peers
 from lookout.documents.document import with_compressed
 from lookout.monitor.assembly import build_monitor
 from lookout.state.log import HeadRead
-from tests.builders import HOUR, LAUNCH, MESSAGING, NOON, SECOND, a_plan
+from tests.builders import HOUR, LAUNCH, NOON, SECOND, a_plan
 from tests.unit.running_monitor import InLine, KeptInMemory, Record, given, given_settings, lived
 from tests.unit.server.fakes import SetClock
 
@@ -46,15 +45,6 @@ def test_an_agreement_by_which_a_clock_is_found_to_be_set_is_no_head(by_ms: int,
     assert started.heads_after(answer) == [answer]
 
 
-@pytest.mark.clause("M12")
-def test_a_head_answered_before_the_clock_was_set_back_does_not_stop_time() -> None:
-    started = Starting()
-    started.clock.wall = NOON - HOUR
-    started.journal.read_head(1, Reading(NOON, 100, NOON))
-    assert started.journal.timeline.stepped.is_set()
-    assert started.journal.observe(MESSAGING, Peers(1)).observed_at == NOON - HOUR
-
-
 @pytest.mark.clause("M5")
 @pytest.mark.parametrize(
     ("heartbeat_s", "late_s"), [(30, 0.0), (30, 0.9), (5, 0.4)], ids=["in time", "late", "late with a short heartbeat"]
@@ -67,20 +57,6 @@ def test_a_loop_that_wakes_a_little_late_shows_in_no_generated_at(heartbeat_s: i
     gaps = [later - earlier for earlier, later in pairwise(generated_at)]
     assert len(gaps) >= 600 // heartbeat_s - 1
     assert max(gaps) <= heartbeat_s * SECOND
-
-
-@pytest.mark.clause("M8")
-def test_the_very_answer_of_the_last_head_is_no_new_one_after_the_clock_went_back_a_little() -> None:
-    started = Starting()
-    started.clock.wall += 10 * SECOND
-    started.clock.elapsed += 10 * SECOND
-    started.journal.detect_clock_step()
-    answer = Reading(NOON + 10 * SECOND, 100, NOON)
-    started.clock.wall -= 4 * SECOND
-    first = started.heads_after(answer)
-    started.clock.wall += 2 * SECOND
-    started.clock.elapsed += 2 * SECOND
-    assert started.heads_after(answer) == first
 
 
 @pytest.mark.clause("A15")

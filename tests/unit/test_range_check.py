@@ -70,15 +70,6 @@ def test_all_that_is_too_much_in_a_range_is_confirmed(tmp_path: Path) -> None:
     assert not missing
 
 
-@pytest.mark.clause("S18")
-def test_what_is_missing_where_nothing_shows_that_the_list_may_be_believed_is_not_confirmed(tmp_path: Path) -> None:
-    (missing, *_), _ = split_confirmed(Run(tmp_path).check(hole={"blocks": 40}).coverage)
-    checked = Run(tmp_path).check(Ends(missing.first, missing.first), hole={"blocks": 40})
-    assert not checked.differs
-    (why,) = checked.not_compared
-    assert why.endswith(": the list has not passed its trial against itself")
-
-
 @pytest.mark.clause("S17")
 @pytest.mark.parametrize("who", [["squid/1"], ["rpc/1/a", "rpc/1/b"]], ids=["the indexer", "two endpoints of three"])
 def test_who_fails_for_some_seconds_is_asked_again(who: list[str], tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ monitor = "127.0.0.1:{a_free_port()}"
 server = "127.0.0.1:{a_free_port()}"
 
 [log]
-level = "warning"
+level = "error"
 
 {"".join(_chain(chain, base) for chain in LAUNCH)}
 {"".join(_witness(*each) for each in witnesses.items())}

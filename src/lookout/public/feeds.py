@@ -72,9 +72,9 @@ def make_feed_files(
         feed = File(atom.MEDIA_TYPE, atom.encode_feed(picture, names))
         files = {FEED: feed, SUMMARY: File(JSON, summary), STATUS: File(JSON, report)}
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
-    files |= _badges(
-        BADGE, "services", "unknown" if picture is None else picture.overview.status, seen, names, max_age_s
-    )
+    state: EffectiveStatus = "unknown" if picture is None else picture.overview.status
+    said = "" if picture is None else f"{picture.headline.line}, {seen}."
+    files |= _badges(BADGE, "services", state, seen, names, max_age_s, said)
     for service in (service.name for service in names.about.services):
         status = "unknown" if picture is None else _status_of(service, picture)
         files |= _badges(f"{BADGE}/{service}", service, status, seen, names, max_age_s)
@@ -105,8 +105,12 @@ def _stem(check: Check) -> str:
     return f"{BADGE}/{service}" if chain_id is None else f"{BADGE}/{service}/{chain_id}"
 
 
-def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, names: Names, max_age_s: int) -> dict[str, File]:
-    title = f"{label}: {BY_WORD[status].name}, {seen}. {status_text(status)} {names.not_official}"
+def _badges(
+    stem: str, label: str, status: EffectiveStatus, seen: str, names: Names, max_age_s: int, said: str = ""
+) -> dict[str, File]:
+    """``said`` is the headline of a badge for everything."""
+    words = said or f"{BY_WORD[status].name}, {seen}. {status_text(status)}"
+    title = f"{label}: {words} {names.not_official}"
     return {
         f"{stem}.svg": File(SVG, draw_badge(label, status, title)),
         f"{stem}.json": File(JSON, encode_shield(label, status, max_age_s)),

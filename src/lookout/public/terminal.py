@@ -103,7 +103,10 @@ def _head_lines(shown: Shown, clocks: Clocks) -> list[Text]:
 
 
 def _places(shown: Shown, now: int) -> Iterator[str]:
-    """What single places see otherwise than all of them together (W8)."""
+    """What single places see otherwise than all of them together (W8), and which chain stands still."""
+    for chain in shown.about.chains.values():
+        if (since_at := chain.no_block_since_at) is not None:
+            yield f"{shown.chain_name(chain.chain_id)}: no new block since {instant_text(since_at, now)}."
     for place in shown.about.places:
         name = clean(place.name, _LONGEST_NAME) or "This monitor"
         if place.silent_since_at is not None:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from lookout.protocols.broadcasters.announcements import Announcement, decode_bech32m, is_answer, viewing_key
 from tests.builders import NOON
+from tests.cases import cases
 from tests.contract.protocols.announcers import (
     VECTORS,
     broadcaster,
-    encode_bech32m,
     envelope,
     payload,
     read_announcement,
@@ -118,20 +118,7 @@ def test_an_address_with_any_wrong_character_is_none() -> None:
         assert viewing_key(address[:place] + wrong + address[place + 1 :]) is None
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        pytest.param(encode_bech32m("0zk", bytes([2]) + bytes(72)), id="of another version"),
-        pytest.param(encode_bech32m("0zk", bytes([1]) + bytes(71)), id="too short"),
-        pytest.param(encode_bech32m("0zk", bytes([1]) + bytes(73)), id="too long"),
-        pytest.param(encode_bech32m("0zx", bytes([1]) + bytes(72)), id="with another prefix"),
-        pytest.param(encode_bech32m("0zk", bytes([1]) + bytes(72), constant=1), id="with the older checksum"),
-        pytest.param(VECTORS[0]["address"][:60] + VECTORS[0]["address"][60:].upper(), id="in mixed case"),
-        pytest.param("", id="empty"),
-        pytest.param("0zk1", id="a prefix alone"),
-        pytest.param("\u0130" * 127, id="of characters that change their length"),
-    ],
-)
+@pytest.mark.parametrize("address", cases("announcements", "what is no address has no key"))
 def test_what_is_no_address_has_no_key(address: str) -> None:
     assert viewing_key(address) is None
 

@@ -89,25 +89,6 @@ def test_configured_members_are_monitored_whatever_is_seen() -> None:
     assert members([a_message(4)], members={"137": listed["1"]}) == Members(1, 1)
 
 
-@pytest.mark.clause("S10")
-def test_at_most_so_many_are_monitored_the_newest_first() -> None:
-    silent = [a_message(number, sent_at=NOON - HOUR + number) for number in range(1, 4)]
-    alive = [a_message(number, sent_at=NOON - number) for number in range(10, 13)]
-    assert members([*silent, *alive], limit=4) == Members(3, 4)
-    assert members([*alive, *silent], limit=2) == Members(2, 2)
-
-
-@pytest.mark.clause("S10")
-@pytest.mark.parametrize(("expires_at", "wallets"), [(NOON + 30 * SECOND, 1), (NOON + 2 * MINUTE, 0)])
-def test_an_earlier_announcement_that_is_sent_again_as_the_newest_silences_nobody(
-    expires_at: int, wallets: int
-) -> None:
-    true = a_message(1)
-    again = a_message(1, sent_at=NOON + 50 * SECOND, expires_at=expires_at, wallets=wallets)
-    assert members([true, again]) == Members(1, 1)
-    assert members([again, true]) == Members(1, 1)
-
-
 @dataclass(frozen=True)
 class Near(Session):
     """Without a network, so that a day takes a moment."""

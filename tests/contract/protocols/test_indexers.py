@@ -9,6 +9,7 @@ from lookout.core.model import Blocks, FaultyBlocks, Found, Nothing
 from lookout.protocols import envio, generic, ponder, subgraph
 from lookout.protocols.answers import value_at
 from lookout.protocols.client.failure import ProbeFailed
+from tests.cases import cases
 from tests.contract.protocols.recorded import PARSERS, recorded
 
 NOT_COUNTS = [
@@ -191,23 +192,7 @@ RFC_DOCUMENT = {
 
 
 @pytest.mark.clause("M9")
-@pytest.mark.parametrize(
-    ("pointer", "expected"),
-    [
-        ("", RFC_DOCUMENT),
-        ("/foo", ["bar", "baz"]),
-        ("/foo/0", "bar"),
-        ("/", 0),
-        ("/a~1b", 1),
-        ("/c%d", 2),
-        ("/e^f", 3),
-        ("/g|h", 4),
-        ("/i\\j", 5),
-        ('/k"l', 6),
-        ("/ ", 7),
-        ("/m~0n", 8),
-    ],
-)
+@pytest.mark.parametrize(("pointer", "expected"), cases("indexers", "a pointer names what rfc 6901 says"))
 def test_a_pointer_names_what_rfc_6901_says(pointer: str, expected: Any) -> None:
     assert value_at(RFC_DOCUMENT, pointer) == expected
 

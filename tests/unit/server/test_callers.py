@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from lookout.server.request import Callers
+from tests.cases import cases
 
 PROXIES: Final = ("10.0.0.0/8", "192.0.2.7", "fd00::/8")
 
@@ -21,22 +22,7 @@ def identify(callers: Callers, peer: str, forwarded: str | None = None) -> bytes
 
 
 @pytest.mark.clause("E2")
-@pytest.mark.parametrize(
-    ("peer", "network"),
-    [
-        pytest.param("203.0.113.9", "203.0.113.9", id="an address is itself"),
-        pytest.param("203.0.113.9:4711", "203.0.113.9", id="its port makes no difference"),
-        pytest.param("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::", id="IPv6 is counted by its first 64 bits"),
-        pytest.param("[2001:db8:1:2:3:4:5:6]:4711", "2001:db8:1:2::", id="with brackets and a port"),
-        pytest.param("[2001:db8:1:2::9]", "2001:db8:1:2::", id="with brackets alone"),
-        pytest.param("2001:DB8:1:2::9", "2001:db8:1:2::", id="with capitals"),
-        pytest.param("fe80::1%eth0", "fe80::", id="with a zone"),
-        pytest.param("[fe80::1%eth0]:80", "fe80::", id="with a zone, brackets and a port"),
-        pytest.param("::ffff:203.0.113.9", "203.0.113.9", id="IPv4 that is mapped into IPv6 is IPv4"),
-        pytest.param("[::ffff:203.0.113.9]:80", "203.0.113.9", id="also with brackets and a port"),
-        pytest.param("::1", "::", id="the loopback"),
-    ],
-)
+@pytest.mark.parametrize(("peer", "network"), cases("callers", "a peer is counted by its network"))
 def test_a_peer_is_counted_by_its_network(peer: str, network: str) -> None:
     assert identify(Callers(()), peer) == packed(network)
 

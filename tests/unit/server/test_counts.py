@@ -80,18 +80,6 @@ def test_it_counts_by_route_and_code_and_refuses_a_caller_that_asks_too_often() 
     }
 
 
-@pytest.mark.clause("E6")
-def test_callers_behind_one_connection_of_a_proxy_are_counted_apart() -> None:
-    store = FakeReader()
-    store.put("live", b"live")
-    server = a_server(store, SetClock(), rate_limit_per_minute=1, trusted_proxies=PROXIES)
-    connection, live = a_connection(server, "10.1.1.1"), server.poller.site.paths[0]
-    callers = ("", "1.1.1.1", "2.2.2.2", "", "1.1.1.1")
-    heads = [a_request("GET", live, *[f"X-Forwarded-For: {caller}"] * bool(caller)) for caller in callers]
-    answers = [parsed(b"".join(server.responder.answer(parse_head(head), connection))) for head in heads]
-    assert [answer.http_code for answer in answers] == [200, 200, 200, 429, 429]
-
-
 @pytest.mark.clause("E1", "E2")
 def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     store = FakeReader()

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.server.request import prefers_gzip
-from tests.header_cases import ACCEPT_ENCODINGS
+from tests.cases import cases
 
 
 @pytest.mark.clause("A15")
-@pytest.mark.parametrize(("accept_encoding", "expected"), ACCEPT_ENCODINGS)
+@pytest.mark.parametrize(("accept_encoding", "expected"), cases("headers", "accept-encoding"))
 def test_a_header_is_read_as_the_standard_writes_it(accept_encoding: str, expected: bool) -> None:
     assert prefers_gzip(accept_encoding) is expected
 

@@ -138,18 +138,6 @@ def test_a_store_that_hangs_costs_the_history_after_its_time_and_gives_it_back(h
     assert (followed.live, followed.history) == ((200, b"live 2"), (200, b"history 1"))
 
 
-@pytest.mark.clause("A12")
-def test_a_history_that_becomes_unreadable_without_a_change_is_noticed_in_time() -> None:
-    followed = Followed(unreadable_ms=4 * SECOND)
-    followed.store.put("history", b"history 1")
-    followed.poll()
-    followed.store.unreadable = {"history"}
-    followed.poll_for(4 * SECOND)
-    assert followed.history == (200, b"history 1")
-    followed.poll_for(SECOND + POLL_MS)
-    assert followed.history == (503, b"")
-
-
 @pytest.mark.clause("A11")
 def test_a_store_replaced_by_an_empty_one_keeps_the_last_report_and_the_history_for_its_time() -> None:
     followed = with_both()
@@ -290,38 +278,6 @@ def test_a_gzip_form_that_is_not_that_of_the_report_is_not_served(stored: Docume
     assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
 
 
-@pytest.mark.clause("A15")
-def test_a_publication_between_the_two_readings_is_plain_until_the_next_poll() -> None:
-    """The report is read before it and its gzip form after it."""
-    followed = Followed()
-    followed.store.publish("live", b"live 1")
-    followed.store.publish("history", b"history 1")
-    before = followed.store.documents["live"]
-    followed.store.publish("live", b"live 2", NOON + 1)
-    after = followed.store.documents["live"]
-    followed.store.documents["live"] = before
-    followed.poll()
-    assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 1"), None)
-    followed.store.documents["live"] = after
-    followed.store.put("live", b"live 2", NOON + 1)  # as a store that has changed since says
-    followed.poll()
-    assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 2"), compress(b"live 2"))
-
-
-@pytest.mark.clause("A11", "A15")
-def test_a_gzip_form_that_cannot_be_read_takes_nothing_from_the_report() -> None:
-    followed = with_both()
-    followed.store.unreadable |= {"live.gzip", "history.gzip"}
-    followed.poll_for(60 * SECOND)
-    assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 1")  # it is still that of the report
-    followed.store.publish("live", b"live 2")
-    followed.poll()
-    assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 2"), None)
-    followed.store.unreadable.clear()
-    followed.poll_for(15 * SECOND)
-    assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
-
-
 class BrokenPoller(Poller):
     def poll(self) -> bool:
         raise ValueError("of the store")
@@ -342,3 +298,15 @@ def test_a_bug_does_not_end_a_thread_and_is_logged_with_its_name() -> None:
         )
         follower.stop()
     assert {entry["event"] for entry in log} == {"a thread of the server crashed; it goes on"}
+
+
+@pytest.mark.clause("A12")
+def test_a_history_that_becomes_unreadable_without_a_change_is_noticed_in_time() -> None:
+    followed = Followed(unreadable_ms=4 * SECOND)
+    followed.store.put("history", b"history 1")
+    followed.poll()
+    followed.store.unreadable = {"history"}
+    followed.poll_for(4 * SECOND)
+    assert followed.history == (200, b"history 1")
+    followed.poll_for(SECOND + POLL_MS)
+    assert followed.history == (503, b"")

@@ -6,6 +6,7 @@ import pytest
 
 from lookout.base.sockets import open_listener
 from lookout.server.request import HttpRequest, RefusedError, parse_head
+from tests.cases import cases
 from tests.integration.raw import a_request
 from tests.integration.served import LIVE
 from tests.unit.server.fakes import FakeReader, SetClock, a_connection, a_server
@@ -39,23 +40,7 @@ def test_what_is_no_head_is_refused(head: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("version", "headers", "names_one_host", "keeps_open"),
-    [
-        pytest.param("1.1", ["Host: a"], True, True, id="a request"),
-        pytest.param("1.1", ["Host: a", "Content-Length: 0"], True, True, id="an empty body"),
-        pytest.param("1.1", ["Host: a", "Connection: a", "Connection: Close"], True, False, id="the last request"),
-        pytest.param("1.1", ["Host: a", "Connection: not-close, closed"], True, True, id="other options"),
-        pytest.param("1.2", ["Host: a"], True, True, id="a request of a later version"),
-        pytest.param("1.1", ["Host: a", "Content-Length: 5"], True, False, id="a body"),
-        pytest.param("1.1", ["Host: a", "Transfer-Encoding: chunked"], True, False, id="a body in chunks"),
-        pytest.param("1.1", ["Host: a", "Expect: 100-continue"], True, False, id="a body that is to be asked for"),
-        pytest.param("1.1", ["Host: a", "Connection: Upgrade", "Upgrade: h2c"], True, False, id="another protocol"),
-        pytest.param("1.1", [], False, False, id="no host"),
-        pytest.param("1.1", ["Host: a", "Host: b"], False, False, id="two hosts"),
-        pytest.param("1.1", ["Host: \xe9"], False, False, id="a host that is not ASCII"),
-        pytest.param("1.0", ["Host: a", "Connection: keep-alive"], True, False, id="an old client that would stay"),
-        pytest.param("1.0", [], True, False, id="no host, of an old client"),
-        pytest.param("1.0", ["Host: a", "Host: b"], False, False, id="two hosts, of an old client"),
-    ],
+    cases("request", "a connection stays open after one whole request of one host"),
 )
 @pytest.mark.parametrize("target", ["/", "http://a/"], ids=["a path", "a proxy's form"])
 def test_a_connection_stays_open_after_one_whole_request_of_one_host(
@@ -66,16 +51,7 @@ def test_a_connection_stays_open_after_one_whole_request_of_one_host(
 
 
 @pytest.mark.clause("A1")
-@pytest.mark.parametrize(
-    ("line", "path", "query"),
-    [
-        pytest.param("GET /a%20b/%C3%A9%ff?x=%20?y HTTP/1.1", "/a b/\xe9\ufffd", "x=%20?y", id="what is encoded"),
-        pytest.param("GET http://a/b?x HTTP/1.1", "/b", "x", id="as a proxy is asked"),
-        pytest.param("GET http://a?x HTTP/1.1", "/", "x", id="as a proxy is asked, without a path"),
-        pytest.param("CONNECT a:443 HTTP/1.1", "a:443", "", id="a host and a port"),
-        pytest.param("FOO /b HTTP/1.1", "/b", "", id="an unknown method"),
-    ],
-)
+@pytest.mark.parametrize(("line", "path", "query"), cases("request", "a target has a path and a query"))
 def test_a_target_has_a_path_and_a_query(line: str, path: str, query: str) -> None:
     request = parse(line, "Host: a")
     assert (request.method, request.path, request.query) == (line.split(" ")[0], path, query)

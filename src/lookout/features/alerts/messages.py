@@ -121,7 +121,16 @@ def _without_repeats(news: Iterable[News]) -> Iterator[News]:
     """Keep only the end of what began and ended within one message. Two rules may report the same about a check."""
     everything = tuple(news)
     over = {_episode(item) for item in everything if item.kind in OVER}
-    left = (item for item in everything if item.kind in OVER or _episode(item) not in over)
+    degraded = {item.check for item in everything if item.kind in OVER and item.was == "degraded"}
+
+    def is_repeated(item: News) -> bool:
+        if item.kind not in OVER:
+            return _episode(item) in over
+        return (
+            item.was == "catching-up" and item.check in degraded
+        )  # it did not move, became degraded, and recovers once
+
+    left = (item for item in everything if not is_repeated(item))
     yield from {(item.kind, item.check, item.since_at): item for item in left}.values()
 
 
@@ -270,7 +279,7 @@ def _describe_why(news: News, known: AlertFacts) -> str:
         return describe_cause(known.cause)
     if news.reason == "no-observation":
         return _NOT_OBSERVED
-    text = REASON_TEXTS[news.reason]  # the public sentence, as a clause
+    text = REASON_TEXTS.get(news.reason, news.reason)  # the public sentence, as a clause
     return f"{text[0].lower()}{text[1:].removesuffix('.')}"
 
 

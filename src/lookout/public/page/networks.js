@@ -84,7 +84,7 @@ function makeLine(chainId) {
 
   function drawOpen(network, view) {
     if (!details.open) return;
-    const bad = [...reasonsOf(network, view), ...dissentsOf(network, view)];
+    const bad = [...haltOf(network, view), ...reasonsOf(network, view), ...dissentsOf(network, view)];
     if (reasons.dataset.drawn !== bad.join("\n")) {
       reasons.dataset.drawn = bad.join("\n");
       reasons.replaceChildren(...bad.map((reason) => h("li", {}, reason)));
@@ -128,6 +128,12 @@ function reasonsOf({ activities }, { now, clockIsWrong }) {
     found.set(key, [...(found.get(key) ?? []), serviceName(check.service)]);
   }
   return Array.from(found, ([key, services]) => text("reason", { service: list(services), ...JSON.parse(key) }).trim());
+}
+
+/** That the chain itself stands still, as far as the report is current. */
+function haltOf({ chainId }, { overview, now }) {
+  const since = overview.about.chains.find(({ id }) => id === chainId)?.noBlockSince ?? null;
+  return since === null || overview.doubts.length > 0 ? [] : [text("chain.halted", { since: sinceText(since, now) })];
 }
 
 /** What single places see otherwise: "Indexer: 2 of 3 places see this. Singapore: not answering since 14:02". */

@@ -27,7 +27,7 @@ if (accent !== null) document.documentElement.style.setProperty("--accent", acce
 
 const filter = { words: [], only: false };
 let limit = SHOWN_AT_FIRST;
-let said = { notes: ABOUT.notes, places: ABOUT.places }; // which a monitor changes while a page is open
+let said = newsOf(ABOUT);
 let chosen = readChain(); // the network that comes first
 let isReached = false; // whether what the address names was shown
 const polling = poll({ ...endpoint(), live: LIVE_S, history: HISTORY_S, onUpdate: refresh });
@@ -74,14 +74,25 @@ async function checkDescription() {
     const about = parseAbout(description);
     if (!answer.ok || !about.readable) return;
     if (withoutNews(description) !== withoutNews(ABOUT_TEXT)) location.reload();
-    said = { notes: about.notes, places: about.places };
+    said = newsOf(about);
   } catch {
     // Without an answer the page stays: it might not come back.
   }
 }
 
+/** What a monitor changes while a page is open. */
+function newsOf({ notes, places, chains }) {
+  return { notes, places, chains };
+}
+
 function withoutNews(description) {
-  return JSON.stringify({ ...JSON.parse(description), notes: null, places: null });
+  const { chains, ...rest } = JSON.parse(description);
+  return JSON.stringify({
+    ...rest,
+    notes: null,
+    places: null,
+    chains: chains.map((each) => ({ ...each, noBlockSince: null })),
+  });
 }
 
 /** Whatever comes of it depends on the documents and the clock, never on how they came. */

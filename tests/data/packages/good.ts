@@ -1,0 +1,28 @@
+import { canUse, findRow, obstaclesOf } from "lookout-reader";
+import { rollUp } from "lookout-reader/page";
+import { obstaclesQuery, useObstacles } from "lookout-reader/react";
+import { fakeReader } from "lookout-reader/testing";
+import type { Cause, FailureCode, Reader, Service, Severity, SignalLike, Update } from "lookout-reader";
+OWN
+declare const update: Update;
+declare const signal: SignalLike;
+const reader: Reader = fakeReader("dead-monitor");
+const needs = { chain: 137, services: ["ppoi", "messaging"] } as const;
+const severities: Severity[] = reader.obstacles(needs).map(({ severity }) => severity);
+const cause: Cause | null | undefined = useObstacles(reader, needs).obstacles[0]?.cause;
+const waiting: Promise<void> = reader.whenUsable(needs, { signal });
+canUse(update.report, needs);
+rollUp(update.report);
+obstaclesQuery(reader, needs).select();
+const own: string = "bundler";
+const service: Service = own;
+const code: FailureCode | null = update.reportCode;
+canUse(update.report, { ...update, chain: 137, services: ["ppoi", "messaging"] });
+canUse(update.report, { ...update, chain: 137, services: [own] });
+findRow(update.report, own, 1);
+rollUp(update.report, { now: 0, services: ["ppoi"] }).healthy;
+const [obstacle] = obstaclesOf(update.report, { ...update, chain: 1, services: ["ppoi", "bundler"] });
+const reason: string | null = obstacle?.row?.readable ? obstacle.row.reason : null;
+findRow(update.report, "bundler", 1);
+rollUp(update.report, { ...update, services: ["bundler"] });
+export { cause, code, reason, service, severities, waiting };
