@@ -148,6 +148,8 @@ def test_by_keyboard_alone_a_day_is_opened_and_its_steps_are_read(site: Site, op
     expect(page.locator(".strip")).to_have_count(2)
     slider = page.get_by_role("slider", name=f"Time of Ethereum, {yesterday}")
     slider.focus()
+    assert focused(page, "aria-valuetext") == f"01:00{DASH}01:05: not answering (Messaging, Indexer)"
+    page.keyboard.press("End")
     assert focused(page, "aria-valuetext") == f"23:55{DASH}00:00: limited (Messaging, Indexer)"
     page.keyboard.press("Home")
     assert focused(page, "aria-valuetext") == f"00:00{DASH}00:05: no problem seen (Messaging, Indexer)"

@@ -18,6 +18,8 @@ from lookout.public.about import Description, scope_text, time_text
 from lookout.public.page.assets import LANGUAGES, read_catalogue, versioned_folder
 from lookout.public.picture import read_report
 from lookout_reader.clocks import Clocks
+from lookout_reader.headline import headline_of
+from lookout_reader.overview import overview_of
 from lookout_reader.report import LiveReport, Row
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import STATUSES
@@ -111,7 +113,9 @@ def _report(report: LiveReport, description: Description, now: int, received_ago
     unwatched = [row for row in rows if row.published_status == "unmonitored"]
     rows = [row for row in rows if row not in unwatched] + (unwatched if description.show_unmonitored else [])
     lines = "\n".join(_rows(rows, description, now, received_ago_ms))
-    return f"""<p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when it is
+    headline = headline_of(overview_of(report, Clocks(now, received_ago_ms), about=description.read()))
+    return f"""<p>At {_instant(now)} UTC: <b>{escape(headline.text)}</b></p>
+<p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when it is
 valid: after that, nothing is known about it. The page asks for a newer report every 30 seconds where it can: if the
 time above does not change, reload the page.</p>
 <table>
