@@ -23,7 +23,7 @@ from lookout_reader.overview import overview_of
 from lookout_reader.report import LiveReport, Row
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import STATUSES
-from lookout_reader.words import NOTES, OTHERS, REASON_TEXTS
+from lookout_reader.words import NOTES, OTHERS, REASON_TEXTS, notes_for
 
 FIRST_NOTES: Final = ("one-view", "not-a-signal")
 
@@ -34,6 +34,7 @@ def render(
     """The page with this live report in it, judged at ``now`` and so long after it arrived, or without one."""
     report = None if live is None else read_report(live)
     title = "the wallet" if description.title == description.protocol else escape(description.title)
+    general = notes_for("", run_by_others=False, places=len(description.read().places))
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),
@@ -45,7 +46,7 @@ def render(
         name="Lookout" if description.title == description.protocol else title,
         accent=f'<meta name="theme-color" content="{description.accent}">\n' if description.accent else "",
         logo=f'<header class="brand"><img src="{description.logo}" alt=""></header>\n' if description.logo else "",
-        first=" ".join(_text(f"warning.{note.id}") for note in NOTES if note.id in FIRST_NOTES),
+        first=" ".join(escape(note.text) for note in general if note.id in FIRST_NOTES),
         notes=_notes(description, now),
         limits=" ".join(_limits(description)),
         operator=_operator(description),
@@ -86,7 +87,7 @@ def _limits(description: Description) -> Iterator[str]:
     others = [escape(service.title) for service in description.services if service.run_by_others]
     for note in NOTES:
         if note.id == OTHERS and others:
-            yield f"{', '.join(others)}: {_text(f'warning.{note.id}')}"
+            yield f"{', '.join(others)}: {note.text[0].lower()}{escape(note.text[1:])}"
         elif note.id not in (*FIRST_NOTES, OTHERS):
             yield _text(f"warning.{note.id}")
 
