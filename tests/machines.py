@@ -35,7 +35,6 @@ def a_host(registry: CollectorRegistry, clock: Clock, **replaced: Any) -> Host:
         "causes": {},
         "find_silenced": lambda *_: frozenset(),
         "judge": instruments.board.judge,
-        "verdicts": instruments.board.verdicts,
         "describe_endpoints": instruments.board.describe_endpoints,
         "publish_soon": lambda: None,
         "record": lambda _: None,

@@ -9,6 +9,7 @@ from lookout.documents.api import ALLOWED_METHODS, paths
 from lookout.documents.reports import SCHEMA_VERSION, build_schemas
 from lookout.public import about
 from lookout.public.about import Description
+from lookout.public.atom import feed_path
 from lookout.public.badges import Shield
 from lookout.public.feeds import BADGE, FEED, JSON, STATUS, SUMMARY
 from lookout.public.page.assets import EMBED_PATH
@@ -241,17 +242,23 @@ def _feed_paths() -> Json:
     for at, (name, noun, body) in documents.items():
         path = _path(_Route(name, noun, varying=_PASSING), table[at], _with_example(table[at], body))
         found[at] = _convenience(_or_missing(path, NO_LIVE, _LIVE_MISSING))
+    one_chain = "the incidents of a chain, as an Atom feed"
+    path = _path(_Route("chain-feed", one_chain, varying=_PASSING), table[FEED], _with_example(table[FEED], _TEXT))
+    found[feed_path("{chainId}")] = _convenience(_or_not_found(path, (_CHAIN,)))
     for at, (name, noun, parameters) in _BADGES.items():
         for ending, kind, body in ((".svg", "a picture", _TEXT), (".json", "JSON for shields.io", _ref_body("Shield"))):
             route = _Route(f"{name}-{ending[1:]}", f"{noun}, as {kind}", varying=_PASSING)
             made = table[f"{BADGE}{ending}"]
             path = _path(route, made, _with_example(made, body))
-            if parameters:  # there may be no such row
-                path["head"]["responses"]["404"] = _ref("responses", "NotFoundNoBody")
-                path["options"]["responses"]["404"] = _ref("responses", "NotFound")
-                path["parameters"] = list(parameters)
-            found[f"{at}{ending}"] = _convenience(path)
+            found[f"{at}{ending}"] = _convenience(_or_not_found(path, parameters) if parameters else path)
     return found
+
+
+def _or_not_found(path: Json, parameters: tuple[Json, ...]) -> Json:
+    """There may be no such row or chain."""
+    path["head"]["responses"]["404"] = _ref("responses", "NotFoundNoBody")
+    path["options"]["responses"]["404"] = _ref("responses", "NotFound")
+    return {**path, "parameters": list(parameters)}
 
 
 def _with_example(resource: Resource, body: Json) -> Json:

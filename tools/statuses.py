@@ -17,7 +17,7 @@ from lookout_reader.statuses import (
     TROUBLE_CHARACTERS,
     TROUBLE_STATUSES,
 )
-from lookout_reader.words import NOTES, REASON_TEXTS
+from lookout_reader.words import NOTES, OVERVIEW_TEXTS, REASON_TEXTS
 
 READER: Final = Path(__file__).parent.parent / "readers" / "js"
 BEGIN: Final = "// ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py\n"
@@ -80,6 +80,11 @@ export const STATUS_TEXTS = {{
 
 export const REASON_TEXTS = {{
 {_lines(f"{_js(reason)}: {_js(text)}" for reason, text in REASON_TEXTS.items())}
+}};
+
+/** What is said of an overview (headlineOf); one with plurals is chosen by `count`. */
+export const OVERVIEW_TEXTS = {{
+{_lines(f"{_js(key)}: {_js(text)}" for key, text in OVERVIEW_TEXTS.items())}
 }};
 
 /** What to show people beside the data (C12); `services` are those it is about, null for all. */

@@ -5,8 +5,11 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
+from lookout.base.instants import format_second
+from lookout.public.about import NoteDescription
 from tests.browser.pages import (
     BUCKET,
     CHROMIUM,
@@ -19,7 +22,8 @@ from tests.browser.pages import (
     all_current,
     now_ms,
 )
-from tests.builders import DAY, SECOND
+from tests.builders import DAY, MINUTE, SECOND
+from tests.descriptions import a_description
 from tests.wait import until
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
@@ -67,6 +71,13 @@ def test_a_day_is_as_its_worst_was_and_no_greener_than_most_of_it(site: Site, op
     assert shown == ["current"] * 8 + ["no-data", "unmonitored", "unknown", "unavailable", "current", "current"]
     said = f"{in_words(day_before(0))}: no problem seen, not over yet"
     expect(cells.last).to_have_attribute("aria-label", said)
+    said = f"{in_words(day_before(2))}: not answering 5 min (Messaging, Indexer), behind 5 min (Messaging, Indexer)"
+    expect(cells.nth(11)).to_have_attribute("aria-label", said)
+    fill, cell = (cells.nth(11).locator(each).bounding_box() for each in (".fill", "xpath=."))
+    assert fill is not None
+    assert cell is not None
+    assert fill["height"] == pytest.approx((cell["height"] - 2) / 5, abs=0.6), "little trouble fills a fifth"
+    assert cells.nth(11).get_attribute("data-rest") == "current"
     looks = cells.evaluate_all(
         "all => all.map(cell => { const of = getComputedStyle(cell);"
         " return [of.backgroundColor, of.borderStyle, of.borderColor, cell.dataset.status] })"
@@ -102,8 +113,25 @@ def test_a_share_is_never_rounded_up_and_counts_every_service_of_the_network(sit
     expect(open_page().locator(f"{ETHEREUM} b")).to_have_text("100 %")
 
 
+@pytest.mark.clause("C16")
+def test_a_cell_is_filled_by_the_share_of_its_day_in_trouble(site: Site, open_page: Open) -> None:
+    checks = [a_check("current", "messaging", None), a_check("current")]
+    changes = {**dict.fromkeys(buckets_of(2, 0, 144), "d"), **dict.fromkeys(buckets_of(3, 0, 288), "u")}
+    changes |= {**dict.fromkeys(buckets_of(4, 0, 280), "?"), **dict.fromkeys(buckets_of(4, 280, 4), "k")}
+    site.has(a_live_report(checks), a_history(checks, changes))
+    page = open_page()
+    cells = page.locator(f"{ETHEREUM} button")
+    expect(cells).to_have_count(14)
+    assert page.locator(f"{ETHEREUM} .fill").evaluate_all("all => all.map(fill => fill.style.height)") == [
+        "20%",
+        "100%",
+        "50%",
+    ]
+    assert [cells.nth(n).get_attribute("data-rest") for n in (9, 10, 11)] == ["unknown", "no-data", "current"]
+
+
 @pytest.mark.clause("C13")
-def test_by_keyboard_alone_a_day_is_opened_and_its_buckets_are_read(site: Site, open_page: Open) -> None:
+def test_by_keyboard_alone_a_day_is_opened_and_its_steps_are_read(site: Site, open_page: Open) -> None:
     checks = [a_check("current", "messaging", None), a_check("current")]
     changes = {**dict.fromkeys(buckets_of(1, 12, 3), "u"), **dict.fromkeys(buckets_of(1, 287, 1), "d")}
     site.has(a_live_report(checks), a_history(checks, changes))
@@ -111,30 +139,120 @@ def test_by_keyboard_alone_a_day_is_opened_and_its_buckets_are_read(site: Site, 
     page.locator(f"{ETHEREUM} button").last.focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    yesterday = day_before(1)
-    expect(page.locator(".day:visible h3")).to_have_text(f"Ethereum, {in_words(yesterday)}")
-    expect(page).to_have_url(re.compile(rf"#day={yesterday.strftime('%Y-%m-%d')}&chain=1$"))
-    expect(page.locator(".day:visible .incidents").first).to_contain_text(
-        f"not answering from {in_words(yesterday)} 01:00 UTC, 15 min · limited from {in_words(yesterday)} 23:55 UTC"
+    yesterday, today = in_words(day_before(1)), in_words(day_before(0))
+    expect(page.locator(".day:visible h3")).to_have_text(f"Ethereum, {yesterday}")
+    expect(page).to_have_url(re.compile(rf"#day={day_before(1).strftime('%Y-%m-%d')}&chain=1$"))
+    expect(page.locator(".day:visible h3 + p")).to_have_text(
+        "not answering 15 min (Messaging, Indexer), limited 5 min (Messaging, Indexer)"
     )
     expect(page.locator(".strip")).to_have_count(2)
-    page.locator(".strip").first.focus()
-    assert focused(page, "aria-label") == f"Messaging, {in_words(yesterday)}"
-    assert focused(page, "aria-valuetext") == f"23:55{DASH}00:00 UTC: limited"
+    slider = page.get_by_role("slider", name=f"Time of Ethereum, {yesterday}")
+    slider.focus()
+    assert focused(page, "aria-valuetext") == f"23:55{DASH}00:00: limited (Messaging, Indexer)"
     page.keyboard.press("Home")
-    page.keyboard.press("PageDown")
-    assert focused(page, "aria-valuetext") == f"01:00{DASH}01:05 UTC: not answering"
-    expect(page.locator(".readout")).to_have_text(f"Messaging: 01:00{DASH}01:05 UTC: not answering")
-    page.locator(f"{ETHEREUM} button").last.click()
-    page.locator(".strip").first.focus()
-    assert "provisional, not over yet; so far no problem seen" in focused(page, "aria-valuetext")
-    filling, well = page.locator(".strip .filling").first, page.locator('.strip .bar[data-status="current"]').first
-    fills = [bar.evaluate("bar => getComputedStyle(bar).fill") for bar in (filling, well)]
-    assert fills[0] != fills[1]
-    page.locator(f"{ETHEREUM} button").last.focus()
+    assert focused(page, "aria-valuetext") == f"00:00{DASH}00:05: no problem seen (Messaging, Indexer)"
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+    assert focused(page, "aria-valuetext") == f"01:00{DASH}01:05: not answering (Messaging, Indexer)"
+    page.get_by_role("button", name="5 min earlier").press("Enter")
+    expect(page.locator(".readout")).to_have_text(f"00:55{DASH}01:00: no problem seen (Messaging, Indexer)")
     page.keyboard.press("Escape")
     expect(page.locator(".day:visible")).to_have_count(0)
     expect(page).not_to_have_url(re.compile("day="))
+    assert focused(page, "aria-label").startswith(yesterday)
+    page.keyboard.press("Enter")
+    page.locator(".day:visible .steps button", has_text=today).press("Enter")
+    expect(page.locator(".day:visible h3")).to_have_text(f"Ethereum, {today}")
+    assert "provisional, not over yet; so far no problem seen" in (
+        page.get_by_role("slider").get_attribute("aria-valuetext") or ""
+    )
+    filling, well = page.locator(".strip .filling").first, page.locator('.strip .bar[data-status="current"]').first
+    fills = [bar.evaluate("bar => getComputedStyle(bar).fill") for bar in (filling, well)]
+    assert fills[0] != fills[1]
+
+
+def test_a_strip_is_read_where_it_is_touched(site: Site, open_page: Open) -> None:
+    checks = [a_check("current", "messaging", None), a_check("current")]
+    site.has(a_live_report(checks), a_history(checks, dict.fromkeys(buckets_of(1, 144, 2), "k")))
+    for locale, side in (("en", 1), ("ar", -1)):
+        page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, locale=locale)
+        page.locator(f"{ETHEREUM} button").nth(12).tap()
+        strip = page.locator(".strip").first
+        box = strip.bounding_box()
+        assert box is not None
+        strip.tap(position={"x": box["width"] / 2 + side * box["width"] / 576, "y": 9})
+        expect(page.locator(".readout")).to_contain_text(f"12:00{DASH}12:05")
+
+
+def test_the_past_is_in_one_zone_which_is_said_once(site: Site, open_page: Open) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current(), dict.fromkeys(buckets_of(1, 12, 3), "u")))
+    page = open_page(viewport={"width": 390, "height": 844})
+    expect(page.locator(".past .hint")).to_contain_text("Days and times here are in UTC; your time is UTC +1 h.")
+    dates = page.locator(".heads small:not(:empty)")
+    expect(dates).to_have_text([in_words(day_before(days)) for days in (13, 7, 0)])
+    assert all(date.is_visible() for date in dates.all())
+
+
+@pytest.mark.clause("C16")
+def test_incidents_of_ten_minutes_are_listed_with_their_notes_and_addresses(site: Site, open_page: Open) -> None:
+    checks = [a_check("current", "messaging", None), a_check("current"), a_check("current", chain_id=137)]
+    history = json.loads(a_history(checks))
+    for n, (begin, length, character) in enumerate([(12, 2, "d"), (144, 3, "u"), (144, 3, "u")]):
+        buckets = list(history["rows"][n]["buckets"])
+        for index in buckets_of(1, begin, length):
+            buckets[index] = character
+        for index in buckets_of(3, 7, 1):
+            buckets[index] = "u"  # too short to be listed
+        history["rows"][n]["buckets"] = "".join(buckets)
+    noon = day_before(1).replace(hour=12, minute=0, second=0, microsecond=0)
+    from_at = round(noon.timestamp() * 1000)
+    words = "See https://acorn.example/a?b=1, javascript:alert(1) and <b>http://</b>."
+    note = NoteDescription(
+        "1",
+        words,
+        ("indexer",),
+        (137,),
+        format_second(from_at),
+        format_second(from_at + MINUTE),
+        format_second(from_at),
+    )
+    about = replace(a_description(), notes=[note]).encode()
+    site.has(a_live_report(checks), json.dumps(history).encode(), about)
+    page = open_page()
+    entries = page.locator(".incidents li")
+    yesterday = in_words(day_before(1))
+    expect(entries.locator(".state")).to_have_text(
+        ["Indexer on Ethereum and Polygon: not answering, 15 min", "Messaging: limited, 10 min"]
+    )
+    expect(entries.locator("> a")).to_have_text([f"{yesterday} 12:00{DASH}12:15", f"{yesterday} 01:00{DASH}01:10"])
+    expect(entries.first.locator("p")).to_have_text(words)
+    links = entries.first.locator("p a")
+    expect(links).to_have_count(1)
+    expect(links).to_have_attribute("href", "https://acorn.example/a?b=1")
+    expect(page.locator(".band .operator-notes li")).to_have_count(0)
+    address = f"#at={noon.strftime('%Y-%m-%dT%H:%MZ')}"
+    expect(entries.first.locator("> a")).to_have_attribute("href", f"{address}&chain=1")
+    reached = open_page(address=f"{address}&chain=137", viewport={"width": 390, "height": 500})
+    expect(reached.locator(".incidents li").first).to_be_in_viewport()
+    assert focused(reached, "href") == f"{address}&chain=1"
+    expect(reached.locator(".networks h3").first).to_have_text("Ethereum")
+    short = day_before(3).strftime("%Y-%m-%dT00:37Z")
+    reached = open_page(address=f"#at={short}&chain=137")
+    expect(reached.locator(".day:visible h3")).to_have_text(f"Polygon, {in_words(day_before(3))}")
+    expect(reached.locator(".readout")).to_have_text(re.compile(f"^00:35{DASH}00:40: not answering"))
+
+
+def test_many_incidents_are_shown_when_they_are_asked_for(site: Site, open_page: Open) -> None:
+    checks = [a_check("current")]
+    changes = {index: "d" for n in range(9) for index in buckets_of(2, 20 * n, 2)}
+    site.has(a_live_report(checks), a_history(checks, changes))
+    page = open_page()
+    entries = page.locator(".incidents li")
+    expect(entries).to_have_count(3)
+    page.get_by_role("button", name="Show more (6 left)").click()
+    expect(entries).to_have_count(9)
+    oldest = entries.last.locator("a").get_attribute("href")
+    expect(open_page(address=oldest).locator(".incidents li").last).to_be_in_viewport()
 
 
 def test_an_address_opens_its_network_first_and_its_day(site: Site, open_page: Open) -> None:

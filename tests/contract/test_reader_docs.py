@@ -107,4 +107,4 @@ def test_both_readers_tell_the_same_in_an_update() -> None:
     types = (ROOT / "readers" / "js" / "src" / "page.d.ts").read_text(encoding="utf-8")
     fields = re.findall(r"readonly (\w+):", types.partition("export interface Update {")[2].partition("}")[0])
     names = {re.sub(r"[A-Z]", lambda upper: f"_{upper[0].lower()}", name) for name in fields}
-    assert names == (Update.__dataclass_fields__.keys() - {"arrival"}) | {"now", "received_ago_ms"}
+    assert names == (Update.__dataclass_fields__.keys() - {"arrival"}) | {"now", "received_ago_ms", "answered_ago_ms"}

@@ -18,6 +18,7 @@ from lookout.core.agreement import Standing
 from lookout.core.model import Status
 from tests.commands import a_command
 from tests.integration.fast import a_world
+from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE
 from tests.integration.whole_service import a_service, answer
 from tests.wait import until_async
@@ -161,13 +162,22 @@ def test_prometheus_understands_every_expression_of_the_dashboard(tmp_path: Path
     promtool("check", "rules", file)
 
 
-async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_path: Path) -> None:
+@pytest.fixture
+def witness() -> Iterator[str]:
+    """One that watches nothing."""
+    body = b'{"schemaVersion":1,"generatedAt":"2026-11-05T12:00:00.000Z","checks":[]}'
+    with a_listener(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)) as url:
+        yield url
+
+
+async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_path: Path, witness: str) -> None:
     async with a_world(tmp_path) as world:
         service = a_service(tmp_path, world.base)
         with (tmp_path / "lookout.toml").open("a") as config:  # targets of alerts have metrics, too; nobody is there
             config.write("min_known_buckets = 1\n")  # of [history], so that there is an uptime
             config.write(f'[alerts.targets]\nops = "json://{service.monitor_admin}"\n[[alerts.rules]]\n')
             config.write(f'[ping]\nurl = "http://{service.monitor_admin}/healthz"\nevery_s = 0.2\n')
+            config.write(f'[[witnesses]]\nname = "Lima"\nurl = "{witness}"\n')
         with a_command(tmp_path, "run", "-c", "lookout.toml"):
 
             async def both_answer() -> bool:
@@ -189,6 +199,10 @@ async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(t
     for sample in (sample for family in families for sample in family.samples):
         for label, value in sample.labels.items():
             labels.setdefault(sample.name, {}).setdefault(label, set()).add(value)
+    types["lookout_source_doubt"] = (
+        "gauge"  # which is there only while something is wrong: tests/unit/test_endpoints.py
+    )
+    labels["lookout_source_doubt"] = {"source": {"squid 1"}, "cause": {"certificate_ends", "indexing_errors"}}
     expressions = {str(rule.get("alert", rule.get("record"))): str(rule["expr"]) for rule in rules()} | asked()
     for name, expression in expressions.items():
         for problem in problems(expression, types, labels):

@@ -120,7 +120,8 @@ def test_a_unit_is_allowed_no_more_than_it_needs(unit: Path) -> None:
 @of_each_unit
 def test_a_unit_runs_commands_that_there_are_on_a_configuration_that_is_right(unit: Path, tmp_path: Path) -> None:
     config = tmp_path / "lookout.toml"
-    shutil.copy(ROOT / "lookout.example.toml", config)
+    example = (ROOT / "lookout.example.toml").read_text()
+    config.write_text(example.replace("[ping]\n", '[ping]\nurl = "https://ping.example.org"\n'))
     ran = commands(unit)
     assert ran
     for command in ran:
@@ -253,7 +254,8 @@ def test_the_container_is_built_of_files_that_there_are() -> None:
 
 
 def test_the_examples_of_the_pages_are_configurations_that_are_right(tmp_path: Path) -> None:
-    watched = '[[chains]]\nid = 8453\nrpc = ["http://a.example", "http://b.example", "http://c.example"]\n'
+    watched = '[messaging]\nurl = "http://a.example"\n'
+    watched += '[[chains]]\nid = 8453\nrpc = ["http://a.example", "http://b.example", "http://c.example"]\n'
     blocks = [
         block for page in (PAGE, SCALE) for block in re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
     ]

@@ -73,7 +73,10 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
             assert await succeed(tmp_path, "recheck", "indexer", "C137") == [
                 "indexer on c137: current (asked less than 10 s ago)"
             ]
-            assert await succeed(tmp_path, "reload") == ["reloaded lookout.toml: nothing changed"]
+            assert await succeed(tmp_path, "reload") == [
+                "reloaded lookout.toml: nothing changed",
+                "  needs a restart if it was changed: $HOOK",
+            ]
             no_chain = f"chain: there is no chain 'x'; there are {', '.join(f'c{each} ({each})' for each in CHAINS)}"
             assert await fail(tmp_path, "recheck", "indexer", "x") == (2, [f"lookout: {no_chain}"])
             nothing = "lookout: no source is configured for this service and chain"

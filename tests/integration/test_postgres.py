@@ -81,6 +81,37 @@ async def test_a_writer_that_is_killed_or_frozen_is_replaced_and_nothing_is_lost
     assert not [text for text in logs if PLANTED in text or "Traceback" in text]
 
 
+async def test_a_standby_on_another_machine_has_an_admin_port_until_it_takes_over(
+    server: Postgres, tmp_path: Path
+) -> None:
+    database, admin = server.a_database(), f"127.0.0.1:{a_free_port()}"
+    async with a_world(tmp_path) as world:
+        for name in ("a", "b"):
+            a_place(tmp_path / name, world.base, server.url(database, password=PLANTED), 0)
+        config = tmp_path / "b" / "lookout.toml"
+        config.write_text(config.read_text().replace('monitor = ""', f'monitor = "{admin}"'))
+
+        async def asked(path: str) -> tuple[int, str]:
+            with suppress(aiohttp.ClientConnectionError):
+                async with world.http.get(f"http://{admin}{path}") as got:
+                    return got.status, await got.text()
+            return 0, ""
+
+        async def is_standby(value: str) -> bool:
+            return f"\nlookout_standby {value}\n" in (await asked("/metrics"))[1]
+
+        with a_command(tmp_path / "a", "monitor", "-c", "lookout.toml") as first:
+            await until_async(lambda: "started" in said(tmp_path / "a"), "the first writes")
+            with a_command(tmp_path / "b", "monitor", "-c", "lookout.toml"):
+                await until_async(lambda: "waiting for the other" in said(tmp_path / "b"), "the second stands by")
+                assert await asked("/healthz") == (0, "")  # both are on this machine, and could share the address
+                server.ask(database, "UPDATE lookout.lease SET holder = 'elsewhere 7' RETURNING 1")
+                await until_async(lambda: is_standby("1.0"), "it has a port")
+                assert [(await asked(path))[0] for path in ("/healthz", "/readyz")] == [200, 503]
+                first.kill()
+                await until_async(lambda: is_standby("0.0"), "it takes over", TAKEN_OVER_WITHIN_S)
+
+
 @pytest.mark.first
 @pytest.mark.clause("A11")
 @pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)

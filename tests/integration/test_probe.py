@@ -5,20 +5,22 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from msgspec import UNSET
 
 from lookout.app.probe import Probed, ProbedRow, probe_once
 from lookout.base.clock import SystemClock
+from lookout.base.instants import format_instant
 from lookout.config.file import read_config
+from lookout.core.model import Check
 from lookout.demo.sim.upstreams import REQUIRED_LIST
 from tests.commands import lookout, lookout_here
 from tests.compared import a_compared_config
 from tests.exhaustion import without_descriptors
 from tests.fuzz.attackers import WORDS
-from tests.integration.fast import World, a_config, a_world, run, watched
+from tests.integration.fast import CHAINS, World, a_config, a_world, run, watched
 from tests.integration.planted import a_listener
 from tests.wait import until_async
 
@@ -105,6 +107,55 @@ def test_it_says_what_was_found(tmp_path: Path) -> None:
         assert re.fullmatch(r"the chain's RPC endpoints agree on no head, .*; position \d+", headless.found)
         assert row_of(probed, "hosted-indexer", 11155111).took_ms is None
         assert all(each.took_ms is not None for each in probed.rows if each.row.status != "unmonitored")
+
+    run(look())
+
+
+def a_report() -> dict[str, Any]:
+    """A witness's, whose rows live for 300 s."""
+    now = SystemClock().now()
+    instants = {"observedAt": format_instant(now), "lastSuccessAt": format_instant(now)}
+    row = {**instants, "expiresAt": format_instant(now + 300_000), "reason": "responding", "metrics": {}}
+    rows = (("messaging", None, "unavailable"), *(("ppoi", chain_id, "current") for chain_id in CHAINS))
+    checks = [{"service": name, "chainId": chain_id, "status": status, **row} for name, chain_id, status in rows]
+    return {"schemaVersion": 1, "generatedAt": format_instant(now), "checks": checks}
+
+
+@pytest.mark.clause("W2", "W3", "W8")
+def test_it_shows_the_rows_of_witnesses_beside_ours_and_what_is_wrong_with_their_reports(tmp_path: Path) -> None:
+    def answer(request: bytes) -> bytes:
+        document = a_report() if b"GET /api/v1/protocol/liveness " in request else {"protocol": "other"}
+        body = json.dumps(document).encode()
+        return b"HTTP/1.1 200 OK\r\nAge: 40\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    def answer_as_another(request: bytes) -> bytes:
+        return answer(request) if b"GET /about.json " in request else b"HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n"
+
+    async def look() -> None:
+        with a_listener(answer) as lima, a_listener(answer_as_another) as singapore:
+            async with a_world(tmp_path) as world:
+                witnesses = {"Lima": lima, "Singapore": singapore, "Oslo": "http://127.0.0.1:1"}
+                tables = (f'[[witnesses]]\nname = "{name}"\nurl = "{url}"\n' for name, url in witnesses.items())
+                services = 'services = ["messaging", "ppoi", "broadcasters"]\n'
+                config = a_config(world.base) + "".join(f"{table}{services}" for table in tables)
+                (world.folder / "lookout.toml").write_text(config)
+                probed = await probe_of(world)
+                shown = (await asyncio.to_thread(lookout_here, world.folder, "probe")).stdout
+        seen = {part.check: part.found for part in probed.parts if part.place == "Lima"}
+        assert (seen[Check("messaging", None)], seen[Check("ppoi", 137)]) == ("unavailable", "current")
+        assert {part.place for part in probed.parts} == {"Lima", ""}
+        said = [f"{part.check.name}: {part.found}" for part in probed.parts if not part.place]
+        missing = ", ".join(f"broadcasters {chain_id}" for chain_id in sorted(CHAINS))
+        assert said == [
+            f"witness Lima: it does not watch {missing}",
+            "witness Lima: its rows expire after 5 min, and after 2 min 30 s here",
+            "witness Lima: a cache answered with a copy 40 s old",
+            "witness Singapore: its protocol is 'other', and this monitor's is 'protocol'",
+            "witness Oslo: not reached: nothing listens at its address",
+        ]
+        assert re.search(r"^service +chain +status +Lima +why +took$", shown, re.MULTILINE)
+        assert re.search(r"^messaging +current +unavailable +responding: ", shown, re.MULTILINE)
+        assert all(f"\n{line}\n" in shown for line in said)
 
     run(look())
 

@@ -41,3 +41,4 @@ async def test_a_monitor_whose_file_was_removed_says_so_and_begins_a_new_store(t
         assert what_is_stored(path).checks
     assert said(tmp_path).count(STANDS_BY) == 1
     assert "Traceback" not in said(tmp_path)
+    assert '"lost": "history, uptimes, notes, silences and alerts"' in said(tmp_path)

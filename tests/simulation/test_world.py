@@ -2,9 +2,12 @@
 the demo starts from."""
 
 import json
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+
+import pytest
 
 from lookout.app.demo import build_demo_store
 from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
@@ -12,7 +15,7 @@ from lookout.demo.sim.chain import LAUNCH
 from lookout.demo.sim.faults import FAULTS, draw_faults
 from lookout.demo.sim.world import World, launch_world
 from lookout.store.sqlite import SqliteReader
-from tests.builders import DAY, HOUR, NOON, SECOND
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 
 
 def test_a_world_is_a_function_of_its_seed_and_the_instant_alone() -> None:
@@ -67,7 +70,19 @@ def test_the_fortnight_shows_every_status_and_ends_well(tmp_path: Path) -> None:
     assert history is not None
     characters = {character for row in json.loads(history.body)["rows"] for character in row["buckets"]}
     assert characters == set("ckdu?-.")
+    assert all((row["uptime"]["14d"] or 1) >= 0.995 for row in json.loads(history.body)["rows"])
     assert {row["status"] for row in json.loads(live.body)["checks"]} == {"current", "unmonitored"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_network_of_the_fortnight_was_without_any_problem_for_almost_all_of_the_time(seed: int) -> None:
+    world, lasted_ms = launch_world(seed, NOON), Counter[int | None]()
+    for check, kind, begin_at, end_at in draw_incidents(world, seed, NOON):
+        if check is not None and kind not in ("nothing", "missing-list"):  # which are unknown
+            lasted_ms[check.chain_id] += end_at - begin_at
+    shared_ms = lasted_ms.pop(None)
+    assert max(lasted_ms.values()) + shared_ms <= FORTNIGHT_MS // 200
+    assert min(end_at - begin_at for _, _, begin_at, end_at in draw_incidents(world, seed, NOON)) > 10 * MINUTE
 
 
 def test_a_seed_gives_the_same_events() -> None:

@@ -255,7 +255,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
             answered,
             reading=WitnessReading(answered, NOON),
             standing=Standing("Lima", "", False, (), None),
-            rows={"agrees": 1},
+            views=(),
         ),
     ):
         instruments.board.note(note)

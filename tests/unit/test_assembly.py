@@ -3,10 +3,8 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Self
 
 import pytest
 
@@ -19,12 +17,10 @@ from lookout.documents.document import Document, DocumentName
 from lookout.features.alerts.outbox import Queued
 from lookout.features.alerts.rules import AlertState, Episode
 from lookout.features.alerts.stored import StoredAlerts, encode_alerts
-from lookout.features.feature import Feature, Host, Verdict
 from lookout.features.lists.known import COVERAGE, LINKS, NODE_GAP, Known
 from lookout.features.lists.rules.coverage import Coverage
 from lookout.features.lists.rules.links import Links
 from lookout.features.lists.rules.node_gap import NodeGap
-from lookout.features.outcome import EntryKey
 from lookout.features.registry import decode_all
 from lookout.monitor.assembly import build_monitor
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
@@ -107,22 +103,6 @@ def test_what_is_configured_reaches_what_it_is_about(tmp_path: Path) -> None:
     assert {json.loads(documents["about"].body)["title"] for documents in store.documents if "about" in documents} == {
         "Acorn"
     }
-
-
-def test_alerts_judge_what_a_feature_reports_as_the_feature_does(tmp_path: Path) -> None:
-    key, verdict, hosts = EntryKey("place", "witness Lima"), Verdict("degraded", "not-everywhere"), list[Host]()
-
-    class Reporting(Feature):
-        @classmethod
-        def build(cls, _table: object, _kept: object, host: Host) -> Self:
-            hosts.append(host)
-            return cls()
-
-    machine = replace(a_machine(KeptInMemory(), SystemClock()), features=(Reporting,))
-    build_monitor(settings_of(tmp_path, EVERYTHING), {}, machine)
-    assert hosts[0].judge(key).status == "unknown"
-    hosts[0].verdicts[key] = verdict
-    assert hosts[0].judge(key) == verdict
 
 
 class FullFrom(Stored):

@@ -112,8 +112,10 @@ def test_an_endpoint_that_is_apart_is_in_the_log_at_once_and_reported_when_the_p
     given = sending_into(sent, AlertRule(unknown=False, not_moving_s=0))
     with capture_logs() as said:
         lived(900, a_plan(limits=limits), [], endpoints, **given)
-    (line,) = (line for line in said if line["event"] == "an endpoint is apart from the head")
-    assert (line["endpoint"], line["chain"], line["standing"]) == ("third", 1, "behind")
+    apart = "an endpoint is apart from the head"
+    (line,) = (line for line in said if line["event"] == apart and line["log_level"] == "warning")
+    assert (line["endpoint"], line["chain"]) == ("third", 1)
+    assert line["cause"] == "apart: block 10, 990 below the head"
     assert sent == ["Lookout: endpoint third is degraded"]
 
 

@@ -1,6 +1,7 @@
 """The feed of incidents, judged by feedparser and by the rules of RFC 4287."""
 
 import re
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -9,6 +10,7 @@ import pytest
 
 from lookout.base.instants import format_second
 from lookout.public.atom import encode_feed
+from lookout.public.feeds import make_feed_files
 from lookout.public.picture import Names
 from lookout_reader import About, AboutChain, AboutNote
 from tests.builders import DAY, HOUR, NOON, SECOND
@@ -51,9 +53,9 @@ def read(body: bytes) -> Any:
         assert TAG.fullmatch(element.findtext(f"{ATOM}id") or "")
         for child in ("updated", "published"):
             assert all(RFC_3339.fullmatch(found.text or "") for found in element.findall(ATOM + child))
-        links = [(link.get("rel"), link.get("type"), link.get("href")) for link in element.findall(f"{ATOM}link")]
+        links = [(link.get("rel"), link.get("type"), link.get("href", "")) for link in element.findall(f"{ATOM}link")]
         assert len(set(links)) == len(links)
-        assert ("alternate", "text/html", "/") in links
+        assert any(link[:2] == ("alternate", "text/html") and link[2].startswith("/") for link in links)
     assert len({entry.findtext(f"{ATOM}id") for entry in entries}) == len(entries)
     parsed = feedparser.parse(body)
     assert not parsed.bozo, parsed.bozo_exception
@@ -90,6 +92,7 @@ def test_an_incident_that_is_over_is_one_entry_with_its_begin_its_end_and_its_du
     assert entry.id == "tag:lookout.invalid,2026:protocol/indexer/1/2026-11-05T11:40:00Z"
     assert entry.title == "indexer on Ethereum: not answering"
     assert (entry.published, entry.updated) == ("2026-11-05T11:40:00Z", "2026-11-05T11:55:00Z")
+    assert entry.link == "/#at=2026-11-05T11:40Z&chain=1"
     assert [tag.term for tag in entry.tags] == ["unavailable"]
     assert "from 2026-11-05 11:40:00 UTC to 2026-11-05 11:55:00 UTC (15 min). At worst unavailable." in (
         entry.content[0].value
@@ -106,6 +109,7 @@ def test_an_incident_that_is_over_is_one_entry_with_its_begin_its_end_and_its_du
 )
 def test_an_entry_says_what_nobody_saw(buckets: str, told: list[str]) -> None:
     (entry,) = a_feed({("messaging", None): buckets}).entries
+    assert re.fullmatch(r"/#at=2026-11-05T11:\d\dZ", entry.link)
     text = entry.content[0].value
     assert all(sentence in text for sentence in told)
     assert ("not seen" in text, "earlier" in text) == (
@@ -154,6 +158,28 @@ def test_a_feed_without_a_history_says_so() -> None:
     assert found.entries == []
     assert "The history cannot be read" in found.feed.subtitle
     assert "The history cannot be read" not in a_feed({INDEXER: "ccc"}).feed.subtitle
+
+
+def test_the_feed_of_a_chain_has_its_incidents_and_notes_and_those_of_all_chains() -> None:
+    past = {("messaging", None): "ccucc", INDEXER: "ccddc", ("indexer", 137): "ckkkc"}
+    about = {"of all": (), "of Ethereum": (1,), "of Polygon": (137,)}
+    names = noted(*(replace(NOTE, note_id=text, text=text, chains=chains) for text, chains in about.items()))
+    made = make_feed_files(names, a_report(*all_current()), a_history(past), NOON, 0)
+    everything = {entry.id for entry in read(made.files["/feed.atom"].body).entries}  # type: ignore[union-attr]
+    file = made.feed_of_chain("/feed/1.atom")
+    assert file is not None
+    found = read(file.body)
+    assert {entry.title for entry in found.entries} == {
+        "messaging: not answering",
+        "indexer on Ethereum: limited",
+        "Note: of all",
+        "Note: of Ethereum",
+    }
+    assert {entry.id for entry in found.entries} < everything
+    assert (found.feed.title, found.feed.link) == ("Incidents · Lookout · Ethereum", "/#chain=1")
+    assert found.feed.id != read(made.files["/feed.atom"].body).feed.id  # type: ignore[union-attr]
+    for path in ("/feed/2.atom", "/feed/1.json", "/feed/1", "/feed/01.atom"):
+        assert made.feed_of_chain(path) is None
 
 
 @pytest.mark.clause("C12")

@@ -102,13 +102,13 @@ def test_they_are_made_when_something_is_published_or_ends_and_not_each_time_or_
     followed = Followed()
     followed.publish(a_report(*all_current()))
     made = followed.made
-    followed.pass_by(100 * SECOND)
+    followed.pass_by(60 * SECOND)
     for _ in range(100):
         followed.message("/badge/ppoi/1")
     assert followed.made == made
-    followed.pass_by(50 * SECOND)
-    assert followed.made == made + 6  # a shorter time five times, and then the end of it
-    followed.publish(a_report(*all_current(), at=NOON + 150 * SECOND))
+    followed.pass_by(40 * SECOND)
+    assert followed.made == made + 6  # a shorter time five times, and then there is no new report
+    followed.publish(a_report(*all_current(), at=NOON + 100 * SECOND))
     assert followed.made == made + 7
 
 

@@ -129,3 +129,22 @@ def test_a_service_of_ones_own_is_asked_as_its_name_or_its_kind_says(text: str, 
 )
 def test_a_kind_fits_if_its_answer_was_understood(cause: str | None, is_recognised: bool) -> None:
     assert fits(ProbedRow(Row(INDEXER, "unknown", "no-observation"), cause=cause)) is is_recognised
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "is_hidden"),
+    [
+        pytest.param("service", "bundler=https://a.example", True, id="a wallet of another kind"),
+        pytest.param("messaging", "https://a.example", False, id="a privacy wallet"),
+    ],
+)
+def test_the_page_leaves_out_what_a_wallet_does_not_have(option: str, text: str, is_hidden: bool) -> None:
+    titled = take(take(EMPTY, option, text), "title", "Status").hide_unmonitored()
+    (page,) = titled.find("page")
+    assert page.keys == {"title": "Status", **({"show_unmonitored": False} if is_hidden else {})}
+
+
+def test_a_service_of_a_known_name_says_what_its_failure_means_for_users() -> None:
+    for name, effect in (("bundler", "sending may fail"), ("faucet", None)):
+        (own,) = take(EMPTY, "service", f"{name}=https://a.example").find("services")
+        assert own.keys.get("effect") == effect

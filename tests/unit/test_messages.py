@@ -16,7 +16,6 @@ from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
 from lookout.features.alerts.event import AlertEvent, AlertFacts, Deployment
 from lookout.features.alerts.messages import (
-    EFFECTS,
     MOST_LISTED,
     Message,
     describe_effect,
@@ -159,6 +158,8 @@ CASES = {
             some_news("began", INDEXER, "catching-up", "behind", lasted_ms=0),
             some_news("began", stand_for_chain("Polygon", 137), "degraded", "behind", lasted_ms=0),
             some_news("ended", stand_for_chain("Base", 8453), "current", "responding", was="degraded"),
+            some_news("ended", POLYGON, "current", "synced", was="catching-up", rule="still"),
+            some_news("ended", POLYGON, "current", "synced", since_at=NOON + MINUTE, was="degraded"),
         ],
         {
             INDEXER: AlertFacts("not_moving: 02:55 UTC; 120 blocks below the head (880 of 1000)"),
@@ -256,32 +257,17 @@ def test_there_are_commands_only_if_the_admin_port_can_be_asked(address: str, ca
     assert ("To silence this: " in Case([some_news("began")], {}, deployment).write().body) == can_be_asked
 
 
-@pytest.mark.clause("C12")
-def test_what_users_may_notice_is_said_as_the_page_says_it() -> None:
-    page = ROOT / "src" / "lookout" / "public" / "page" / "texts" / "en.json"
-    words_of_page = msgspec.json.decode(page.read_bytes())["texts"]
-    activities = {"broadcasters": "send", "messaging": "send", "ppoi": "proofs"}
-    said = {
-        ".".join(filter(None, ("effect", activities.get(service, "balances"), situation))): words
-        for service, effects in EFFECTS.items()
-        for situation, words in effects.items()
-    }
-    # A message about the indexer says both of a gap in its list, which the page says of two activities.
-    both = [words_of_page[f"effect.{activity}.incomplete"] for activity in ("balances", "proofs")]
-    words_of_page["effect.balances.incomplete"] = ", and ".join(both)
-    del words_of_page["effect.proofs.incomplete"]
-    others = {"effect.own", "effect.unknown"}  # of services that have no words of their own, and of what is not known
-    assert said == {
-        key: words for key, words in words_of_page.items() if key.startswith("effect.") and key not in others
-    }
-
-
-@pytest.mark.clause("C12")
+@pytest.mark.clause("C12", "C16")
 @pytest.mark.parametrize(
     ("service", "status", "reason", "words"),
     [
-        ("indexer", "unavailable", "unreachable", "new transactions may show up late"),
-        ("indexer", "degraded", "behind", "new transactions may show up late"),
+        ("indexer", "unavailable", "unreachable", "balances may be late"),
+        ("indexer", "degraded", "behind", "balances may be late"),
+        ("indexer", "degraded", "incomplete", "syncing may stop, and proofs may be late"),
+        ("broadcasters", "degraded", "partial-coverage", "sending may be slow"),
+        ("messaging", "unavailable", "unreachable", "sending may fail"),
+        ("ppoi", "degraded", "inconsistent", "proofs may be refused"),
+        ("ppoi", "catching-up", "behind", "proofs may be late"),
         ("hosted-indexer", "degraded", "inconsistent", "past transactions may be wrong"),
         ("messaging", "unknown", "no-observation", None),
         ("faucet", "unavailable", "unreachable", None),

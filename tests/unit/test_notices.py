@@ -8,7 +8,17 @@ from msgspec.structs import replace
 
 from lookout.base.instants import parse_duration
 from lookout.core.model import Check
-from lookout.core.notices import MOST, Notice, NoticeDraft, NoticeError, Notices, Watched, add_notice, end_notice
+from lookout.core.notices import (
+    MOST,
+    PAST_DAYS,
+    Notice,
+    NoticeDraft,
+    NoticeError,
+    Notices,
+    Watched,
+    add_notice,
+    end_notice,
+)
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note, scope_text, time_text
 from lookout.state.codec import decode_notices, encode_notices
@@ -152,7 +162,7 @@ def test_what_is_not_over_is_listed_the_newest_first_also_if_it_is_yet_to_come()
     assert [each.id for each in notices.list_valid(NOON + HOUR, "note")] == ["3", "1"]
 
 
-def test_what_is_over_is_dropped_by_the_next_one_and_a_clock_that_is_ahead_for_a_moment_ends_nothing() -> None:
+def test_the_next_notice_drops_a_silence_that_is_over_and_a_clock_that_is_ahead_ends_nothing() -> None:
     notices = declared(SILENCE)
     assert notices.list_valid(NOON + DAY) == ()
     assert notices.list_valid(NOON) != ()
@@ -169,6 +179,35 @@ def test_there_are_so_many_of_each_kind_and_no_number_comes_twice() -> None:
     notices, ended = end_notice(notices, "note", "7", NOON)
     assert ended.id == "7"
     assert add(NOTE, notices).id == str(MOST + 1)
+
+
+@pytest.mark.parametrize(
+    ("draft", "ended_at", "past"),
+    [
+        pytest.param(NOTE, NOON + 10 * MINUTE, ["1"], id="a note that was there for ten minutes stays as a past one"),
+        pytest.param(NOTE, NOON + 9 * MINUTE, [], id="a note that was ended sooner was a mistake"),
+        pytest.param(
+            replace(NOTE, from_="2026-11-05T13:00Z"), NOON + 30 * MINUTE, [], id="a note that never began was one too"
+        ),
+        pytest.param(SILENCE, NOON + HOUR, [], id="a silence was never public"),
+    ],
+)
+def test_what_stays_of_a_notice_that_the_operator_ends(draft: NoticeDraft, ended_at: int, past: list[str]) -> None:
+    notices, ended = end_notice(declared(draft), draft.kind, "1", ended_at)
+    assert ended.until_at == ended_at
+    assert notices.list_valid(ended_at) == ()
+    assert [note.id for note in notices.list_past_notes(ended_at)] == past
+    later, _ = add_notice(notices, NOTE, ended_at + DAY, WATCHED)
+    assert [note.id for note in later.list_past_notes(ended_at + DAY)] == past
+    assert later.list_past_notes(ended_at + PAST_DAYS * DAY) == ()
+
+
+def test_past_notes_are_no_more_than_there_may_be_at_once() -> None:
+    notices = NONE
+    for number in range(1, MOST + 3):
+        notices, _ = add_notice(notices, replace(NOTE, for_="1h"), NOON + number * DAY // 8, WATCHED)
+    past = notices.list_past_notes(NOON + 10 * DAY)
+    assert [note.id for note in past] == [str(number) for number in range(MOST + 2, 2, -1)]
 
 
 @pytest.mark.parametrize(
@@ -250,4 +289,5 @@ def test_a_description_that_an_earlier_version_stored_has_no_notes() -> None:
     noted = replace(a_description(), notes=[describe_note(add(NOTE)), describe_note(add(replace(NOTE, for_="1h")))])
     followed = a_description().follow_monitor(msgspec.json.decode(noted.encode(), type=Description))
     assert followed.notes == noted.notes
-    assert [len(followed.drop_past_notes(NOON + HOUR + late).notes) for late in (-1, 0)] == [2, 1]
+    old_at = NOON + HOUR + PAST_DAYS * DAY
+    assert [len(followed.drop_old_notes(old_at + late).notes) for late in (-1, 0)] == [2, 1]

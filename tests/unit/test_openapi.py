@@ -54,7 +54,7 @@ EMPTY: Final = {
     LIVE: NO_LIVE,
     HISTORY: NO_HISTORY,
 }
-ROW_BADGES: Final = ("/badge/indexer/1.svg", "/badge/indexer/1.json")
+ON_DEMAND: Final = ("/badge/indexer/1.svg", "/badge/indexer/1.json", "/feed/1.atom")
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY", "get")
 DESCRIBED_METHODS: Final = ("get", "head", "options")
 DESCRIPTION: Final = describe_api("protocol")
@@ -62,6 +62,8 @@ DESCRIPTION: Final = describe_api("protocol")
 
 def described_path(path: str) -> str:
     """The path that describes this one."""
+    if path.startswith("/feed/"):
+        return "/feed/{chainId}.atom"
     if not path.startswith("/badge/"):
         return path
     stem, _, ending = path.rpartition(".")
@@ -81,7 +83,7 @@ def exchanges() -> Iterator[Exchange]:
     for resources in (LOADED, EMPTY):
         for path, resource in [
             *resources.items(),
-            *((path, LOADED[path]) for path in ROW_BADGES if resources is LOADED),
+            *((path, LOADED[path]) for path in ON_DEMAND if resources is LOADED),
         ]:
             for method in METHODS:
                 described_at = method.lower() if method in ("GET", "HEAD", "OPTIONS") else "get"
@@ -96,7 +98,8 @@ def exchanges() -> Iterator[Exchange]:
                 yield Exchange(path, described_at.upper(), described_at, too_many_requests(seconds))
     for path in LOADED:
         yield Exchange(described_path(path), "GET", "get", respond(LOADED, "GET", f"{path}/", None))
-    for path in ("/badge/nothing.svg", "/badge/nothing.json", "/badge/nothing/1.svg", "/badge/nothing/1.json"):
+    badges = ("/badge/nothing.svg", "/badge/nothing.json", "/badge/nothing/1.svg", "/badge/nothing/1.json")
+    for path in (*badges, "/feed/7.atom"):
         for method in DESCRIBED_METHODS:
             yield Exchange(described_path(path), method.upper(), method, respond(LOADED, method.upper(), path, None))
 

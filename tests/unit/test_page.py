@@ -8,16 +8,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from lookout.base.instants import format_second
+from lookout.base.setting_types import PAPERS
 from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
-from lookout.public.about import Description, ServiceDescription
+from lookout.public.about import Description, NoteDescription, ServiceDescription
 from lookout.public.feeds import FEED
 from lookout.public.page import html
 from lookout.public.page.assets import LANGUAGES, load_assets, read_catalogue
 from lookout.server.poller import Poller
 from lookout.server.site import build_site
 from lookout_reader.words import NOTES
-from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, SECOND
+from tests.builders import BROADCASTERS, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 from tests.descriptions import LAUNCH, a_description
 from tests.unit.server.fakes import FakeReader, SetClock
 
@@ -68,6 +70,38 @@ def test_a_row_states_its_status_its_reason_and_its_instants() -> None:
     current = "<td>all</td><td>no problem seen</td><td>It is up to date.</td>"
     assert f'<tr><th scope="row">Messaging</th>{current}{instants}</tr>' in text
     assert text.index("It is not a signal that it is safe to transact.") < text.index("<table>")
+
+
+def test_a_page_has_its_operators_picture_and_colour_and_what_other_sites_show_of_it() -> None:
+    own = replace(DESCRIPTION, title="Acorn <3", logo="/assets/logo.svg", accent="#0b7a5e")
+    found = Elements(html.render(None, LIVE, HISTORY, own, NOON).decode()).found
+    assert ("img", {"src": "/assets/logo.svg", "alt": ""}) in found
+    assert ("meta", {"name": "theme-color", "content": "#0b7a5e"}) in found
+    shown = {attributes["property"]: attributes["content"] for _, attributes in found if "property" in attributes}
+    assert (
+        shown.pop("og:description")
+        == "What one monitor sees of the services that Acorn <3 depends on. No official status."
+    )
+    assert shown == {"og:type": "website", "og:title": "Status · Acorn <3"}
+    assert "img" not in Elements(rendered()).names()
+
+
+@pytest.mark.clause("C12")
+def test_without_scripts_too_the_operator_and_the_notes_that_are_not_over_are_there() -> None:
+    notes = [
+        NoteDescription(text, text, ("indexer",), (137,), format_second(NOON - HOUR), until, format_second(NOON))
+        for text, until in (("<b>now</b>", None), ("past", format_second(NOON)))
+    ]
+    text = html.render(None, LIVE, HISTORY, replace(DESCRIPTION, notes=notes, operator="Acorn & Co"), NOON).decode()
+    head = "From the operator, about indexer on Polygon, from 2026-11-05 11:00 UTC on:"
+    assert f"<ul><li>{head} <b>&lt;b&gt;now&lt;/b&gt;</b></li></ul>" in text
+    assert "This monitor is run by Acorn &amp; Co." in text
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_papers_that_an_accent_is_compared_with_are_those_of_the_page(paper: str) -> None:
+    _, style = load_assets()["/assets/page.css"]
+    assert f"--paper: {paper}".encode() in style
 
 
 @pytest.mark.clause("C3", "C4")
@@ -152,7 +186,7 @@ def test_every_warning_of_the_contract_is_on_the_page_once() -> None:
     text = rendered(a_row("degraded", BROADCASTERS))
     for note in NOTES:
         assert text.count(str(read_catalogue("en").texts[f"warning.{note.id}"])) == 1
-    assert "Private proof of innocence, Hosted indexer: This is run by other people" in text
+    assert "Private proof of innocence, Hosted indexer: Run by other people" in text
 
 
 def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
@@ -166,7 +200,7 @@ def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
 def test_every_file_that_is_loaded_is_an_asset() -> None:
     assets = load_assets()
     for name, attributes in Elements(rendered()).found:
-        if attributes.get("rel") == "alternate":
+        if name == "a" or attributes.get("rel") == "alternate":
             continue  # for whoever follows it
         path = attributes.get("src") or attributes.get("href") or ""
         assert path in assets or path.startswith("#") or path == "", name

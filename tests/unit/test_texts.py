@@ -11,6 +11,7 @@ from lookout.public.page import assets
 from lookout.public.page.assets import LANGUAGES, TEXTS, PageText, encode_texts, read_catalogue
 from lookout_reader.statuses import STATUSES
 from lookout_reader.words import NOTES
+from tests.nodejs import READER
 
 ENGLISH: Final = read_catalogue(LANGUAGES[0])
 OTHERS: Final = LANGUAGES[1:]
@@ -77,7 +78,8 @@ def test_a_translation_says_that_a_machine_made_it_until_somebody_has_reviewed_i
 
 
 def test_every_key_that_a_script_asks_for_is_there_and_every_text_is_asked_for() -> None:
-    scripts = "".join(path.read_text(encoding="utf-8") for path in Path(assets.__file__).parent.glob("*.js"))
+    files = (*Path(assets.__file__).parent.glob("*.js"), READER / "src" / "headline.js")
+    scripts = "".join(path.read_text(encoding="utf-8") for path in files)
     quoted = set(re.findall(r'"([a-z][\w.-]*)"', scripts))
     asked = set(re.findall(r'\btext\(\s*"([\w.-]+)"', scripts))
     assert asked <= ENGLISH.texts.keys()

@@ -17,6 +17,7 @@ from lookout.config.settings import Upstreams, around_of
 from lookout.config.tables import HistoryTable
 from lookout.core.model import Check, Found, Indexes, Peers
 from lookout.documents.reports import history_document, live_document
+from lookout.features.alerts.settings import AlertRule
 from lookout.features.feature import Feature
 from lookout.features.registry import FEATURES
 from lookout.features.witnesses.settings import WitnessTable
@@ -28,6 +29,7 @@ from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, Started, Viewed, format_event
+from tests.alerting import sending_into
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, SECOND, a_plan
 from tests.logs import capture_logs
 from tests.unit.running_monitor import (
@@ -379,7 +381,6 @@ def test_a_copy_of_a_cache_and_a_wrong_clock_are_doubted() -> None:
     said = {SG: lambda _: an_answer(report, age="12"), SP: lambda _: an_answer(report, date=late)}
     life = Life(2, cast("Any", said))
     assert life.readings["Singapore"].doubts == ("cached: 12 s",)
-    assert life.readings["Singapore"].age_s == 12
     assert life.readings["São Paulo"].doubts == ("clocks_differ: 39 s",)
 
 
@@ -497,3 +498,17 @@ def test_without_witnesses_everything_is_as_if_there_were_no_such_feature() -> N
         return [documents, dict(kept.state)], list(map(format_event, record)), scraped
 
     assert live(FEATURES) == live(tuple(feature for feature in FEATURES if feature is not Witnesses))
+
+
+@pytest.mark.clause("W2", "W5", "C5")
+def test_a_reason_of_a_later_version_is_published_stored_and_told() -> None:
+    def say(now: int) -> Sequence[dict[str, Any]]:
+        return [a_line("unavailable", NOON, reason="unreachable" if now - NOON < 30_000 else "eaten-by-mice")]
+
+    sent: list[str] = []
+    told = sending_into(sent, AlertRule(for_s=0))
+    life = Life(130, {SG: say, SP: say}, **told)
+    assert life.at(130)["reason"] == "eaten-by-mice"
+    assert sent == ["Lookout: messaging is unavailable"]
+    again = Life(20, {SG: say, SP: say}, clock=moved(140 * SECOND), stored=life.kept.state, **told)
+    assert again.at(1)["reason"] == "eaten-by-mice"

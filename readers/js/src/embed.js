@@ -4,12 +4,16 @@
 // and names, its test networks, the languages it has texts in, the English ones, and the colour and shape of each
 // status.
 
+import { headlineOf } from "./headline.js";
+import { overviewOf } from "./overview.js";
 import { makeReader } from "./reader.js";
 import { parseReport } from "./report.js";
-import { countChecks, requireChain, worstOf } from "./rollup.js";
+import { OVERVIEW_TEXTS } from "./sentences.js";
 
 const SITE = LOOKOUT_SITE;
 const CHAINS = new Map(SITE.chains);
+const TITLES = new Map(SITE.services.map(({ name, title }) => [name, title]));
+const TEXTS = { ...OVERVIEW_TEXTS, ...SITE.texts };
 
 // By the style property alone, which no content security policy forbids.
 const STYLE =
@@ -28,20 +32,20 @@ function showBadge(script) {
   const [host, region, link, shape, words, warning] = ["span", "span", "a", "span", "span", "span"].map((tag) =>
     document.createElement(tag),
   );
-  let language = { code: "en", direction: "ltr", texts: SITE.texts };
+  let language = { code: "en", direction: "ltr", texts: TEXTS };
   let drawn;
   host.style.cssText = "all:initial!important"; // whatever the site's own styles say of every span
   region.setAttribute("role", "status");
   shape.setAttribute("aria-hidden", "true");
   link.style.cssText = STYLE;
   warning.style.cssText = "display:block;font-size:11px";
-  link.href = base;
+  link.href = chain === undefined ? base : `${base}#chain=${encodeURIComponent(chain)}`;
   link.append(shape, words, warning);
   region.append(link);
   host.attachShadow({ mode: "open" }).append(region);
 
   /** The text of a key, with these in its slots. One that has plurals is chosen by `count`. */
-  function text(key, slots) {
+  function text(key, slots = {}) {
     const found = language.texts[key];
     const pattern =
       typeof found === "string"
@@ -50,12 +54,12 @@ function showBadge(script) {
     return pattern.replace(/\{(\w+)\}/g, (_, name) => slots[name]);
   }
 
-  function draw({ status, watched, all }) {
+  function draw(overview) {
     const { code, direction } = language;
-    const place = chain === undefined ? SITE.title : (CHAINS.get(chain) ?? text("chain.unnamed", { id: chain }));
-    const isPart = SITE.showUnmonitored && status === "current" && watched < all;
-    const means = isPart ? text("headline.current.part", { count: watched, all }) : text(`status.${status}`);
-    const line = `${text("means.line", { place })} ${means}`;
+    const { status } = overview;
+    const place = chain === undefined ? SITE.title : chainName(chain);
+    const said = headlineOf(overview, { locale: code, text, chainName, serviceName, instant: String });
+    const line = `${text("means.line", { place })} ${isPart(overview) ? said.text : said.short}`;
     const look = code + status + line;
     if (look === drawn) return; // what is not new is not read out
     drawn = look;
@@ -68,8 +72,16 @@ function showBadge(script) {
     warning.textContent = text("warning.not-a-signal");
   }
 
+  function chainName(id) {
+    return CHAINS.get(String(id)) ?? text("chain.unnamed", { id });
+  }
+
+  function serviceName(service) {
+    return TITLES.get(service) ?? service;
+  }
+
   function tick() {
-    draw(host.isConnected ? summarize(reader.latest(), chain) : { status: "unknown" });
+    draw(summarize(host.isConnected ? reader.latest() : { report: null }, chain));
     if (host.isConnected) return;
     clearInterval(timer); // nobody sees it, and nobody keeps it up to date
     end();
@@ -84,7 +96,7 @@ function showBadge(script) {
   if (!SITE.languages.includes(code)) return;
   import(`${base}assets/texts-${code}.js`).then(
     ({ default: { direction, texts } }) => {
-      language = { code, direction, texts: { ...SITE.texts, ...texts } }; // they may be of another release
+      language = { code, direction, texts: { ...TEXTS, ...texts } }; // they may be of another release
       tick();
     },
     () => {}, // it stays English
@@ -99,15 +111,16 @@ function shareReader(base) {
   return readers.get(base);
 }
 
-/** How this chain is, if one is given, or all that a summary counts; never current unless that was seen on a chain. */
-function summarize(update, chain) {
-  const chainId = /^[1-9]\d*$/.test(chain) ? Number(chain) : 0; // which no row has
-  const found = update.report?.rows.map((row) => row.chainId) ?? [];
-  const counted = [...Array.from(CHAINS.keys(), Number), ...found].filter(
-    (id) => id > 0 && !SITE.testNetworks.includes(id),
-  );
-  const { checks, doubts } = countChecks(update.report, chain === undefined ? counted : [chainId], undefined, update);
-  const status = requireChain(worstOf([...doubts, ...checks.map(({ effective }) => effective)]), checks);
-  const watched = checks.filter(({ effective }) => effective !== "unmonitored");
-  return { status, watched: watched.length, all: checks.length };
+/** Whether something is current and something else not watched: then it is said what is current. */
+function isPart({ status, networks }) {
+  const counted = networks.filter((network) => network.counted);
+  return status === "current" && counted.some(({ activities }) => activities.some((state) => state.status !== status));
+}
+
+/** How this chain is, if one is given, or all that a summary counts. */
+function summarize({ report, now, receivedAgoMs, clockAheadMs, answeredAgoMs }, chain) {
+  const chains = chain === undefined ? undefined : [/^[1-9]\d*$/.test(chain) ? Number(chain) : 0]; // which no row has
+  const testNetworks = chain === undefined ? SITE.testNetworks : [];
+  const about = { ...SITE, chains: Array.from(CHAINS.keys(), (id) => ({ id: Number(id) })), testNetworks };
+  return overviewOf(report, { now, receivedAgoMs, clockAheadMs, answeredAgoMs: answeredAgoMs ?? 0, about, chains });
 }

@@ -327,34 +327,146 @@ export declare function rollUp<S extends string>(
 ): RollUp;
 
 /** `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. */
-export interface Headline {
-  readonly text: string;
-  /** What to show beside it: unknown instead of current if in doubt, unmonitored if that was seen on no chain. */
+/** What people do with a wallet; null is a service of the operator's own. */
+export type Activity = "send" | "balances" | "proofs" | null;
+/** What may happen to an activity; "trouble" is of a service of the operator's own. */
+export type Effect =
+  | "fail"
+  | "stop"
+  | "refused"
+  | "wrong"
+  | "trouble"
+  | "late"
+  | "slow"
+  | "unknown"
+  | "well"
+  | "unwatched";
+/** What keeps a reader from knowing: the device's clock, the report that does not come, or what is wrong with it. */
+export type Doubt =
+  | "ahead"
+  | "behind"
+  | "offline"
+  | "silent"
+  | "none"
+  | "busy"
+  | "unreadable"
+  | "refused"
+  | "asleep"
+  | "stopped"
+  | "undated"
+  | "future"
+  | "own"
+  | "rows";
+
+/** By the history: at `at`, or before if the beginning was not `seen`. `lastAt` is when the last of several began. */
+export interface Since {
+  readonly at: number;
+  readonly seen: boolean;
+  readonly lastAt: number;
+}
+
+/** `unreached`: it gave no usable answer the last time or two, so that it is asked again before it is called down. */
+export interface SeenCheck extends CheckSummary {
+  readonly unreached: boolean;
+}
+
+/** One activity on one network. `bad` are its checks that are watched and not current, the worst first. */
+export interface ActivityState {
+  readonly activity: Activity;
+  readonly service: string;
   readonly status: EffectiveStatus;
-  readonly healthy: boolean;
-  readonly checks: readonly CheckSummary[];
-  readonly others: Readonly<Partial<Record<EffectiveStatus, number>>>;
+  readonly effect: Effect;
+  readonly checks: readonly SeenCheck[];
+  readonly bad: readonly SeenCheck[];
+  readonly since: Since | null;
+}
+
+/** A chain, or the operator's own services without one (null). Test networks are not `counted`. */
+export interface Network {
+  readonly chainId: number | null;
+  readonly counted: boolean;
+  readonly status: EffectiveStatus;
+  readonly checks: readonly SeenCheck[];
+  readonly activities: readonly ActivityState[];
+}
+
+/** One effect on one activity, on all counted networks where it is so; `until` is the end that a note gives. */
+export interface Problem {
+  readonly activity: Activity;
+  readonly service: string;
+  readonly status: EffectiveStatus;
+  readonly effect: Effect;
+  readonly chainIds: readonly (number | null)[];
+  readonly since: Since | null;
+  readonly until: number | null;
+  /** Nothing is known, but it was asked and gave no usable answer. */
+  readonly unreached: boolean;
+}
+
+/** The state of a deployment. */
+export interface Overview {
+  /** The worst that counts: unknown instead of current if in doubt, unmonitored if nothing was current on a chain. */
+  readonly status: EffectiveStatus;
+  readonly doubts: readonly Doubt[];
+  /** In the order of what people do, what is not known last. */
+  readonly problems: readonly Problem[];
+  readonly networks: readonly Network[];
   /** The worst of each service's checks. */
   readonly services: Readonly<Record<string, EffectiveStatus>>;
-  /** The chains that were counted. */
-  readonly chains: readonly number[];
   /** Checks on these chains that are not in the report, which are unknown. */
   readonly missing: readonly CheckSummary[];
+  readonly nothingReached: boolean;
+  /** null without a date. */
+  readonly ageMs: number | null;
+  readonly now: number;
+  readonly about: About;
 }
 
-export interface HeadlineOptions extends Clocks {
-  /** The chains whose rows are counted, beside those of no chain; the launch mainnets by default. */
+export interface OverviewOptions extends Clocks {
+  /** The deployment's description (parseAbout): names, test networks, notes. */
+  readonly about?: About;
+  /** Without it, it is not said since when. */
+  readonly history?: History | null;
+  /** The chains that count; all but test networks by default. */
   readonly chains?: readonly number[];
-  /** Chains that are never counted; Sepolia by default. */
-  readonly testNetworks?: readonly number[];
-  /** Whether something is wrong with the report: then nothing is said to be current now. */
-  readonly inDoubt?: boolean;
-  /** Whether checks that nobody watches are part of the deployment (parseAbout). */
-  readonly showUnmonitored?: boolean;
+  /** Of the last request. */
+  readonly reportCode?: FailureCode | null;
+  /** How long ago the last request was answered. */
+  readonly answeredAgoMs?: number;
 }
 
-/** The checks that rollUp counts on these chains in one sentence, which says no more than they do (C11). */
-export declare function headlineOf(report: LiveReport, options?: HeadlineOptions): Headline;
+/** What people can do on each network, what may go wrong there and since when: what every face shows (C16). */
+export declare function overviewOf(report: LiveReport | null, options?: OverviewOptions): Overview;
+
+/** Parts of what is said, without a full stop at their end; empty if there is nothing to say. */
+export interface Headline {
+  readonly text: string;
+  /** The same without networks, for a title. */
+  readonly short: string;
+  readonly since: string;
+  readonly also: string;
+  readonly advice: string;
+  /** All but the advice. */
+  readonly line: string;
+  /** The doubt that is the headline. */
+  readonly cause: Doubt | null;
+  /** The other doubts, in sentences. */
+  readonly doubts: readonly string[];
+}
+
+/** Texts and names of another language than English. */
+export interface Language {
+  readonly locale: string;
+  text(key: string, slots?: Readonly<Record<string, string | number>>): string;
+  chainName(chainId: number): string;
+  serviceName(service: string): string;
+  instant(at: number, now: number): string;
+}
+
+/** An overview in words, in English by default, which say no more than its rows (C16). */
+export declare function headlineOf(overview: Overview, language?: Language): Headline;
+/** What may happen to an activity, without its name: "may be late". */
+export declare function effectWord(overview: Overview, state: ActivityState | Problem, language?: Language): string;
 
 /** What the operator declares about these services and chains, or all of them if the list is empty; instants in ms. */
 export interface AboutNote {
@@ -539,6 +651,8 @@ export interface Update {
   readonly clockAheadMs: number | null;
   /** Milliseconds since `report` first arrived, by a clock that is never set; null without a report. */
   readonly receivedAgoMs: number | null;
+  /** Milliseconds since the last request for the live report ended; null before the first. */
+  readonly answeredAgoMs: number | null;
   readonly reportCode: FailureCode | null;
   readonly historyCode: FailureCode | null;
   /** `report` as it came, for a backend that passes it on: text where there are no streams. */

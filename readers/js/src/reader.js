@@ -56,6 +56,7 @@ export function makeReader(
     [window, "pagehide", giveUp],
     [window, "online", askAgain],
   ].filter(([target]) => target?.addEventListener); // React Native's window has none
+  let answered = null; // when the live report was last asked for with an answer or without, by both clocks
   let receivedAt = null; // of the report that is held, by the clock that is never set
   let snapshot = null;
   let worth; // of the snapshot's rows
@@ -71,6 +72,11 @@ export function makeReader(
 
   function agoMs(at) {
     return at === null ? null : Math.max(monotonic() - at, 0);
+  }
+
+  /** One of the clocks may stand still while a device sleeps. */
+  function answeredAgoMs() {
+    return answered === null ? null : Math.max(agoMs(answered.at), now() - answered.now);
   }
 
   /** The clocks of a report that arrived then. */
@@ -94,6 +100,7 @@ export function makeReader(
       Object.defineProperties(update, {
         now: { get: now },
         receivedAgoMs: { get: () => agoMs(at) },
+        answeredAgoMs: { get: answeredAgoMs },
         reportBytes: { value: feeds.live.bytes },
       }),
     );
@@ -137,6 +144,7 @@ export function makeReader(
     );
     const answeredAt = monotonic();
     const answeredNow = now();
+    if (kind === "live") answered = { at: answeredAt, now: answeredNow };
     dueAt[kind] = floorAt[kind] = Math.max(
       askedAt + FLOORS_S[kind] * 1000,
       answeredAt + askedToWaitS(answer, answeredNow) * 1000,

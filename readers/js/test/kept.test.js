@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { canUse, effectiveStatus, findRow, obstaclesOf, parseReport } from "../src/index.js";
-import { headlineOf, rollUp } from "../src/page.js";
+import { overviewOf, rollUp } from "../src/page.js";
 import { fresh, start } from "../testing/polled.js";
 import { aReportText } from "../testing/world.js";
 
@@ -37,7 +37,7 @@ for (const [name, keep] of Object.entries(COPIES)) {
       },
       obstaclesOf: () => obstaclesOf(kept.report, { ...kept, ...NEEDS }).length === 0,
       rollUp: () => rollUp(kept.report, { ...kept, chains: [1], services: ["ppoi"] }).healthy,
-      headlineOf: () => headlineOf(kept.report, { ...kept, chains: [] }).services.messaging === "current",
+      overviewOf: () => overviewOf(kept.report, { ...kept, chains: [] }).services.messaging === "current",
     };
     for (const [call, isWell] of Object.entries(calls)) assert.ok(isWell(), call);
     await clock.pass(DAY_S);

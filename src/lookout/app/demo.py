@@ -13,7 +13,8 @@ from lookout.base.sockets import a_free_port
 from lookout.base.url import host_and_port
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events
+from lookout.core.notices import Notices
+from lookout.demo.fortnight import FORTNIGHT_MS, draw_incidents, make_events, make_note
 from lookout.demo.sim.chain import LAUNCH, ChainLayout
 from lookout.demo.sim.faults import PLACES
 from lookout.demo.sim.server import serving, wall_clock
@@ -21,7 +22,7 @@ from lookout.demo.sim.upstreams import REQUIRED_LIST
 from lookout.demo.sim.world import World, launch_world
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
-from lookout.state.codec import encode_state
+from lookout.state.codec import encode_notices, encode_state
 from lookout.store.sqlite import open_writer
 
 _CONFIG_NAME: Final = "lookout.toml"
@@ -46,11 +47,12 @@ def build_demo_store(folder: Path, listen: str, seed: int) -> Demo:
     servers = {place: f"127.0.0.1:{a_free_port()}" for place in PLACES}
     config.write_text(_config(listen, f"http://{upstreams}", servers))
     settings = read_config(config)
-    replay = Replay(settings.plan())
-    for event in make_events(world, draw_incidents(world, seed, now), now - FORTNIGHT_MS, now):
+    replay, incidents = Replay(settings.plan()), draw_incidents(world, seed, now)
+    for event in make_events(world, incidents, now - FORTNIGHT_MS, now):
         replay.feed(event)
+    notices = encode_notices(Notices(next_number=2, declared=(make_note(incidents),)))
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write(documents_of(replay.ledger), encode_state(replay.ledger.state()).documents)
+        writer.write(documents_of(replay.ledger), encode_state(replay.ledger.state(), notices).documents)
     witnesses: dict[Path, Settings] = {}
     for place, server in servers.items():
         of_witness = folder / place / _CONFIG_NAME
@@ -109,7 +111,7 @@ monitor = "127.0.0.1:{a_free_port()}"
 server = "127.0.0.1:{a_free_port()}"
 
 [log]
-level = "warning"
+level = "error"
 
 {"".join(_chain(chain, base) for chain in LAUNCH)}
 {"".join(_witness(*each) for each in witnesses.items())}

@@ -7,20 +7,33 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
+from prometheus_client import Gauge
+
 from lookout.app.admin import open_monitor_port
-from lookout.app.notices import NoticeDesk
+from lookout.app.notices import ADD_PATH, END_PATH, RECHECK_PATH, NoticeDesk
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.reloader import Reloader
-from lookout.base.admin_port import RELOAD_HEADER, AdminRoutes, Change, json_reply, process_registry
+from lookout.base.admin_port import (
+    CHANGE_HEADER,
+    RELOAD_HEADER,
+    AdminReply,
+    AdminRoutes,
+    Change,
+    Readiness,
+    error_reply,
+    json_reply,
+    process_registry,
+)
 from lookout.base.clock import SystemClock
 from lookout.base.concurrency import DaemonThread, ends_within
 from lookout.base.logger import get_logger
+from lookout.base.sockets import ListenError
 from lookout.config.file import ConfigError, find_server_settings
 from lookout.config.tables import ServerSettings
 from lookout.monitor.assembly import Machine, Succession
@@ -49,16 +62,18 @@ async def monitor(reloader: Reloader) -> None:
     """Run the monitor with the settings in force until cancelled; it is a standby while another monitor has the store.
     StoreError if the store cannot be used at the start, ListenError if the admin port cannot."""
     allow_many_connections()
-    settings = reloader.settings  # the store stays the same
     reloading = asyncio.create_task(reloader.run(), name="reload")
-    has_stood_by = False
+    has_stood_by = is_lost = False
     try:
         while True:
-            writer, has_stood_by = await writer_of(settings.store.url, reloader.folder, has_stood_by=has_stood_by)
+            writer, has_stood_by = await writer_of(reloader, has_stood_by=has_stood_by)
+            if is_lost and not writer.load():
+                kinds = "history, uptimes, notes, silences and alerts"
+                log.error("the store was gone, and is begun anew", lost=kinds, next_step="restore a backup of it")
             try:
                 await monitor_into(writer, reloader)
             except LostStoreError as lost:
-                has_stood_by = True
+                has_stood_by = is_lost = True
                 log.warning("another monitor may have taken over; standing by", why=str(lost))
     finally:
         reloading.cancel()
@@ -100,13 +115,30 @@ async def monitor_into(writer: Writer, reloader: Reloader) -> None:
                     log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)
 
 
-async def writer_of(url: str, folder: Path, *, has_stood_by: bool) -> tuple[Writer, bool]:
+async def _refuse_standing_by(_body: bytes, _meant: str | None) -> AdminReply:
+    return error_reply(HTTPStatus.CONFLICT, "this monitor stands by: ask the one that has the store")
+
+
+def _open_standby_port(reloader: Reloader) -> AbstractAsyncContextManager[str]:
+    """The admin port of a monitor that stands by. ListenError if listening fails."""
+    registry = process_registry()
+    Gauge("lookout_standby", "1 while another monitor has the store", registry=registry).set(1)
+    changes = {path: Change(CHANGE_HEADER, _refuse_standing_by) for path in (ADD_PATH, END_PATH, RECHECK_PATH)}
+    changes["/reload"] = Change(RELOAD_HEADER, reloader.answer)
+    routes = AdminRoutes(registry, lambda _: Readiness(False, "another monitor has the store", None), changes=changes)
+    return open_monitor_port(reloader.settings.admin, reloader.folder, routes)
+
+
+async def writer_of(reloader: Reloader, *, has_stood_by: bool) -> tuple[Writer, bool]:
     """The store's writer, and whether this monitor was a standby, now or before. It waits while another monitor has
     the store, or the store does not answer. StoreError if the store cannot be used, unless this monitor was a standby:
-    such an error does not end the active monitor either. A path is relative to ``folder``."""
-    open_writer = partial(kind_of(url).open_writer, url, folder)
-    reported = ""
-    with DaemonThread("open the store") as thread:  # a store that does not answer may block it
+    such an error does not end the active monitor either."""
+    url = reloader.settings.store.url
+    open_writer = partial(kind_of(url).open_writer, url, reloader.folder)
+    reported, is_open = "", False
+    async with AsyncExitStack() as port:
+        # A store that does not answer may block the thread.
+        thread = port.enter_context(DaemonThread("open the store"))
         while True:
             try_again_s = _TRY_AGAIN_S
             try:
@@ -115,6 +147,12 @@ async def writer_of(url: str, folder: Path, *, has_stood_by: bool) -> tuple[Writ
                 if reported != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))
                 reported = "busy"
+                if error.is_elsewhere and not is_open:  # on this machine it may use the same address
+                    is_open = True
+                    try:
+                        await port.enter_async_context(_open_standby_port(reloader))
+                    except ListenError as why:
+                        log.error("a standby without an admin port", why=str(why))
             except StoreError as error:
                 if not has_stood_by and not isinstance(error, StoreUnreachableError):
                     raise
@@ -126,16 +164,14 @@ async def writer_of(url: str, folder: Path, *, has_stood_by: bool) -> tuple[Writ
             await asyncio.sleep(try_again_s)
 
 
-class ServerEndedError(Exception):
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(f"the server ended with exit code {exit_code}")
-        self.exit_code = exit_code
+class CannotServeError(Exception):
+    """The server cannot start; the text says why in one sentence, and is empty if the server has said it."""
 
 
 async def monitor_and_serve(reloader: Reloader) -> None:
     """Run both until cancelled, the monitor ends or the server cannot start. A server that dies is restarted, with the
     file as it is then and without effect on the monitor. ListenError if the monitor's admin port cannot be opened,
-    ServerEndedError if the server cannot start."""
+    CannotServeError if the server cannot start."""
     monitoring = asyncio.create_task(monitor(reloader), name="monitor")
     serving = asyncio.create_task(_keep_serving(reloader), name="serve")
     try:
@@ -154,13 +190,14 @@ async def _keep_serving(reloader: Reloader) -> None:
         try:
             async with _a_server(reloader) as server:
                 code = await server.wait()
-        except (OSError, RuntimeError) as error:  # this machine has no process, thread, file or memory left
+        except (OSError, RuntimeError) as error:  # no process, thread, file or memory left, or no program there
             if is_first:
-                raise
-            log.error("the server cannot be started; trying again", error=str(error), after_s=_RESTART_AFTER_S)
+                raise CannotServeError(f"the server cannot be started by {sys.executable}: {error}") from error
+            about = {"program": sys.executable, "error": str(error), "after_s": _RESTART_AFTER_S}
+            log.error("the server cannot be started; trying again", **about)
         else:
             if code == WRONG_USE and is_first:
-                raise ServerEndedError(code)
+                raise CannotServeError
             is_first = False  # from now on a wrong code may be that of a file that is being edited
             by = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             log.error("the server ended; starting it again", by=by, after_s=_RESTART_AFTER_S)

@@ -3,6 +3,7 @@
 import re
 import ssl
 import typing
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -164,6 +165,49 @@ def trust_only(certificates: str) -> ssl.SSLContext:
     return context
 
 
+_PICTURES: Final = {b"<svg": "svg", b"<?xml": "svg", b"\x89PNG\r\n": "png"}
+_PICTURE_BYTES: Final = 64 * 1024
+
+
+def extract_picture(body: bytes) -> str:
+    """The kind of a picture, a colon, and its bytes in base 64. ValueError says what is wrong with the file."""
+    kind = next((kind for begin, kind in _PICTURES.items() if body.lstrip().startswith(begin)), None)
+    if kind is None or len(body) > _PICTURE_BYTES:
+        raise ValueError(f"has to be an SVG or PNG picture of at most {_PICTURE_BYTES // 1024} KiB")
+    return f"{kind}:{b64encode(body).decode()}"
+
+
+_COLOUR: Final = re.compile(r"#[0-9a-f]{6}", re.IGNORECASE)
+PAPERS: Final = ("#fbfbf9", "#121418")
+"""The backgrounds of the light and the dark page."""
+_LEAST_CONTRAST: Final = 3  # WCAG 2.2, 1.4.11: for what is no text
+
+
+def _accent(colour: str) -> Iterator[Problem]:
+    if not colour:
+        return
+    if not _COLOUR.fullmatch(colour):
+        yield Problem("", 'has to be a colour such as "#0b7a5e"')
+        return
+    for paper, name in zip(PAPERS, ("light", "dark"), strict=True):
+        found = _contrast(colour, paper)
+        if found < _LEAST_CONTRAST:
+            few = f"has a contrast of {found:.1f} to the {name} page, and has to have {_LEAST_CONTRAST}"
+            yield Problem("", f"{few}: choose a {'darker' if name == 'light' else 'lighter'} colour")
+
+
+def _contrast(one: str, other: str) -> float:
+    """By WCAG, from 1 to 21."""
+    darker, lighter = sorted(map(_luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    shares = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 Duration = Annotated[float, Meta(ge=0.001, le=_YEAR_S)]
 DurationOrZero = Annotated[float, Meta(ge=0, le=_YEAR_S)]
 Positive = Annotated[int, Meta(ge=1, le=2**53 - 1)]
@@ -177,6 +221,8 @@ Url = Annotated[str, SECRET, Meta(min_length=1), _must_pass(find_url_mistake)]
 UrlOrNone = Annotated[str, SECRET, _must_pass(lambda url: find_url_mistake(url) if url else None)]
 ProxyUrl = Annotated[str, SECRET, NOT_EMPTY, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]
 CaFile = Annotated[str, NOT_EMPTY, FileContent(extract_certificates)]
+Picture = Annotated[str, NOT_EMPTY, FileContent(extract_picture)]
+Accent = Annotated[str, ValueRule(_accent)]
 Headers = Annotated[dict[str, str], SECRET, must(are_headers, "has a name or a value that HTTP does not allow")]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
 HostPortOrNone = Annotated[

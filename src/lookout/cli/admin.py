@@ -55,10 +55,11 @@ def reload(config: Path) -> None:
         "removed": reloaded.removed,
         "changed": reloaded.changed,
         "needs a restart": reloaded.needs_restart,
-        "variables of the monitor's own environment, which only a restart reads again": reloaded.kept_variables,
     }
     changes = [f"  {what}: {', '.join(names)}" for what, names in lists.items() if names]
     click.echo("\n".join([f"reloaded {config}" + ("" if changes else ": nothing changed"), *changes]))
+    if reloaded.kept_variables:
+        click.echo(f"  needs a restart if it was changed: {', '.join(f'${name}' for name in reloaded.kept_variables)}")
 
 
 @click.command()

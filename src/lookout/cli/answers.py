@@ -38,6 +38,12 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     "relayer": {"kind": "http"},
     "rpc": {"kind": "evm"},
 }
+# What users notice if a service that is named like this fails.
+_EFFECTS: Final = {
+    "bundler": {"effect": "sending may fail"},
+    "paymaster": {"effect": "sending without the network's own coin may fail"},
+    "relayer": {"effect": "sending may fail"},
+}
 _CHAIN_FORM: Final = "ID,NAME,SECONDS[,test]"
 _INDEXER_FORM: Final = "CHAIN=[KIND:]URL"
 _SERVICE_FORM: Final = "NAME[@CHAIN,CHAIN]=[KIND:]URL"
@@ -148,7 +154,10 @@ def _take_check(draft: Draft, name: str, chain_id: int | None, text: str) -> Dra
     check = _take_own_key({**of_chain, **PRESETS.get(kind, {"kind": kind}), "url": url})
     if chain_id is None and check["kind"] in PROTOCOLS and PROTOCOLS[check["kind"]].answer is Blocks:
         raise AnswerError(f"is compared with the head of its chain: write {name}@CHAIN=URL")
-    before = next((table for table in draft.find(OWN) if table.service == name), DraftTable(OWN, {"name": name}))
+    before = next(
+        (table for table in draft.find(OWN) if table.service == name),
+        DraftTable(OWN, {"name": name, **_EFFECTS.get(name, {})}),
+    )
     return draft.put(before.with_keys(checks=[*before.keys.get("checks", ()), check]))
 
 

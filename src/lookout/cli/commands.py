@@ -22,14 +22,14 @@ _SHELLS: Final = ("bash", "zsh", "fish")
 @config_option
 def run(config: Path) -> None:
     """Monitor and serve together, until stopped."""
-    from lookout.app.monitor import ServerEndedError, monitor_and_serve
+    from lookout.app.monitor import CannotServeError, monitor_and_serve
 
     if config.exists() and not config.is_file():
         fail(f"{config}: is not a file, and run reads it several times; start lookout monitor and lookout serve")
     try:
         _run_reloadable(config, monitor_and_serve)
-    except ServerEndedError as ended:
-        raise SystemExit(ended.exit_code) from None
+    except CannotServeError as error:
+        fail(*filter(None, [str(error)]))
 
 
 @click.command()

@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from lookout.app.demo import build_demo_store, run_demo
-from lookout.app.monitor import ServerEndedError
+from lookout.app.monitor import CannotServeError
 from lookout.app.process import configure_log, run_until_stopped
 from lookout.base.sockets import ListenError, bind_briefly
 from lookout.base.url import format_host_port, host_and_port
@@ -55,8 +55,8 @@ def demo(listen: str, seed: int) -> None:
 
         try:
             run_until_stopped(run_demo(folder, built, ready))
-        except ServerEndedError as ended:
-            raise SystemExit(ended.exit_code) from None
+        except CannotServeError as error:
+            fail(*filter(None, [str(error)]))
         except (ListenError, StoreError, OSError) as error:
             fail(f"the demo cannot continue: {error}")
 

@@ -86,6 +86,13 @@ class Draft(Struct, frozen=True):
         name = number_name(f"LOOKOUT_{option.upper().replace('-', '_')}", "_", {*os.environ, *self.secrets})
         return replace(self, secrets={**self.secrets, name: secret}), f"${{{name}}}"
 
+    def hide_unmonitored(self) -> "Draft":
+        """For a wallet without RAILGUN's services the page leaves out the rows of what it does not have."""
+        if any(self.find(name) for name in ("ppoi", "messaging", "broadcasters")):
+            return self
+        before = self.find("page")
+        return self.put((before[0] if before else DraftTable("page", {})).with_keys(show_unmonitored=False))
+
     def narrow_to(self, table: DraftTable) -> "Draft":
         """This table, of a service of one's own with the newest check alone, and the chains that it names."""
         if table.name == OWN:

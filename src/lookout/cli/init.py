@@ -62,9 +62,9 @@ def init(path: Path, *, force: bool, no_probe: bool, **options: Any) -> None:
     if draft.secrets:
         lines = "".join(f"{name}='{value}'\n" for name, value in draft.secrets.items())
         _write_private(draft.environment_path, lines, os.O_APPEND)
-    _write(path, draft.text())
     for warning in settings.warnings():
         click.echo(f"lookout: warning: {path}: {warning}", err=True)
+    _write(path, draft.text())
     if any(find_secret(text) for given in options.values() for text in given):
         hint = "write '${NAME}' in their place to take them from the environment"
         click.echo(f"lookout: warning: {path}: addresses in it may have secrets in them; {hint}", err=True)
@@ -98,7 +98,7 @@ def _take_options(draft: Draft, options: dict[str, Any]) -> Draft:
             known = problems
     if wrong:
         fail(*wrong)
-    return draft
+    return draft.hide_unmonitored()
 
 
 def _interview(draft: Draft) -> Draft:
@@ -106,7 +106,7 @@ def _interview(draft: Draft) -> Draft:
     click.echo("Enter skips a question, or ends a list;", nl=False)
     click.echo(f" {_BACK} returns to the previous question; Ctrl-C ends this, and nothing is written.")
     click.echo("In any answer, ${NAME} stands for the environment variable NAME.")
-    number, before = 0, list[tuple[int, Draft]]()
+    number, before, is_warned = 0, list[tuple[int, Draft]](), False
     try:
         while number < len(QUESTIONS):
             question = QUESTIONS[number]
@@ -115,17 +115,27 @@ def _interview(draft: Draft) -> Draft:
             if answer == _BACK:
                 number, draft = before.pop() if before else (number, draft)
                 continue
-            taken = _take_answer(draft, question, answer) if answer else draft
+            doubts = [] if answer or question.option != "rpc" or is_warned else _doubt_endpoints(draft)
+            is_warned = bool(doubts)
+            _say(*doubts, *["Enter again goes on with that."] * is_warned)
+            taken = _take_answer(draft, question, answer) if answer else None if doubts else draft
             if taken is not None:
                 before.append((number, draft))
                 number, draft = number + (not (answer and question.repeats)), taken
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nNothing is written.", err=True)
         raise
-    draft = draft.without_empty_chains()
+    draft = draft.without_empty_chains().hide_unmonitored()
     if not any(table.name == "chains" or table.service for table in draft.tables):
         fail("no chain and no service was named, so nothing is written")
     return draft
+
+
+def _doubt_endpoints(draft: Draft) -> list[str]:
+    whole = draft.without_empty_chains()
+    if not whole.find("chains"):
+        return ["no endpoint is named yet"]
+    return [doubt.text for doubt in whole.settings().warnings() if doubt.key.endswith(".rpc")]
 
 
 def _take_answer(draft: Draft, question: Question, answer: str) -> Draft | None:
@@ -175,7 +185,7 @@ def _keeps_source(draft: Draft, table: DraftTable) -> bool:
 
 def _keeps_anyway(*causes: str | None) -> bool:
     _say(*list_next_steps(causes))
-    return click.confirm("  Keep it anyway?", default=False)
+    return click.confirm("  Keep it anyway?", default=None)
 
 
 def _say(*lines: str) -> None:

@@ -20,7 +20,6 @@ from lookout.core.causes import choose_next_step, code_of, describe_cause
 from lookout.core.model import Check, Status
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
-_NOT_COMPARED: Final = 3
 
 
 @click.command()

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import defstruct, field
@@ -186,7 +185,7 @@ def upstreams_of(settings: Settings) -> Upstreams:
 def around_of(settings: Settings, upstreams: Upstreams | None = None, config: str = "") -> Around:
     """The deployment as features need it; ``config`` is the file that messages name in commands."""
     sources, endpoints = upstreams or upstreams_of(settings)
-    around = Around(
+    return Around(
         plan=settings.plan(),
         description=settings.description(),
         name=settings.page.title or (settings.protocol if settings.protocol != UNNAMED else ""),
@@ -197,8 +196,6 @@ def around_of(settings: Settings, upstreams: Upstreams | None = None, config: st
         has_admin_port=can_be_asked(settings.admin.monitor),
         config=config,
     )
-    found = (feature.stand_ins(settings.table_of(feature), around) for feature in FEATURES)
-    return replace(around, stand_ins={stand_in: key for those in found for stand_in, key in those.items()})
 
 
 def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from msgspec import Meta
 from msgspec.structs import fields, replace
@@ -13,6 +13,7 @@ from lookout.base.setting_types import (
     NOT_EMPTY,
     RESTART,
     SECRET,
+    Accent,
     AdminAddress,
     Duration,
     DurationOrZero,
@@ -24,6 +25,7 @@ from lookout.base.setting_types import (
     NameOrNone,
     Natural,
     Networks,
+    Picture,
     Positive,
     Table,
     Text,
@@ -40,8 +42,11 @@ from lookout.core.plan import Limits, Span
 from lookout.core.services import OWN_NAME, SERVICES, find_unknown_services, make_title
 from lookout.protocols.client.request import AccessTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
+from lookout.public.page.assets import logo_path
 from lookout.store.kinds import ADDRESS_FORM, KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
+
+Rules = TypeVar("Rules", Limits, Span)
 
 _WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.has_roles)
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
@@ -229,6 +234,13 @@ class ChainTable(NamedChain, frozen=True, kw_only=True):
         return Pace(block_time_ms.numerator, block_time_ms.denominator)
 
 
+def _convert_to_ms(table: Table, kind: type[Rules]) -> Rules:
+    """The values that the rules need, which are named like the keys, and have milliseconds where those have seconds."""
+    names = {key.name: key.name.replace("_ms", "_s") for key in fields(kind)}
+    values = {name: getattr(table, key) for name, key in names.items()}
+    return kind(**{name: in_ms(value) if name.endswith("_ms") else value for name, value in values.items()})
+
+
 class PolicyTable(Table, frozen=True):
     """The status policy's thresholds, with the launch values (S16)."""
 
@@ -266,23 +278,7 @@ class PolicyTable(Table, frozen=True):
     """If nothing at all answered for this long, the monitor counts as blind; 0 is never (M13)."""
 
     def limits(self) -> Limits:
-        return Limits(
-            recheck_ms=in_ms(self.recheck_s),
-            jitter_ms=in_ms(self.jitter_s),
-            backoff_cap_ms=in_ms(self.backoff_cap_s),
-            probe_timeout_ms=in_ms(self.probe_timeout_s),
-            row_lifetime_ms=in_ms(self.row_lifetime_s),
-            failures_for_unavailable=self.failures_for_unavailable,
-            allowance_blocks=self.allowance_blocks,
-            allowance_ms=in_ms(self.allowance_s),
-            degraded_lag_ms=in_ms(self.degraded_lag_s),
-            degraded_evaluations=self.degraded_evaluations,
-            ppoi_behind_ms=in_ms(self.ppoi_behind_s),
-            head_max_age_ms=in_ms(self.head_max_age_s),
-            heartbeat_ms=in_ms(self.heartbeat_s),
-            blind_after_ms=in_ms(self.blind_after_s),
-            endpoint_alert_ms=in_ms(self.endpoint_alert_s),
-        )
+        return _convert_to_ms(self, Limits)
 
 
 def _divides_a_day(bucket_s: int) -> Iterator[Problem]:
@@ -311,13 +307,7 @@ class HistoryTable(Table, frozen=True):
             yield Problem("counts_from_s", what)
 
     def span(self) -> Span:
-        return Span(
-            bucket_ms=in_ms(self.bucket_s),
-            retention_days=self.retention_days,
-            counts_from_ms=in_ms(self.counts_from_s),
-            hold_ms=in_ms(self.hold_s),
-            min_known_buckets=self.min_known_buckets,
-        )
+        return _convert_to_ms(self, Span)
 
 
 class PingTable(Table, frozen=True):
@@ -336,6 +326,12 @@ class PageTable(Table, frozen=True):
     """Who runs this monitor."""
     contact: Line = ""
     """An address or a URL."""
+    logo: Picture = ""
+    """A picture above the page.
+    Allowed: an SVG or PNG file of at most 64 KiB"""
+    accent: Accent = ""
+    """The colour of the page's upper edge and controls.
+    Allowed: `#rrggbb`, with a contrast of 3 to the light and the dark page"""
     show_unmonitored: bool = True
     """Whether the page has the rows that are not monitored; both documents always have them."""
     run_by_others: tuple[Text, ...] = ("ppoi", "hosted-indexer")
@@ -421,6 +417,8 @@ class ServerSettings(Table, frozen=True):
             page.operator,
             page.contact,
             page.show_unmonitored,
+            logo=logo_path(page.logo),
+            accent=page.accent,
         )
 
     def warnings(self) -> Iterator[Problem]:

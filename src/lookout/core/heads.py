@@ -16,7 +16,7 @@ FRESH_BLOCK_MS: Final = 600_000
 FINAL_MS: Final = 60_000
 """A final block has at least this much chain time above it, whatever its confirmations (S17)."""
 # A chain is reported to stand still once its head has not risen for both.
-STANDS_AFTER_MS: Final = 300_000
+_STANDS_AFTER_MS: Final = 300_000
 _STANDS_AFTER_BLOCKS: Final = 20
 _SETBACK_MS: Final = 60_000  # a head that is further below the highest rises from there
 
@@ -88,7 +88,7 @@ class Heads:
     def stands_since_at(self) -> int | None:
         """Since when the head has not risen; None unless that is long for this chain."""
         risen = self._risen
-        if risen is None or (waited_ms := self._readings[-1].at - risen.at) < STANDS_AFTER_MS:
+        if risen is None or (waited_ms := self._readings[-1].at - risen.at) < _STANDS_AFTER_MS:
             return None
         pace = self._measure_pace(
             reading for reading in self._readings if reading.at <= risen.at

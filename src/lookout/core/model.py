@@ -1,12 +1,16 @@
 """The contract's words as values: checks, what a probe found, rows."""
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lookout_reader.statuses import PublishedStatus
-from lookout_reader.words import Reason as Reason
+
+if TYPE_CHECKING:
+    from lookout_reader.words import Reason as Reason
+else:
+    Reason = str  # what is stored may have one of a witness's later version (W2)
 
 Status = PublishedStatus
 

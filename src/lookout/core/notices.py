@@ -12,7 +12,9 @@ from lookout.base.text import can_be_shown, shorten
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check
 
-MOST: Final = 50  # of each kind
+MOST: Final = 50  # of each kind, and of past notes
+PAST_DAYS: Final = 14  # as long as the history, beside which past notes are shown
+TAKEN_BACK_MS: Final = 10 * 60_000
 LONGEST_NOTE: Final = 500
 LONGEST_WHY: Final = 200
 _LONGEST_SILENCE_DAYS: Final = 30
@@ -51,8 +53,8 @@ class Notice(Struct, frozen=True):
 
 
 class Notices(Struct, frozen=True):
-    """All notices, the oldest first. Expired notices stay until another one is declared: a clock that is days ahead for
-    a moment ends nothing."""
+    """All notices, the oldest first. Expired silences stay until another notice is declared: a clock that is days ahead
+    for a moment ends nothing. Expired notes stay for ``PAST_DAYS``."""
 
     next_number: Lasted = 1
     declared: tuple[Notice, ...] = ()
@@ -61,6 +63,12 @@ class Notices(Struct, frozen=True):
         """Current and future notices, the newest first."""
         valid = (notice for notice in reversed(self.declared) if not notice.is_over(at))
         return tuple(notice for notice in valid if kind in (None, notice.kind))
+
+    def list_past_notes(self, at: int) -> tuple[Notice, ...]:
+        """Notes that ended in the last days, the newest first."""
+        since_at = at - PAST_DAYS * DAY_MS
+        over = [notice for notice in reversed(self.declared) if notice.kind == "note" and notice.is_over(at)]
+        return tuple(note for note in over if not note.is_over(since_at))[:MOST]
 
     def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
         silent = [notice for notice in self.declared if notice.is_silent(at)]
@@ -119,7 +127,8 @@ def add_notice(notices: Notices, draft: NoticeDraft, at: int, watched: Watched) 
     problems += () if problems else _check_rows(added, watched.checks)
     if problems:
         raise NoticeError(*problems)
-    kept = tuple(notice for notice in notices.declared if not notice.is_over(at))
+    past = notices.list_past_notes(at)
+    kept = tuple(notice for notice in notices.declared if notice in past or not notice.is_over(at))
     return Notices(notices.next_number + 1, (*kept, added)), added
 
 
@@ -133,7 +142,8 @@ def find_scope(
 
 
 def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> tuple[Notices, Notice]:
-    """The other notices, and the ended one. NoticeError if there is no such notice of this kind."""
+    """All notices, and the ended one. A note that had been there for ten minutes stays, as a past one; a note that is
+    ended sooner, or before it began, was a mistake. NoticeError if there is no such notice of this kind."""
     found = next((notice for notice in notices.list_valid(at) if notice.id == notice_id), None)
     if found is None or found.kind != kind:
         ids = [notice.id for notice in notices.list_valid(at, kind)]
@@ -142,7 +152,9 @@ def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> t
             hint = f"it is a {found.kind}: lookout {found.kind} end {found.id}"
         raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; {hint}"))
     ended = replace(found, until_at=at // 1000 * 1000)
-    return replace(notices, declared=tuple(notice for notice in notices.declared if notice is not found)), ended
+    stays = kind == "note" and at - max(found.from_at, found.added_at) >= TAKEN_BACK_MS
+    others = tuple(notice for notice in notices.declared if notice is not found)
+    return replace(notices, declared=(*others, ended) if stays else others), ended
 
 
 def _read_times(draft: NoticeDraft, at: int, problems: list[Problem]) -> tuple[int, int | None]:

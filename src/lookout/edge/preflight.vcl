@@ -3,7 +3,7 @@
 # whether the server answers or not. Names that are made up belong to nothing (E1), so of routes that have names the
 # server is asked, if it can be.
 sub vcl_recv {
-    if (req.method == "OPTIONS" && req.url !~ "^/(?:assets|badge|schemas)/") {
+    if (req.method == "OPTIONS" && req.url !~ "^/(?:assets|badge|feed|schemas)/") {
         return (synth(204));
     }
 }

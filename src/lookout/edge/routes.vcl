@@ -36,7 +36,7 @@ sub vcl_recv {
         }
         # The operator's own: those alone are not under /api/.
         if (req.url != "@live" && req.url != "@history"
-            && req.url !~ "^/(?:(?:assets|badge|schemas)/[\w./-]{1,100}+|badge\.svg|embed\.js|feed\.atom)?$"
+            && req.url !~ "^/(?:(?:assets|badge|feed|schemas)/[\w./-]{1,100}+|badge\.svg|embed\.js|feed\.atom)?$"
             && req.url !~ "^/(?:about|badge|openapi|status|summary)\.json$") {
             return (synth(404));
         }

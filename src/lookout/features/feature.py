@@ -53,8 +53,6 @@ class Around:
     place: str
     """The monitor's own name among the places; empty if it has none."""
     has_admin_port: bool
-    stand_ins: Mapping[StandIn, EntryKey] = field(default_factory=dict)
-    """What alerts report of features beside rows, and by which key each is judged."""
     config: str = ""
     """The path of the configuration file, for messages."""
 
@@ -85,8 +83,6 @@ class Host:
     """Why probed checks are not current."""
     find_silenced: Callable[[int, Iterable[Check]], frozenset[Check]]
     judge: Callable[[EntryKey], Verdict]
-    verdicts: dict[EntryKey, Verdict]
-    """How the features' own stand-ins are judged; they are unknown until a feature sets it."""
     describe_endpoints: Callable[[int | None], tuple[tuple[str, str], ...]]
     """The name and the state of each RPC endpoint of a chain."""
     publish_soon: Callable[[], None]
@@ -97,6 +93,8 @@ class Host:
     """Counts one, or ``by`` so many, of a declared counter with these labels."""
     set_samples: Callable[[type["Feature"], tuple[Sample, ...]], None]
     """Replaces all gauges of a feature that are no note's."""
+    verdicts: dict[StandIn, Verdict] = field(default_factory=dict)
+    """What features that are built before alerts have them report beside rows, and how it is now."""
 
 
 class ProbedPart(Struct, frozen=True):
@@ -187,11 +185,6 @@ class Feature:
     @classmethod
     def rehearse(cls, table: Any, around: Around) -> Rehearsal | None:
         return None
-
-    @classmethod
-    def stand_ins(cls, table: Any, around: Around) -> Mapping[StandIn, EntryKey]:
-        """What alerts report of it beside rows, and by which key each is judged."""
-        return {}
 
     @classmethod
     async def probe(cls, table: Any, probing: Probing) -> tuple[ProbedPart, ...]:

@@ -71,7 +71,6 @@ def build_monitor(settings: Settings, stored: Mapping[str, bytes], machine: Mach
         causes=journal.causes,
         find_silenced=notices.find_silenced,
         judge=instruments.board.judge,
-        verdicts=instruments.board.verdicts,
         describe_endpoints=instruments.board.describe_endpoints,
         publish_soon=journal.changed.set,
         record=journal.record,

@@ -59,7 +59,6 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
-        self.verdicts: dict[EntryKey, Verdict] = {}  # on what features have alerts report
         self._store = _UNKNOWN
 
     def list_entries(self) -> list[Entry]:
@@ -105,8 +104,6 @@ class Board:
             if doubts:
                 return Verdict("degraded", "incomplete", doubts[0])
             return _UNKNOWN if doubts is None else _FINE
-        if key in self.verdicts:
-            return self.verdicts[key]
         note = self._notes.get(key)
         standing = self._standings.get(key.chain_id or 0, {}).get(key.name)
         if note is not None and note.outcome.kind == "failed":
@@ -120,7 +117,6 @@ class Board:
     def begin(self) -> None:
         """A monitor starts, perhaps with other settings: forget all outcomes."""
         self._notes, self._doubts, self.certificates_end_at = {}, {}, {}
-        self.verdicts.clear()
         self._store = _UNKNOWN
 
     def note(self, note: Note) -> None:

@@ -9,9 +9,10 @@ from typing import Final
 
 from lookout.base.clock import Clock
 from lookout.base.logger import get_logger
-from lookout.core.agreement import APART, SILENT, Agreement, Standing
+from lookout.core.agreement import SILENT, Agreement, Standing
 from lookout.core.causes import code_of, describe_cause
 from lookout.core.heads import Reading
+from lookout.core.model import Status
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.features.feature import Job
@@ -24,6 +25,12 @@ from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint
 
 _READS_PER_RECHECK: Final = 2  # of an endpoint
+
+# What is logged when a fault of an endpoint begins, and when it ends.
+_FAULTS: Final[dict[Status, tuple[str, str]]] = {
+    "unavailable": ("an endpoint fails", "the endpoint answers again"),
+    "degraded": ("an endpoint is apart from the head", "the endpoint agrees with the others again"),
+}
 
 log = get_logger()
 
@@ -44,7 +51,6 @@ class FollowedChain:
         self._board = board
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
-        self._apart: set[str] = set()  # endpoints
 
     def wait_for_all(self, at_most_ms: int) -> None:
         """Wait at most this long for silent endpoints; then agree without them."""
@@ -89,14 +95,6 @@ class FollowedChain:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self._agree)
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
-        apart = {name for name, standing in standings.items() if standing in APART}
-        for name in sorted(apart ^ self._apart):
-            about = {"endpoint": name, "chain": self._chain_id, "standing": standings.get(name)}
-            if name in apart:
-                log.warning("an endpoint is apart from the head", **about)
-            elif standings:
-                log.info("the endpoint is no longer apart from the head", **about)
-        self._apart = apart
         self._board.note_standings(self._chain_id, standings)
         silent = self._journal.silent_chains
         (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)
@@ -131,7 +129,7 @@ class FollowedChains:
         for endpoint in endpoints:
             self._endpoints[endpoint.chain_id].append(endpoint)
         self._chains: dict[int | None, FollowedChain] = {}
-        self._failing: set[EntryKey] = set()  # endpoints
+        self._bad: dict[EntryKey, Status] = {}  # endpoints
 
     def begin(self) -> None:
         """Forget all answers, as after a start."""
@@ -178,18 +176,17 @@ class FollowedChains:
         return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
 
     def _note_reading(self, key: EntryKey, chain_id: int, found: Reading | str, took_ms: int) -> None:
-        """Show a reading to the operator, and log where an endpoint begins to fail and where it answers again; other
-        failures at debug."""
+        """Show a reading to the operator, and log where an endpoint's fault begins and ends; faults that go on at
+        debug."""
         at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
         cause = found if isinstance(found, str) else None
         self._instruments.count_reading(chain_id, key.name, took_ms, None if cause is None else code_of(cause))
         head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
         self._instruments.board.note_reading(key, at, took_ms, found, head)
-        was_failing = key in self._failing
-        if cause is not None:
-            self._failing.add(key)
-            report = log.debug if was_failing else log.warning
-            report("an endpoint fails", **about, cause=cause, why=describe_cause(cause))
-        elif was_failing:
-            self._failing.discard(key)
-            log.info("the endpoint answers again", **about)
+        verdict, was = self._instruments.board.judge(key), self._bad.get(key)
+        if verdict.cause is not None:
+            self._bad[key] = verdict.status
+            report = log.debug if was == verdict.status else log.warning
+            report(_FAULTS[verdict.status][0], **about, cause=verdict.cause, why=describe_cause(verdict.cause))
+        elif was == "unavailable" or (was and verdict.status == "current"):  # without a head it may still be apart
+            log.info(_FAULTS[self._bad.pop(key)][1], **about)

@@ -156,6 +156,7 @@ class Journal:
 
     def _start(self, at: int, last_at: int | None, step_ms: int = 0, *, was_set: bool = False) -> None:
         self.ledger.start(at, last_at, step_ms)
+        self._standing_chains.clear()
         self.changed.set()
         self._record_start(at, step_ms)
         for feature in self.features:

@@ -106,6 +106,7 @@ _GAUGES: Final[Declared] = {
         "source",
     ),
     "lookout_chain_info": ("1 for each chain, with its name", "chain", "name", "test_network"),
+    "lookout_standby": ("1 while another monitor has the store",),
     "lookout_publication_timestamp_seconds": ("When the last publication was made",),
     "lookout_stored_publication_timestamp_seconds": ("When the last publication that was stored had been made",),
     "lookout_publication_age_seconds": ("How old the last stored publication is",),
@@ -134,7 +135,7 @@ class Instruments(Collector):
         self._uptimes: Mapping[Check, Uptime] = {}
         self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
         self._own_fault_ms: int | None = None  # when the last one was, on the clock that never jumps
-        self._known: dict[str, float] = {}  # gauges without labels
+        self._known: dict[str, float] = {"lookout_standby": 0}  # gauges without labels
         self._of_features: dict[type[Feature], tuple[Sample, ...]] = {}
         self._chains: tuple[ChainDescription, ...] = ()
         self._counters = {

@@ -195,7 +195,8 @@ class Publisher:
         self._writer.write(self._documents, self._encoded.documents)
 
     def _describe(self, at: int) -> bytes:
-        notes = self._notices.current.list_valid(at, "note")
+        notices = self._notices.current
+        notes = (*notices.list_valid(at, "note"), *notices.list_past_notes(at))
         progress = self._journal.ledger.progress(at)
         chains = tuple(
             replace(chain, no_block_since=format_second(since_at))

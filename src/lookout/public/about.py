@@ -9,7 +9,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from lookout.base.instants import format_second
-from lookout.core.notices import Notice
+from lookout.core.history import DAY_MS
+from lookout.core.notices import PAST_DAYS, Notice
 from lookout_reader.about import NO_ABOUT, About, parse_about
 from lookout_reader.document import Unreadable
 
@@ -41,7 +42,10 @@ class NoteDescription(Struct, frozen=True, rename="camel"):
     services: Annotated[tuple[str, ...], Meta(description="none: all of them")]
     chains: Annotated[tuple[int, ...], Meta(description="none: all of them, and the rows without a chain")]
     from_: Annotated[str, Meta(description="UTC, to the second")] = field(name="from")
-    until: Annotated[str | None, Meta(description="from then on it is not shown; null: until it is taken away")]
+    until: Annotated[
+        str | None,
+        Meta(description="from then on it is shown only beside incidents of its time; null: until it is ended"),
+    ]
     added_at: Annotated[str, Meta(description="when it was declared")]
 
 
@@ -74,7 +78,9 @@ class Description(Struct, frozen=True, rename="camel"):
     operator: Annotated[str, Meta(description="who runs the monitor; empty if that is not said")] = ""
     contact: Annotated[str, Meta(description="an address or a URL; empty if there is none")] = ""
     show_unmonitored: Annotated[bool, Meta(description="whether the page shows rows that are not watched")] = True
-    notes: Annotated[list[NoteDescription], Meta(description="the newest first")] = []
+    notes: Annotated[list[NoteDescription], Meta(description="the newest first, then those that are over")] = []
+    logo: Annotated[str, Meta(description="where its picture is; empty if there is none")] = ""
+    accent: Annotated[str, Meta(description="a colour such as #0b7a5e; empty if there is none")] = ""
     places: Annotated[tuple[PlaceDescription, ...] | UnsetType, Meta(description="if there are several")] = UNSET
 
     def encode(self) -> bytes:
@@ -90,9 +96,9 @@ class Description(Struct, frozen=True, rename="camel"):
         )
         return replace(self, chains=stored.chains, services=tuple(services), notes=stored.notes, places=stored.places)
 
-    def drop_past_notes(self, now: int) -> "Description":
-        """Without the notes that are over: the monitor that declared them may be gone."""
-        second = format_second(now)
+    def drop_old_notes(self, now: int) -> "Description":
+        """Without the notes that ended before the history: the monitor that declared them may be gone."""
+        second = format_second(now - PAST_DAYS * DAY_MS)
         return replace(self, notes=[note for note in self.notes if note.until is None or note.until > second])
 
     def read(self) -> About:

@@ -13,7 +13,6 @@ from lookout.base.instants import format_duration, format_second
 from lookout.core.history import DAY_MS
 from lookout.public.about import time_text
 from lookout.public.picture import (
-    NOT_OFFICIAL,
     SILENT_MS,
     Names,
     Past,
@@ -36,22 +35,29 @@ class _Entry(NamedTuple):
     updated_at: int
     category: EffectiveStatus | Literal["note"]
     text: str
+    address: str = "/"
 
 
-def encode_feed(picture: Picture, names: Names) -> bytes:
-    entries = sorted(_entries(picture, names), key=lambda entry: (entry.updated_at, entry.id), reverse=True)
+def feed_path(chain_id: int | str | None = None) -> str:
+    return "/feed.atom" if chain_id is None else f"/feed/{chain_id}.atom"
+
+
+def encode_feed(picture: Picture, names: Names, chain_id: int | None = None) -> bytes:
+    """The feed of everything, or of one chain with what it shares with the others."""
+    entries = sorted(_entries(picture, names, chain_id), key=lambda entry: (entry.updated_at, entry.id), reverse=True)
     # A feed that has no entry has had none since its history began.
     since_at = picture.generated_at if picture.past is None else picture.past.from_at
     updated_at = entries[0].updated_at if entries else since_at
+    titles = [names.title] if chain_id is None else [names.title, names.about.chain_name(chain_id)]
     head = f"""<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">
-<id>{_id(names)}</id>
-<title>Incidents · {escape(names.title)}</title>
-<subtitle>{escape(_subtitle(picture))}</subtitle>
+<id>{_id(names) if chain_id is None else _id(names, "feed", str(chain_id))}</id>
+<title>Incidents · {escape(" · ".join(titles))}</title>
+<subtitle>{escape(_subtitle(picture, names))}</subtitle>
 <updated>{format_second(updated_at)}</updated>
 <author><name>Lookout</name></author>
-<link rel="self" type="application/atom+xml" href="/feed.atom"/>
-<link rel="alternate" type="text/html" href="/"/>
+<link rel="self" type="application/atom+xml" href="{feed_path(chain_id)}"/>
+<link rel="alternate" type="text/html" href="{"/" if chain_id is None else f"/#chain={chain_id}"}"/>
 """
     return f"{head}{''.join(map(_format_entry, entries))}</feed>\n".encode()
 
@@ -63,15 +69,15 @@ def _format_entry(entry: _Entry) -> str:
 <published>{format_second(entry.published_at)}</published>
 <updated>{format_second(entry.updated_at)}</updated>
 <category term="{entry.category}"/>
-<link rel="alternate" type="text/html" href="/"/>
+<link rel="alternate" type="text/html" href="{escape(entry.address)}"/>
 <content type="text">{escape(entry.text)}</content>
 </entry>
 """
 
 
-def _subtitle(picture: Picture) -> str:
+def _subtitle(picture: Picture, names: Names) -> str:
     """Nothing that changes with every report: a feed without news stays the same."""
-    parts = [NOT_OFFICIAL]
+    parts = [names.not_official]
     if picture.silent:
         parts.append(f"The monitor has been silent since {instant_text(picture.generated_at)}.")
     if picture.past is None:
@@ -79,12 +85,16 @@ def _subtitle(picture: Picture) -> str:
     return " ".join(parts)
 
 
-def _entries(picture: Picture, names: Names) -> Iterator[_Entry]:
+def _entries(picture: Picture, names: Names, chain_id: int | None) -> Iterator[_Entry]:
     if picture.silent:
         yield _silence(picture, names)
-    yield from (_note(note, names) for note in picture.notes)
+    for note in picture.notes:
+        if chain_id is None or not note.chains or chain_id in note.chains:
+            yield _note(note, names)
     if (past := picture.past) is not None:
-        yield from (_incident(row_incident, past, names) for row_incident in past.incidents)
+        for row_incident in past.incidents:
+            if chain_id is None or row_incident.check[1] in (None, chain_id):
+                yield _incident(row_incident, past, names)
 
 
 def _silence(picture: Picture, names: Names) -> _Entry:
@@ -126,7 +136,14 @@ def _incident(row_incident: RowIncident, past: Past, names: Names) -> _Entry:
         updated_at=begins_at if incident.ends_at is None else incident.ends_at,
         category=incident.worst,
         text=_story(names, row_incident, past),
+        address="/" if cut else incident_address(incident.begins_at, chain_id),
     )
+
+
+def incident_address(begins_at: int, chain_id: int | None) -> str:
+    """Where the page has an incident: the path, and the fragment that its scripts read."""
+    minute = f"{format_second(begins_at)[:-4]}Z"
+    return f"/#at={minute}" if chain_id is None else f"/#at={minute}&chain={chain_id}"
 
 
 def _story(names: Names, row_incident: RowIncident, past: Past) -> str:

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from lookout.public import atom
 from lookout.public.badges import draw_badge, encode_shield
-from lookout.public.picture import NOT_OFFICIAL, EffectiveRow, Names, Picture, instant_text, note_edges, take_picture
+from lookout.public.picture import EffectiveRow, Names, Picture, instant_text, note_edges, take_picture
 from lookout.public.summary import encode_summaries
 from lookout_reader.document import Check
 from lookout_reader.rollup import worst_of
@@ -13,7 +13,7 @@ from lookout_reader.words import status_text
 
 JSON: Final = "application/json; charset=utf-8"
 SVG: Final = "image/svg+xml; charset=utf-8"
-FEED: Final = "/feed.atom"
+FEED: Final = atom.feed_path()
 SUMMARY: Final = "/summary.json"
 STATUS: Final = "/status.json"
 BADGE: Final = "/badge"
@@ -29,15 +29,23 @@ class File(NamedTuple):
 
 
 class FeedFiles(NamedTuple):
-    """``files`` by path, None where there is no report to make one of; and the rows that have badges, by the badges'
-    path without its ending. All of it may be kept for ``max_age_s``, and has to be made again after ``holds_ms``, or
-    never if that is None."""
+    """``files`` by path, None where there is no report to make one of; the rows that have badges, by the badges' path
+    without its ending; and the chains that have feeds, by the feed's path. All of it may be kept for ``max_age_s``, and
+    has to be made again after ``holds_ms``, or never if that is None."""
 
     files: dict[str, File | None]
     rows: dict[str, EffectiveRow]
+    chains: dict[str, int]
+    picture: Picture | None
     names: Names
     max_age_s: int
     holds_ms: int | None
+
+    def feed_of_chain(self, path: str) -> File | None:
+        chain_id = self.chains.get(path)
+        if chain_id is None or self.picture is None:
+            return None
+        return File(atom.MEDIA_TYPE, atom.encode_feed(self.picture, self.names, chain_id))
 
     def badge_of_row(self, path: str) -> File | None:
         """A badge of one row. There may be thousands, of which few are asked for: they are not among the files."""
@@ -46,7 +54,7 @@ class FeedFiles(NamedTuple):
         if row is None:
             return None
         seen = "never looked at" if row.observed_at is None else f"seen {instant_text(row.observed_at)}"
-        return _badges(stem, self.names.row(row.check), row.status, seen, self.max_age_s).get(path)
+        return _badges(stem, self.names.row(row.check), row.status, seen, self.names, self.max_age_s).get(path)
 
 
 def make_feed_files(
@@ -64,12 +72,15 @@ def make_feed_files(
         feed = File(atom.MEDIA_TYPE, atom.encode_feed(picture, names))
         files = {FEED: feed, SUMMARY: File(JSON, summary), STATUS: File(JSON, report)}
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
-    files |= _badges(BADGE, "services", "unknown" if picture is None else picture.headline.status, seen, max_age_s)
+    state: EffectiveStatus = "unknown" if picture is None else picture.overview.status
+    said = "" if picture is None else f"{picture.headline.line}, {seen}."
+    files |= _badges(BADGE, "services", state, seen, names, max_age_s, said)
     for service in (service.name for service in names.about.services):
         status = "unknown" if picture is None else _status_of(service, picture)
-        files |= _badges(f"{BADGE}/{service}", service, status, seen, max_age_s)
+        files |= _badges(f"{BADGE}/{service}", service, status, seen, names, max_age_s)
     rows = {} if picture is None else {_stem(row.check): row for row in picture.rows}
-    return FeedFiles(files, rows, names, max_age_s, holds_ms)
+    chains = {atom.feed_path(chain_id): chain_id for chain_id in names.about.chains}
+    return FeedFiles(files, rows, chains, picture, names, max_age_s, holds_ms)
 
 
 def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:
@@ -85,7 +96,7 @@ def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:
 
 def _status_of(service: str, picture: Picture) -> EffectiveStatus:
     """The worst of what counts of a service; of one that is on test networks alone, the worst of that."""
-    counted = picture.headline.services.get(service)
+    counted = picture.overview.services.get(service)
     return counted or worst_of(row.status for row in picture.rows if row.check[0] == service)
 
 
@@ -94,8 +105,12 @@ def _stem(check: Check) -> str:
     return f"{BADGE}/{service}" if chain_id is None else f"{BADGE}/{service}/{chain_id}"
 
 
-def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, max_age_s: int) -> dict[str, File]:
-    title = f"{label}: {BY_WORD[status].name}, {seen}. {status_text(status)} {NOT_OFFICIAL}"
+def _badges(
+    stem: str, label: str, status: EffectiveStatus, seen: str, names: Names, max_age_s: int, said: str = ""
+) -> dict[str, File]:
+    """``said`` is the headline of a badge for everything."""
+    words = said or f"{BY_WORD[status].name}, {seen}. {status_text(status)}"
+    title = f"{label}: {words} {names.not_official}"
     return {
         f"{stem}.svg": File(SVG, draw_badge(label, status, title)),
         f"{stem}.json": File(JSON, encode_shield(label, status, max_age_s)),

@@ -12,19 +12,17 @@ from lookout.base.instants import format_second
 from lookout.public.about import scope_text
 from lookout_reader.about import About, AboutNote
 from lookout_reader.clocks import Clocks
-from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check
-from lookout_reader.headline import Headline, headline_of
+from lookout_reader.document import Check, Unreadable, UnreadableRow
+from lookout_reader.headline import SINCE_MS, Headline, headline_of
 from lookout_reader.history import History, parse_history
 from lookout_reader.incidents import Incident, incidents_of
+from lookout_reader.overview import HISTORY_OLD_BUCKETS, STOPPED_MS, UNREACHED_MS, Overview, overview_of
 from lookout_reader.report import LiveReport, Row, parse_report
 from lookout_reader.status import FUTURE_MS, OLD_MS, effective_status
 from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import notes_for
 
 MOST_INCIDENTS: Final = 100
-NOT_OFFICIAL: Final = (
-    "What one monitor sees from one place: no official status, and no signal that it is safe to transact."
-)
 # A feed cannot retract an entry, so it waits until every row has expired: twice as long as the page.
 SILENT_MS: Final = OLD_MS
 
@@ -42,6 +40,12 @@ class Names(NamedTuple):
         """The operator's; the project's name if there is none, or only the protocol's."""
         own = self.about.title
         return "Lookout" if own in ("", self.protocol) else own
+
+    @property
+    def not_official(self) -> str:
+        count = len(self.about.places)
+        places = f"{count} places" if count > 1 else "one place"
+        return f"What one monitor sees from {places}: no official status, and no signal that it is safe to transact."
 
     def row(self, check: Check) -> str:
         service, chain_id = check
@@ -88,6 +92,7 @@ class Picture:
     generated_at: int
     silent: bool
     rows: tuple[EffectiveRow, ...]
+    overview: Overview
     headline: Headline
     past: Past | None
     notes: tuple[AboutNote, ...]  # that are not over
@@ -101,21 +106,21 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
     if isinstance(report, Unreadable) or report.generated_at is None:
         return None
     age_ms = max(now - report.generated_at, received_ago_ms)
-    edges = (SILENT_MS - age_ms, *_edges(report.rows, now, received_ago_ms), *note_edges(about, now))
-    chains = about.counted_chains(chain_id for _, chain_id in rows_by_check(report))
+    past = None if history is None else _read_history(history)
+    overview = overview_of(report, Clocks(now, received_ago_ms), about=about, history=past)
+    edges = (
+        *(silence_ms - age_ms for silence_ms in (STOPPED_MS, SINCE_MS, SILENT_MS)),
+        *(() if past is None else (past.to_at + HISTORY_OLD_BUCKETS * past.bucket_seconds * 1000 - now,)),
+        *_edges(report.rows, now, received_ago_ms),
+        *note_edges(about, now),
+    )
     return Picture(
         generated_at=report.generated_at,
         silent=age_ms >= SILENT_MS,
         rows=tuple(_effective_rows(report.rows, now, received_ago_ms)),
-        headline=headline_of(
-            report,
-            Clocks(now, received_ago_ms),
-            chains=chains,
-            test_networks=about.test_networks,
-            in_doubt=report.unreadable_rows > 0,
-            show_unmonitored=about.show_unmonitored,
-        ),
-        past=None if history is None else _past(history),
+        overview=overview,
+        headline=headline_of(overview),
+        past=None if past is None else _past(past),
         notes=about.notes_at(now),
         now=now,
         holds_ms=min((edge for edge in edges if edge > 0), default=None),
@@ -142,6 +147,8 @@ def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) 
             yield -FUTURE_MS - age_ms
             lifetime_ms = min(row.expires_at - row.observed_at, OLD_MS)
             yield lifetime_ms - max(age_ms, received_ago_ms)
+        elif isinstance(row, Row) and row.observed_at is not None:
+            yield UNREACHED_MS - max(now - row.observed_at, received_ago_ms)
 
 
 def note_edges(about: About, now: int) -> Iterator[int]:
@@ -157,20 +164,22 @@ def read_report(live: bytes) -> LiveReport | Unreadable:
 
 
 @lru_cache(1)
-def _past(history: bytes) -> Past | None:
+def _read_history(history: bytes) -> History | None:
     found = parse_history(history)
-    if isinstance(found, Unreadable):
-        return None
+    return None if isinstance(found, Unreadable) else found
+
+
+def _past(history: History) -> Past:
     incidents = [
         row_incident
-        for row_incident in _row_incidents(found)
+        for row_incident in _row_incidents(history)
         # An ended incident whose beginning is cut off would get a new id with every bucket.
         if not row_incident.cut or row_incident.incident.ends_at is None
     ]
     incidents.sort(key=lambda each: (each.incident.ends_at is None, each.incident.begins_at), reverse=True)
     return Past(
-        from_at=found.from_at,
-        bucket_ms=found.bucket_seconds * 1000,
+        from_at=history.from_at,
+        bucket_ms=history.bucket_seconds * 1000,
         incidents=tuple(incidents[:MOST_INCIDENTS]),
     )
 

@@ -8,7 +8,6 @@ from msgspec import Meta, Struct
 
 from lookout.base.instants import format_instant
 from lookout.public.picture import (
-    NOT_OFFICIAL,
     EffectiveRow,
     Names,
     Picture,
@@ -113,8 +112,8 @@ class Summary(StatusReport, frozen=True):
 def encode_summaries(picture: Picture, names: Names) -> tuple[bytes, bytes]:
     """The summary and the status."""
     page = Page(names.protocol, names.title, "/", "Etc/UTC", format_instant(picture.generated_at))
-    as_of = f"as of {instant_text(picture.generated_at)}"
-    status = Status(INDICATORS[picture.headline.status], f"{picture.headline.text}, {as_of}. {NOT_OFFICIAL}")
+    as_of = f"As of {instant_text(picture.generated_at)}"
+    status = Status(INDICATORS[picture.overview.status], f"{picture.headline.line}. {as_of}. {names.not_official}")
     components = dict(_components(picture, names))
     maintenances = list(_maintenances(picture, names, components))
     incidents = list(_incidents(picture, names, components))

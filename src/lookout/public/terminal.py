@@ -14,7 +14,6 @@ from lookout.base.instants import format_duration
 from lookout.base.text import clean
 from lookout.public.about import scope_text, time_text
 from lookout_reader import (
-    NOTES,
     About,
     Clocks,
     History,
@@ -23,22 +22,23 @@ from lookout_reader import (
     Row,
     UnreadableRow,
     Update,
+    agreement_text,
     effective_status,
     find_row,
     headline_of,
-    rows_by_check,
-    wrong_clock,
+    notes_for,
+    overview_of,
 )
+from lookout_reader.headline import instant_text
 from lookout_reader.statuses import BY_WORD, CHARACTERS, KNOWN_STATUSES, NO_DATA, EffectiveStatus
 
 # A cell of the strip shows the worst that is known in it; without anything known, unknown before nothing at all.
 _CELL_ORDER: Final = tuple(dict.fromkeys((*KNOWN_STATUSES, *CHARACTERS)))
 _DAY_S: Final = 86_400
-# As on the page: a monitor that lives publishes every 30 s, and caches and asking add more than a minute.
-_QUIET_MS: Final = 150_000
 _LONGEST_NAME: Final = 20
 _NOTES_AT_MOST: Final = 5
 _LONGEST_REASON: Final = 30
+_LONGEST_LINE: Final = 500
 _CELLS: Final = 24  # of the last day's strip
 # The optional columns, and how wide a terminal has to be for each.
 _SEEN, _ABOUT, _STRIP = "seen ago", "", "last 24 hours"
@@ -52,15 +52,12 @@ class Shown(NamedTuple):
     about: About
     update: Update
 
-    def chain_ids(self) -> set[int | None]:
-        """The chains of which either document has rows."""
-        report, history = self.update.report, self.update.history
-        checks = [*(rows_by_check(report) if report else ()), *(rows_by_check(history) if history else ())]
-        return {chain_id for _, chain_id in checks}
-
     def name(self, row: Row | UnreadableRow) -> str:
-        service = clean(row.service or "?", _LONGEST_NAME)
-        return service if row.chain_id is None else f"{service} {self.chain_name(row.chain_id)}"
+        return self.name_check(row.service or "?", row.chain_id)
+
+    def name_check(self, service: str, chain_id: int | None) -> str:
+        name = clean(service, _LONGEST_NAME)
+        return name if chain_id is None else f"{name} {self.chain_name(chain_id)}"
 
     def chain_name(self, chain_id: int) -> str:
         return clean(self.about.chain_name(chain_id), _LONGEST_NAME)
@@ -74,9 +71,10 @@ class _RowNow(NamedTuple):
 def draw_screen(shown: Shown, now: int, width: int) -> RenderableType:
     """Everything, as it is worth at this instant."""
     update = shown.update
-    clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms)
-    head = [Text(shown.address, style="bold"), *_head_lines(shown, now, clocks), *_notes(shown, now)]
-    head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
+    clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms, update.answered_ago_ms)
+    head = [Text(shown.address, style="bold"), *_head_lines(shown, clocks), *_notes(shown, now)]
+    notes = notes_for("", places=len(shown.about.places))
+    head.append(Text(" ".join(note.text for note in notes if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
     found = (_RowNow(row, effective_status(row, clocks)) for row in update.report.rows)
@@ -89,36 +87,35 @@ def _order(row: _RowNow) -> int:
     return {"current": 1, "unmonitored": 2}.get(row.effective, 0)
 
 
-def _head_lines(shown: Shown, now: int, clocks: Clocks) -> list[Text]:
-    update, about = shown.update, shown.about
-    report = update.report
-    troubles = [] if update.report_problem is None else [_describe_problem("report", update.report_problem)]
-    lines: list[Text] = []
-    if report is not None:
-        age_ms = None if report.generated_at is None else now - report.generated_at
-        if age_ms is None:
-            troubles.append("The report does not say when it was made.")
-        elif age_ms < -_QUIET_MS:
-            troubles.append(f"The report is {_span(-age_ms)} ahead of this machine's clock.")
-        elif max(age_ms, clocks.received_ago_ms or 0) > _QUIET_MS:
-            span = _span(max(age_ms, int(clocks.received_ago_ms or 0)))
-            troubles.append(f"The report is {span} old: the monitor may have stopped.")
-        if wrong_clock(update.clock_ahead_ms) == "behind":
-            troubles.append("This machine's clock is behind the server's, so rows may be older than shown.")
-        if report.unreadable_rows:
-            troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
-        headline = headline_of(
-            report,
-            clocks,
-            chains=about.counted_chains(shown.chain_ids()),
-            test_networks=about.test_networks,
-            in_doubt=bool(troubles),
-            show_unmonitored=about.show_unmonitored,
-        )
-        lines.append(Text(f"{_shape(headline.status)} {headline.text}.", style=_colour(headline.status)))
-    if update.history_problem is not None:
-        troubles.append(_describe_problem("history", update.history_problem))
-    return [*lines, *(Text(trouble, style="yellow") for trouble in troubles)]
+def _head_lines(shown: Shown, clocks: Clocks) -> list[Text]:
+    update = shown.update
+    overview = overview_of(
+        update.report, clocks, about=shown.about, history=update.history, report_code=update.report_code
+    )
+    said = headline_of(overview)
+    line = Text(f"{_shape(overview.status)} {clean(said.line, _LONGEST_LINE)}.", style=_colour(overview.status))
+    problems = {"report": update.report_problem, "history": update.history_problem}
+    found = (_describe_problem(document, problem) for document, problem in problems.items() if problem is not None)
+    return [
+        line,
+        *(Text(trouble, style="yellow") for trouble in (*said.doubts, *found, *_places(shown, int(clocks.now)))),
+    ]
+
+
+def _places(shown: Shown, now: int) -> Iterator[str]:
+    """What single places see otherwise than all of them together (W8), and which chain stands still."""
+    for chain in shown.about.chains.values():
+        if (since_at := chain.no_block_since_at) is not None:
+            yield f"{shown.chain_name(chain.chain_id)}: no new block since {instant_text(since_at, now)}."
+    for place in shown.about.places:
+        name = clean(place.name, _LONGEST_NAME) or "This monitor"
+        if place.silent_since_at is not None:
+            yield f"{name}: no report since {instant_text(place.silent_since_at, now)}."
+        for found in place.differs:
+            row = find_row(shown.update.report, found.service, found.chain_id) if shown.update.report else None
+            what = f"{shown.name_check(found.service, found.chain_id)}: {BY_WORD[found.status].name}"
+            agree = agreement_text(row.metrics.views, row.metrics.agreeing) if isinstance(row, Row) else None
+            yield " ".join(filter(None, (f"{name} sees {what} since {instant_text(found.since_at, now)}.", agree)))
 
 
 def _notes(shown: Shown, now: int) -> Iterator[Text]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.tables import ServerSettings
-from lookout.public.page.assets import load_assets
+from lookout.public.page.assets import load_assets, read_logo
 from lookout.server.connection import STALLED_S, ConnectionLimits, HttpServer
 from lookout.server.limiter import Limiter
 from lookout.server.poller import Follower, Poller
@@ -72,7 +72,8 @@ class Server(NamedTuple):
 def build_server(settings: ServerSettings, folder: Path, machine: Machine = THIS_MACHINE) -> Server:
     """Paths in the settings are relative to ``folder``. StoreError if the store's address cannot be used."""
     table, counts, callers = settings.server, Counts(), Callers(settings.server.trusted_proxies)
-    site = (settings.protocol, settings.description(), build_asset_routes(load_assets()))
+    assets = build_asset_routes(load_assets() | read_logo(settings.page.logo))
+    site = (settings.protocol, settings.description(), assets)
     poller = Poller(
         machine.open_reader(settings, folder),
         machine.clock,

@@ -72,8 +72,8 @@ def make_timed_replies(made: FeedFiles) -> TimedReplies:
         return convenience_resource(file.media_type, file.body, *_SEALED, caching=caching)
 
     def later(path: str) -> Resource | None:
-        badge = made.badge_of_row(path)
-        return None if badge is None else resource(badge)
+        file = made.badge_of_row(path) or made.feed_of_chain(path)
+        return None if file is None else resource(file)
 
     ready = {path: NO_LIVE if file is None else resource(file) for path, file in made.files.items()}
     return TimedReplies(ready, later, made.holds_ms)
@@ -97,9 +97,9 @@ def build_site(protocol: str, description: Description, assets: dict[str, Resour
     names = Names(protocol, description.read())
 
     def make_replies(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
-        """The page, the feeds, and the description with current and future notes."""
+        """The page, the feeds, and the description with the notes of the history's time and later."""
         made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
-        current = description.drop_past_notes(now)
+        current = description.drop_old_notes(now)
         page = html.render(live, live_path, history_path, current, now, received_ago_ms)
         shown = convenience_resource("text/html; charset=utf-8", page, *_GUARDS, caching=PAGE_CACHING)
         return made._replace(ready={**made.ready, **_about_route(current), "/": shown})

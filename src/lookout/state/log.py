@@ -1,7 +1,7 @@
 """The observation log's lines: bytes in, events out, and back."""
 
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal, assert_never, cast
+from typing import Annotated, Any, Final, Literal, assert_never
 
 import msgspec
 from msgspec import Meta, Struct
@@ -134,7 +134,7 @@ class _ViewLine(_Line, tag="view"):
     service: str
     chain_id: _ChainId | None
     status: Status
-    reason: Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9-]{0,39}\Z")]
+    reason: Annotated[Reason, Meta(pattern=r"\A[a-z][a-z0-9-]{0,39}\Z")]
     observed_at: str | None
     last_success_at: str | None
     expires_at: str | None
@@ -292,8 +292,7 @@ def _row(fields: _ViewLine) -> Row:
     observed_at = _instant_or_none("observedAt", fields.observed_at)
     last_success_at = _instant_or_none("lastSuccessAt", fields.last_success_at)
     expires_at = _instant_or_none("expiresAt", fields.expires_at)
-    reason = cast("Reason", fields.reason)  # perhaps one of the witness's later version
-    return Row(check, fields.status, reason, observed_at, last_success_at, expires_at, fields.metrics)
+    return Row(check, fields.status, fields.reason, observed_at, last_success_at, expires_at, fields.metrics)
 
 
 def _instant_or_none(name: str, text: str | None) -> int | None:

@@ -350,7 +350,9 @@ class PostgresWriter:
             at = found.begin_epoch()
             holder = f"{socket.gethostname()} {os.getpid()}"
             if session.execute(_TAKE, (at.epoch, holder, found.epoch)).rowcount != 1:
-                raise StoreBusyError(f"{self._address}: another monitor is writing to it")
+                (held_by,) = session.execute("SELECT holder FROM lookout.lease").fetchone() or (None,)
+                is_elsewhere = held_by is not None and held_by.rpartition(" ")[0] != socket.gethostname()
+                raise StoreBusyError(f"{self._address}: another monitor is writing to it", is_elsewhere=is_elsewhere)
         self._left = Left(at)
 
     def _position(self, session: DatabaseSession) -> StorePosition:

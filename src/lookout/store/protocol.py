@@ -27,7 +27,11 @@ class StoreError(Exception):
 
 
 class StoreBusyError(StoreError):
-    """Another monitor is writing to the store."""
+    """Another monitor is writing to the store; ``is_elsewhere`` if it is known to be on another machine."""
+
+    def __init__(self, text: str, *, is_elsewhere: bool = False) -> None:
+        super().__init__(text)
+        self.is_elsewhere = is_elsewhere
 
 
 class StoreUnreachableError(StoreError):

@@ -23,7 +23,7 @@ def a_server(store: FakeReader, clock: SetClock, *, files: int = 1_000, **table:
         server=ServerTable(**table),  # type: ignore[arg-type]
         chains=(NamedChain(id=7, name="Seven"),),
         services=(NamedService(name="relayer", title="Our relayer"),),
-        page=PageTable(operator="Us"),
+        page=PageTable(operator="Us", logo="png:cGljdHVyZQ=="),
     )
     machine = Machine(
         clock=clock, open_reader=lambda *_: store, count_acceptable_connections=lambda: files, stalled_s=2.0
@@ -62,6 +62,14 @@ def test_a_ban_lasts_as_long_as_it_is_set_to_and_not_for_those_behind_a_proxy() 
     assert ask("1.1.1.1")[9:12] == b"503"
     assert [ask(PROXY, f"X-Forwarded-For: 2.2.2.{number}")[9:12] for number in range(3)] == [b"503"] * 3
     assert a_connection(server, PROXY).caller.is_trusted
+
+
+def test_the_operators_picture_is_served_where_the_description_says() -> None:
+    server = a_server(FakeReader(), SetClock())
+    found = server.poller.resources["/assets/logo.png"].plain.found
+    assert found.body == b"picture"
+    assert ("content-type", "image/png") in found.headers
+    assert b'"logo":"/assets/logo.png"' in server.poller.resources["/about.json"].plain.found.body
 
 
 @pytest.mark.clause("A12")

@@ -31,7 +31,7 @@ from lookout_reader.feed import (
     wrong_clock,
 )
 from lookout_reader.gate import Cause, Needs, Obstacle, Severity, can_use, obstacles_of
-from lookout_reader.headline import Headline, headline_of
+from lookout_reader.headline import Headline, effect_word, headline_of
 from lookout_reader.history import (
     WINDOWS,
     Bucket,
@@ -44,6 +44,17 @@ from lookout_reader.history import (
 )
 from lookout_reader.incidents import Incident, incidents_of
 from lookout_reader.instants import instant_now, parse_http_date, parse_instant
+from lookout_reader.overview import (
+    Activity,
+    ActivityState,
+    Doubt,
+    Effect,
+    Network,
+    Overview,
+    Problem,
+    Since,
+    overview_of,
+)
 from lookout_reader.report import LiveReport, Metrics, Row, parse_report
 from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary, RollUp, ServiceSummary, roll_up
 from lookout_reader.status import effective_status
@@ -70,6 +81,8 @@ __all__ = [
     "AboutNote",
     "AboutPlace",
     "AboutService",
+    "Activity",
+    "ActivityState",
     "Answer",
     "AsyncReader",
     "Bucket",
@@ -77,6 +90,8 @@ __all__ = [
     "CheckSummary",
     "Clocks",
     "Coverage",
+    "Doubt",
+    "Effect",
     "EffectiveStatus",
     "FailureCode",
     "Feed",
@@ -87,14 +102,18 @@ __all__ = [
     "LiveReport",
     "Metrics",
     "Needs",
+    "Network",
     "NoAnswer",
     "Note",
     "Obstacle",
+    "Overview",
+    "Problem",
     "Reader",
     "RollUp",
     "Row",
     "ServiceSummary",
     "Severity",
+    "Since",
     "Unreadable",
     "UnreadableRow",
     "Update",
@@ -106,6 +125,7 @@ __all__ = [
     "can_use",
     "clock_ahead_ms",
     "coverage_of",
+    "effect_word",
     "effective_status",
     "fetch_with_urllib",
     "find_row",
@@ -116,6 +136,7 @@ __all__ = [
     "live_feed",
     "notes_for",
     "obstacles_of",
+    "overview_of",
     "parse_about",
     "parse_history",
     "parse_http_date",

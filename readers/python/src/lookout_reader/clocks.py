@@ -8,11 +8,13 @@ from lookout_reader.instants import instant_now
 
 
 class Clocks(NamedTuple):
-    """An instant; how long ago the report first arrived, by a clock that is never set; how far the first is ahead."""
+    """An instant; how long ago the report first arrived, by a clock that is never set; how far the first is ahead; how
+    long ago the last request ended."""
 
     now: float
     received_ago_ms: float | None = None
     clock_ahead_ms: float | None = None
+    answered_ago_ms: float | None = None
 
 
 class Arrival:

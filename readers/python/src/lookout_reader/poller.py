@@ -52,6 +52,11 @@ class Update:
         return clocks_of(self.arrival).now
 
     @property
+    def answered_ago_ms(self) -> float | None:
+        """How long ago the last request for the live report ended; None before the first."""
+        return clocks_of(self.arrival).answered_ago_ms
+
+    @property
     def received_ago_ms(self) -> float | None:
         """How long ago the report first arrived, by a clock that is never set; None without a report."""
         return clocks_of(self.arrival).received_ago_ms
@@ -98,6 +103,7 @@ class Poller:
         self._due_s: dict[Kind, float] = {"live": float("-inf"), "history": float("-inf")}
         self._floor_s = dict(self._due_s)  # when it may be asked for at the earliest
         self._arrival = self._arrive(None)
+        self._answered: tuple[float, int] | None = None  # when the live report was last asked for, by both clocks
         self._answers = 0
         self._is_asking = False
         self._lock = Lock()
@@ -139,6 +145,7 @@ class Poller:
             if turn.kind == "history" and self._history is not None:
                 self._history = self._advance(self._history, turn, answer)
             elif self._live is not None:
+                self._answered = self._machine.monotonic(), self._machine.now()
                 before = self._live
                 after = self._advance(before, turn, answer)
                 if after.arrivals > before.arrivals:
@@ -152,9 +159,17 @@ class Poller:
 
         def read_clocks() -> Clocks:
             ago_ms = None if at_s is None else max((self._machine.monotonic() - at_s) * 1000, 0.0)
-            return Clocks(self._machine.now(), ago_ms, self._live.clock_ahead_ms if self._live else None)
+            ahead_ms = self._live.clock_ahead_ms if self._live else None
+            return Clocks(self._machine.now(), ago_ms, ahead_ms, self._answered_ago_ms())
 
         return Arrival(read_clocks)
+
+    def _answered_ago_ms(self) -> float | None:
+        """One of the clocks may stand still while a machine sleeps."""
+        if self._answered is None:
+            return None
+        at_s, at = self._answered
+        return max((self._machine.monotonic() - at_s) * 1000, self._machine.now() - at, 0.0)
 
     def _advance(self, feed: Feed[D], turn: Turn, answer: Answer | NoAnswer) -> Feed[D]:
         now, now_s, kind = self._machine.now(), self._machine.monotonic(), turn.kind

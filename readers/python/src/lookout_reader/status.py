@@ -30,7 +30,7 @@ def effective_status(
 
 def judge_row(row: Row | UnreadableRow | None, clocks: Clocks) -> EffectiveStatus:
     """A row is at least as old as its report's arrival, and no row is judged by a clock that is known to be behind."""
-    now, received_ago_ms, clock_ahead_ms = clocks
+    now, received_ago_ms, clock_ahead_ms, _ = clocks
     if not isinstance(row, Row):
         return "unknown"
     if row.published_status == "unmonitored":  # C1

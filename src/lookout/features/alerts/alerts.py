@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from threading import Event
 from typing import ClassVar, Final, Literal, NoReturn, Self, get_args
 
+from msgspec import UNSET
+
 from lookout.base.concurrency import Worker
 from lookout.base.instants import format_second
 from lookout.base.logger import get_logger
@@ -96,7 +98,7 @@ class Alerts(Feature):
 
     @classmethod
     def build(cls, table: AlertsTable, kept: StoredAlerts, host: Host) -> Self:
-        return cls(build_policy(table, host.around), kept, host)
+        return cls(build_policy(table, host.around, tuple(host.verdicts)), kept, host)
 
     def __init__(self, policy: AlertPolicy, kept: StoredAlerts, host: Host) -> None:
         self._policy = policy
@@ -127,17 +129,20 @@ class Alerts(Feature):
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
         causes, stand_ins = self._host.causes, self._policy.stand_ins
-        silenced = self._host.find_silenced(at, (*(row.check for row in rows), *stand_ins))
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
-        verdicts: dict[Check, Verdict] = {check: self._judge(key, at) for check, key in stand_ins.items()}
+        judged = {check: self._judge(key, at) for check, key in stand_ins.items()}
+        verdicts = dict[Check, Verdict]((*judged.items(), *self._host.verdicts.items()))
         others: dict[Check, Row] = {
             check: Row(check, verdict.status, verdict.reason) for check, verdict in verdicts.items()
         }
         everything = {**published, **others}
+        silenced = self._host.find_silenced(at, everything)
         self._state, news = advance(self._state, at, everything.values(), self._policy.rules, silenced)
-        # A cause belongs to the newest row; news of an expired row or an earlier reason has none.
-        known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
+        # A cause belongs to our own newest row; news of an expired row or another reason has none.
+        known = {
+            (row.check, row.reason): causes[row.check] for row in rows if row.check in causes and self._is_ours(row)
+        }
         known |= {(check, said.reason): said.cause for check, said in verdicts.items() if said.cause is not None}
         facts = {
             item: self._gather_facts(row, known.get((item.check, item.reason)))
@@ -157,6 +162,10 @@ class Alerts(Feature):
             self._outbox.release()
             self._wake()
         self._set_gauges()
+
+    def _is_ours(self, row: Row) -> bool:
+        """Whether the row says what we see, and not what other places do."""
+        return row.metrics.views is UNSET or self._host.ledger.newest_row(row.check).reason == row.reason
 
     def _judge(self, key: EntryKey, at: int) -> Verdict:
         if key.kind != "chain" or not isinstance(key.chain_id, int):

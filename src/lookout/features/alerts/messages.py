@@ -21,6 +21,7 @@ from lookout.features.alerts.event import (
     make_item,
 )
 from lookout.features.alerts.rules import News, has_row, is_chain
+from lookout_reader.headline import row_effects
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import REASON_TEXTS, notes_for
 
@@ -45,21 +46,6 @@ _LOOK_AT_MONITOR: Final = (
 )
 _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _NOT_OBSERVED: Final = "nothing was observed lately, or it holds nothing for this chain"
-
-# What users may notice (C12), by service, then by reason or status; "" is any other.
-_OF_SENDING: Final = {"unavailable": "sending may fail", "": "sending may be slow"}
-_OF_INDEXERS: Final = {
-    "incomplete": "syncing may stop, and new proofs may stay pending",
-    "inconsistent": "past transactions may be wrong",
-    "": "new transactions may show up late",
-}
-EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
-    "messaging": _OF_SENDING,
-    "broadcasters": _OF_SENDING,
-    "ppoi": {"inconsistent": "proofs of recent transactions may be refused", "": "new proofs may be delayed"},
-    "indexer": _OF_INDEXERS,
-    "hosted-indexer": _OF_INDEXERS,
-}
 
 
 class Message(NamedTuple):
@@ -135,7 +121,16 @@ def _without_repeats(news: Iterable[News]) -> Iterator[News]:
     """Keep only the end of what began and ended within one message. Two rules may report the same about a check."""
     everything = tuple(news)
     over = {_episode(item) for item in everything if item.kind in OVER}
-    left = (item for item in everything if item.kind in OVER or _episode(item) not in over)
+    degraded = {item.check for item in everything if item.kind in OVER and item.was == "degraded"}
+
+    def is_repeated(item: News) -> bool:
+        if item.kind not in OVER:
+            return _episode(item) in over
+        return (
+            item.was == "catching-up" and item.check in degraded
+        )  # it did not move, became degraded, and recovers once
+
+    left = (item for item in everything if not is_repeated(item))
     yield from {(item.kind, item.check, item.since_at): item for item in left}.values()
 
 
@@ -284,7 +279,7 @@ def _describe_why(news: News, known: AlertFacts) -> str:
         return describe_cause(known.cause)
     if news.reason == "no-observation":
         return _NOT_OBSERVED
-    text = REASON_TEXTS[news.reason]  # the public sentence, as a clause
+    text = REASON_TEXTS.get(news.reason, news.reason)  # the public sentence, as a clause
     return f"{text[0].lower()}{text[1:].removesuffix('.')}"
 
 
@@ -326,10 +321,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
 
 
 def describe_effect(service: str, status: Status, reason: Reason, own: Mapping[str, str] = {}) -> str | None:
-    """What users may notice; None for unknown rows and services that ``own`` lacks."""
-    if status not in TROUBLE_STATUSES:
-        return None
+    """What users may notice, in the words of every face; None for unknown rows and services that ``own`` lacks."""
     if service in own:
-        return own[service].rstrip(".")
-    effects = EFFECTS.get(service, {})
-    return effects.get(reason) or effects.get(status) or effects.get("")
+        return own[service].rstrip(".") if status in TROUBLE_STATUSES else None
+    return ", and ".join(row_effects(service, status, reason)) or None

@@ -21,7 +21,6 @@ from lookout.base.setting_types import (
     ValueRule,
     in_ms,
 )
-from lookout.core.heads import STANDS_AFTER_MS as CHAIN_STANDS_AFTER_MS
 from lookout.core.model import Check, Reason, Status
 from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
@@ -133,9 +132,8 @@ class AlertRule(Table, frozen=True):
         """The rules that report once what no row shows: a chain that does not move, a lost or differing RPC endpoint,
         a fault of a source, or what a feature has reported."""
         targets = self.targets or tuple(all_targets)
-        chains_after_ms = max(0, in_ms(self.not_moving_s) - CHAIN_STANDS_AFTER_MS)
         for part, checks, for_ms in (
-            ("chains", chains if self.not_moving_s else (), chains_after_ms),
+            ("chains", chains if self.not_moving_s else (), 0),
             ("endpoints", others, others_for_ms),
         ):
             matching = frozenset(check for check in checks if self.matches(check))
@@ -235,11 +233,10 @@ class AlertsTable(Table, frozen=True):
                 )
 
 
-def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
-    """The table as the monitor needs it."""
+def build_policy(alerts: AlertsTable, around: Around, of_features: Collection[StandIn] = ()) -> AlertPolicy:
+    """The table as the monitor needs it; ``of_features`` is what these have reported beside rows."""
     plan, description = around.plan, around.description
-    stand_ins = dict(around.stand_ins)
-    stand_ins |= {
+    stand_ins = {
         episodes.stand_for_endpoint(endpoint.name, endpoint.chain_id): EntryKey(
             "endpoint", endpoint.name, endpoint.chain_id
         )
@@ -256,7 +253,7 @@ def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
     rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
     for rule in rules_without_rows(alerts.rules):
         after_ms = plan.limits.endpoint_alert_ms
-        rules += tuple(rule.build_without_rows(chains, stand_ins, after_ms, alerts.targets))
+        rules += tuple(rule.build_without_rows(chains, {*stand_ins, *of_features}, after_ms, alerts.targets))
     rules += (store_rule(alerts.targets),)
     stand_ins |= chains
     stand_ins[episodes.STORE] = STORE_KEY
@@ -273,7 +270,7 @@ def build_policy(alerts: AlertsTable, around: Around) -> AlertPolicy:
             around.has_admin_port,
             around.config,
             {service.name: service.effect for service in description.services if service.effect},
-            1 + sum(key.name.startswith("witness ") for key in around.stand_ins.values()),
+            1 + sum(stand_in.service.startswith("witness ") for stand_in in of_features),
         ),
         {check: key for check, key in stand_ins.items() if any(check in rule.checks for rule in rules)},
     )

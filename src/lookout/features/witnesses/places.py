@@ -20,9 +20,6 @@ class Since(Struct, frozen=True, omit_defaults=True):
     silent: Instant | None = None
 
 
-AGREES: Final = Since()
-
-
 class Dissent(Struct, frozen=True):
     """A row as a place sees it: ``row`` is its view, which counts."""
 

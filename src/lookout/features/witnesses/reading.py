@@ -37,8 +37,6 @@ class Reading(Struct, frozen=True):
     """With the cause if the report could not be had or read; ``describe_cause`` has the words."""
     report_at: int | None = None
     """When the witness made its last report, by its own clock; None if it never gave one."""
-    age_s: int | None = None
-    """The ``Age`` that a cache wrote into the last answer: the witness should be asked without it."""
     clock_ahead_ms: int | None = None
     """How far our clock seems to be ahead of the witness's; None if that is unknown."""
     doubts: tuple[str, ...] = ()
@@ -104,7 +102,7 @@ def describe_reading(outcome: Outcome, feed: Feed[LiveReport], age: str | None, 
         doubts.append(f"clocks_differ: {format_duration(abs(ahead_ms))}")
     if feed.document is not None and not has_rows:
         doubts.append("no_rows")
-    return Reading(outcome, report_at, age_s, ahead_ms, tuple(doubts))
+    return Reading(outcome, report_at, ahead_ms, tuple(doubts))
 
 
 def view_of(check: Check, found: ReportRow | UnreadableRow | None, at: int, lifetime_ms: int) -> Row:

@@ -5,29 +5,12 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import astuple
 
-from lookout.base.instants import Instant
-from lookout.core.model import Check, Metrics, Row, Status
+from lookout.core.model import Row
 from lookout.features.witnesses.places import Since
 from lookout.state.errors import naming
 
 DOCUMENT: Final = "witnesses"
-
-
-class _View(Struct, frozen=True):
-    """A row whose reason may be one of a witness's later version."""
-
-    check: Check
-    status: Status
-    reason: str
-    observed_at: Instant | None
-    last_success_at: Instant | None
-    expires_at: Instant | None
-    metrics: Metrics
-
-    def row(self) -> Row:
-        return Row(*astuple(self))
 
 
 class StoredWitness(Struct, frozen=True):
@@ -40,30 +23,11 @@ class StoredWitness(Struct, frozen=True):
 class StoredWitnesses(Struct, frozen=True):
     """By the witnesses' names; in ``since``, the own place's name is empty."""
 
-    witnesses: Mapping[str, StoredWitness] = {}
-    since: Mapping[str, Since] = {}
-
-
-class _Witness(Struct, frozen=True):
-    address: str
-    views: tuple[_View, ...]
-
-
-class _Document(Struct, frozen=True):
-    witnesses: dict[str, _Witness]
-    since: dict[str, Since]
-
-
-def encode_witnesses(kept: StoredWitnesses) -> bytes:
-    return msgspec.json.encode(kept)
+    witnesses: dict[str, StoredWitness] = {}
+    since: dict[str, Since] = {}
 
 
 def decode_witnesses(documents: Mapping[str, bytes]) -> StoredWitnesses:
     """StateError if the document cannot be read."""
-    if DOCUMENT not in documents:
-        return StoredWitnesses()
     with naming(DOCUMENT):
-        found = msgspec.json.decode(documents[DOCUMENT], type=_Document)
-    views = {name: tuple(view.row() for view in kept.views) for name, kept in found.witnesses.items()}
-    witnesses = {name: StoredWitness(kept.address, views[name]) for name, kept in found.witnesses.items()}
-    return StoredWitnesses(witnesses, found.since)
+        return msgspec.json.decode(documents.get(DOCUMENT, b"{}"), type=StoredWitnesses)

@@ -1,53 +1,65 @@
-"""What all witnesses see."""
+"""What all witnesses see, in a monitor and while a log is replayed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 
 from lookout.core.model import Check, Gaps, Row
+from lookout.features.feature import Rehearsal
 from lookout.features.witnesses.rules import combine
 from lookout.features.witnesses.settings import WitnessTable
-
-ViewsOf = Mapping[Check, Row]
-"""The views of one witness: of every row that it was asked about since it was first heard; empty before that."""
+from lookout.state.log import Event, Viewed
 
 
 class Views:
-    """The newest views of each witness, of the monitored rows that it may watch."""
+    """The newest views, by witness, of the monitored rows that it is asked about; a witness that was never heard has
+    none."""
 
     def __init__(self, tables: tuple[WitnessTable, ...], monitored: frozenset[Check]) -> None:
-        self._asked = {table.name: frozenset(check for check in monitored if table.watches(check)) for table in tables}
-        self._views: dict[str, dict[Check, Row]] = {table.name: {} for table in tables}
-        places = {
-            check: tuple(self._views[name] for name, asked in self._asked.items() if check in asked)
-            for check in monitored
-        }
-        self._of_check = {check: views for check, views in places.items() if views}
-
-    def __iter__(self) -> Iterator[tuple[str, ViewsOf]]:
-        return iter(self._views.items())
-
-    def asked(self, witness: str) -> frozenset[Check]:
-        return self._asked.get(witness, frozenset())
-
-    def of(self, witness: str) -> ViewsOf:
-        return self._views[witness]
+        checks = sorted(monitored, key=str)
+        self.asked = {table.name: dict.fromkeys(filter(table.watches, checks)) for table in tables}
+        self.of: dict[str, dict[Check, Row]] = {table.name: {} for table in tables}
 
     def set(self, witness: str, row: Row) -> bool:
         """Whether this view of a row that the witness is asked about is a new one."""
-        if row.check not in self.asked(witness) or self._views[witness].get(row.check) == row:
+        if row.check not in self.asked.get(witness, ()) or self.of[witness].get(row.check) == row:
             return False
-        self._views[witness][row.check] = row
+        self.of[witness][row.check] = row
         return True
 
     def keep(self, is_kept: Callable[[str, Row], bool]) -> None:
         """Forget all other views, as if those rows were never heard of."""
-        for witness, views in self._views.items():
-            kept = {check: row for check, row in views.items() if is_kept(witness, row)}
-            views.clear()
-            views.update(kept)
+        for witness, views in self.of.items():
+            self.of[witness] = {check: row for check, row in views.items() if is_kept(witness, row)}
 
     def of_check(self, check: Check) -> list[Row | None]:
         """The views of all witnesses that may watch the check; None if never heard."""
-        return [views.get(check) for views in self._of_check.get(check, ())]
+        return [views.get(check) for witness, views in self.of.items() if check in self.asked[witness]]
 
     def combine(self, own: Row, gaps: Gaps, at: int) -> Row:
         return combine(own, gaps, self.of_check(own.check), at)
+
+
+class ReplayedViews(Rehearsal):
+    """After a start the log names all views that are known: the others are forgotten with the next instant."""
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._started_at = -1
+        self._doubted: set[tuple[str, Check]] = set()
+        self.combine = self._combine
+
+    def start(self, at: int) -> None:
+        self._started_at = at
+        self._doubted = {(witness, check) for witness, views in self._views.of.items() for check in views}
+
+    def hear(self, event: Event) -> bool:
+        if not isinstance(event, Viewed) or event.row.check not in self._views.asked.get(event.witness, ()):
+            return False
+        self._doubted.discard((event.witness, event.row.check))
+        self._views.set(event.witness, event.row)
+        return True
+
+    def _combine(self, own: Row, gaps: Gaps, at: int) -> Row:
+        if self._doubted and at != self._started_at:
+            self._views.keep(lambda witness, row: (witness, row.check) not in self._doubted)
+            self._doubted = set()
+        return self._views.combine(own, gaps, at)

@@ -1,9 +1,10 @@
 """The feature: reads the witnesses, and makes each row of what all places see."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final, Self
 
+import msgspec
 from msgspec.structs import replace
 
 from lookout.base.logger import get_logger
@@ -11,34 +12,22 @@ from lookout.base.problem import Problem
 from lookout.base.url import fingerprint_url
 from lookout.core.causes import describe_cause
 from lookout.core.ledger import Combine
-from lookout.core.model import Check, Gaps, Row
+from lookout.core.model import Check, Row
 from lookout.core.services import Service
 from lookout.documents.api import paths
 from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Probing, Rehearsal
-from lookout.features.outcome import EntryKey, Outcome, StandIn, end
-from lookout.features.witnesses.places import AGREES, Dissent, Standing, follow
+from lookout.features.outcome import EntryKey, Outcome, end
+from lookout.features.witnesses.places import Dissent, Since, Standing, follow
 from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
-from lookout.features.witnesses.shown import (
-    WitnessNote,
-    count_rows,
-    describe_places,
-    judge_places,
-    list_stand_ins,
-)
-from lookout.features.witnesses.stored import (
-    DOCUMENT,
-    StoredWitness,
-    StoredWitnesses,
-    decode_witnesses,
-    encode_witnesses,
-)
-from lookout.features.witnesses.views import Views
+from lookout.features.witnesses.shown import WitnessNote, describe_places, judge_places, list_stand_ins
+from lookout.features.witnesses.stored import DOCUMENT, StoredWitness, StoredWitnesses, decode_witnesses
+from lookout.features.witnesses.views import ReplayedViews, Views
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.public.about import Description
-from lookout.state.log import Event, Viewed
+from lookout.state.log import Viewed
 from lookout_reader.document import rows_by_check
 from lookout_reader.feed import Answer, Feed, take_answer
 from lookout_reader.report import LiveReport
@@ -76,12 +65,8 @@ class Witnesses(Feature):
         return decode_witnesses(documents)
 
     @classmethod
-    def stand_ins(cls, table: tuple[WitnessTable, ...], around: Around) -> Mapping[StandIn, EntryKey]:
-        return list_stand_ins([witness.name for witness in table], around)
-
-    @classmethod
     def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
-        return _ReplayedViews(Views(table, around.plan.monitored)) if table else None
+        return ReplayedViews(Views(table, around.plan.monitored)) if table else None
 
     @classmethod
     async def probe(cls, table: tuple[WitnessTable, ...], probing: Probing) -> tuple[ProbedPart, ...]:
@@ -99,16 +84,14 @@ class Witnesses(Feature):
         self.readings: dict[str, Reading] = {}
         """The last reading of each witness that was asked since the start."""
         self._views = Views(tables, host.around.plan.monitored)
-        self._since = {_OWN: kept.since.get(_OWN, AGREES)} if tables else {}
+        self._since = {_OWN: kept.since.get(_OWN, Since())}
         for name, address in self._addresses.items():
             known = kept.witnesses.get(name)
-            self._since[name] = AGREES
-            if known is not None and known.address == address:
-                self._since[name] = kept.since.get(name, AGREES)
-                for row in known.views:
-                    self._views.set(name, row)
-        self._kept = StoredWitnesses()
-        self._document = b""
+            is_known = known is not None and known.address == address
+            self._since[name] = kept.since.get(name, Since()) if is_known else Since()
+            for row in known.views if known is not None and is_known else ():
+                self._views.set(name, row)
+        host.verdicts.update(list_stand_ins([table.name for table in tables], host.around))
 
     def combiner(self) -> Combine | None:
         return self._views.combine if self._tables else None
@@ -119,9 +102,9 @@ class Witnesses(Feature):
         if was_set or (published_at is not None and at < published_at):
             self._views.keep(lambda _witness, _row: False)
             self._feeds = {name: new_feed() for name in self._feeds}
-            self._since = dict.fromkeys(self._since, AGREES)
+            self._since = dict.fromkeys(self._since, Since())
         self._views.keep(lambda _witness, row: row.observed_at is None or row.observed_at <= at)
-        for witness, views in self._views:
+        for witness, views in self._views.of.items():
             for row in views.values():
                 self._host.record(Viewed(at, witness, row))
 
@@ -143,36 +126,30 @@ class Witnesses(Feature):
         return max(_LEAST_WAIT_MS, EVERY_MS - took_ms)
 
     async def _take(self, name: str, answer: Answer) -> str | None:
-        """Set the views that a new report gives. The cause why there is none, if it cannot be read."""
-        before, at = self._feeds[name], self._host.now()
-        feed = await self._read_answer(before, answer, at)
-        at = self._host.now()
+        """Set the views that a new report gives. The cause why there is none, if it cannot be read. Parsing has a
+        thread: two megabytes of a hostile witness take a second, in which no probe may wait."""
+        host, before, at, read = self._host, self._feeds[name], self._host.now(), list[Feed[LiveReport]]()
+        try:
+            with host.open_thread("witness") as thread:
+                await thread.call(lambda: read.append(take_answer(before, answer, at, 0)))
+        except RuntimeError:  # the system starts no thread
+            raise OwnFault("threads") from None
+        (feed,), at = read, host.now()
         if self._feeds[name] is not before:  # the clock was set meanwhile
             return None
         self._feeds[name] = feed
         if feed.document is None or feed.arrivals == before.arrivals:  # the same again renews nothing (C4)
             return find_cause(feed)
-        rows, lifetime_ms = rows_by_check(feed.document), self._host.around.plan.limits.row_lifetime_ms
-        views = (view_of(check, rows.get(check), at, lifetime_ms) for check in self._views.asked(name))
-        changed = [view for view in views if self._views.set(name, view)]
-        for view in changed:
-            self._host.record(Viewed(at, name, view))
-        if changed:
-            self._host.publish_soon()
+        rows, lifetime_ms = rows_by_check(feed.document), host.around.plan.limits.row_lifetime_ms
+        for check in self._views.asked[name]:
+            view = view_of(check, rows.get(check), at, lifetime_ms)
+            if self._views.set(name, view):
+                host.record(Viewed(at, name, view))
+                host.publish_soon()
         return find_cause(feed)
 
-    async def _read_answer(self, before: Feed[LiveReport], answer: Answer, at: int) -> Feed[LiveReport]:
-        """In a thread: a hostile witness's two megabytes take a second, in which no probe may wait."""
-        read: list[Feed[LiveReport]] = []
-        try:
-            with self._host.open_thread("witness") as thread:
-                await thread.call(lambda: read.append(take_answer(before, answer, at, 0)))
-        except RuntimeError:  # the system starts no thread
-            raise OwnFault("threads") from None
-        return read[0]
-
     def _note(self, name: str, outcome: Outcome, age: str | None) -> None:
-        has_rows = any(view.status != "unmonitored" for view in self._views.of(name).values())
+        has_rows = any(view.status != "unmonitored" for view in self._views.of[name].values())
         reading = describe_reading(outcome, self._feeds[name], age, has_rows=has_rows)
         before = self.readings.get(name)
         if outcome.cause != (None if before is None else before.outcome.cause):
@@ -181,16 +158,10 @@ class Witnesses(Feature):
             else:
                 log.warning("the witness cannot be read", witness=name, why=describe_cause(outcome.cause))
         self.readings[name] = reading
-        self._show(name)
-
-    def _show(self, name: str) -> None:
         standing = next(place for place in self.standings() if place.name == name and not place.is_own)
-        views = self._views.of(name).values()
-        watched = sum(view.status != "unmonitored" for view in views) if views else len(self._views.asked(name))
-        rows = count_rows(views, watched, standing, self._host.now())
-        reading = self.readings[name]
+        views = tuple(self._views.of[name].values())
         self._host.note(
-            WitnessNote(EntryKey("witness", name), reading.outcome, reading=reading, standing=standing, rows=rows)
+            WitnessNote(EntryKey("witness", name), outcome, reading=reading, standing=standing, views=views)
         )
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
@@ -198,7 +169,7 @@ class Witnesses(Feature):
             return
         published = {row.check: row for row in rows}
         own = [self._host.ledger.newest_row(row.check) for row in rows]
-        for name, views in ((_OWN, own), *((name, views.values()) for name, views in self._views)):
+        for name, views in ((_OWN, own), *((name, views.values()) for name, views in self._views.of.items())):
             self._since[name] = follow(self._since[name], views, published, at)
         causes = {name: reading.outcome.cause for name, reading in self.readings.items()}
         self._host.verdicts.update(judge_places(self.standings(), causes, rows, self._host.around))
@@ -210,55 +181,24 @@ class Witnesses(Feature):
         """All places as of the last publication, the own one first; none if there are no witnesses."""
         if not self._tables:
             return ()
-        own = self._stand(self._host.around.place, "", _OWN, self._host.ledger.newest_row)
+        own = {row.check: row for row in map(self._host.ledger.newest_row, self._host.around.plan.monitored)}
         return (
-            own,
-            *(self._stand(of.name, of.public_url, of.name, self._views.of(of.name).__getitem__) for of in self._tables),
+            self._stand(_OWN, self._host.around.place, "", own),
+            *(self._stand(of.name, of.name, of.public_url, self._views.of[of.name]) for of in self._tables),
         )
 
-    def _stand(self, name: str, public_url: str, key: str, see: Callable[[Check], Row]) -> Standing:
+    def _stand(self, key: str, name: str, public_url: str, views: Mapping[Check, Row]) -> Standing:
         since = self._since[key]
-        differs = tuple(Dissent(see(check), since_at) for check, since_at in since.differs)
+        differing = dict(since.differs)
+        in_order = (check for check in self._host.around.plan.checks() if check in differing and check in views)
+        differs = tuple(Dissent(views[check], differing[check]) for check in in_order)
         return Standing(name, public_url, key == _OWN, differs, since.silent)
 
     def documents(self) -> Mapping[str, bytes]:
         if not self._tables:
             return {}
-        views = {name: tuple(views.values()) for name, views in self._views}
-        witnesses = {name: StoredWitness(address, views[name]) for name, address in self._addresses.items()}
-        kept = StoredWitnesses(witnesses, dict(self._since))
-        if kept != self._kept:
-            self._kept, self._document = kept, encode_witnesses(kept)
-        return {DOCUMENT: self._document}
-
-
-class _ReplayedViews(Rehearsal):
-    """After a start the log has all views that are known: others are forgotten with the next instant."""
-
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._started_at = -1
-        self._confirmed: set[tuple[str, Check]] | None = None
-        self.combine = self._combine
-
-    def start(self, at: int) -> None:
-        self._started_at, self._confirmed = at, set()
-
-    def hear(self, event: Event) -> bool:
-        if not isinstance(event, Viewed) or event.row.check not in self._views.asked(event.witness):
-            return False
-        self._pass_to(event.at)
-        if self._confirmed is not None:
-            self._confirmed.add((event.witness, event.row.check))
-        self._views.set(event.witness, event.row)
-        return True
-
-    def _combine(self, own: Row, gaps: Gaps, at: int) -> Row:
-        self._pass_to(at)
-        return self._views.combine(own, gaps, at)
-
-    def _pass_to(self, at: int) -> None:
-        confirmed = self._confirmed
-        if confirmed is not None and at != self._started_at:
-            self._views.keep(lambda witness, row: (witness, row.check) in confirmed)
-            self._confirmed = None
+        witnesses = {
+            name: StoredWitness(address, tuple(self._views.of[name].values()))
+            for name, address in self._addresses.items()
+        }
+        return {DOCUMENT: msgspec.json.encode(StoredWitnesses(witnesses, self._since))}

@@ -1,6 +1,7 @@
 """What browsers load: the built scripts, the stylesheet with the rules of each status, the texts of each language, and
 the badge for other sites."""
 
+from base64 import b64decode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -12,8 +13,8 @@ from msgspec.structs import replace
 
 from lookout.core.services import SERVICES
 from lookout.public.about import Description
-from lookout_reader.statuses import BY_WORD, GREY, KNOWN_STATUSES, STATUSES, Palette
-from lookout_reader.words import NOTES, REASON_TEXTS
+from lookout_reader.statuses import BY_WORD, GREY, KNOWN_STATUSES, STATUSES, Appearance, Palette
+from lookout_reader.words import NOTES, OVERVIEW_TEXTS, REASON_TEXTS
 
 EMBED_PATH: Final = "/embed.js"
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
@@ -22,7 +23,8 @@ TEXTS: Final = files(__package__).joinpath("texts")
 
 _FOLDER: Final = "/assets"
 _VERSION_LENGTH: Final = 12
-_TYPES: Final = {"js": JAVASCRIPT, "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+_TYPES: Final = {"js": JAVASCRIPT, "css": "text/css; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
+_LINE: Final = ".line { fill: none; stroke: currentColor; stroke-width: 2 }"
 _SITE: Final = "LOOKOUT_SITE"  # in the badge's script, for what it has to know of this deployment
 
 PageText = str | dict[str, str]  # with a form for each plural of the language, as CLDR names them
@@ -49,8 +51,15 @@ def _plain_assets() -> dict[str, tuple[str, bytes]]:
     bodies = {name: text for name, text in _built().items() if name != "embed.js"}
     bodies["page.css"] += status_rules()
     bodies["icon.svg"] = files(__package__).joinpath("icon.svg").read_text(encoding="utf-8")
+    bodies |= {f"icon-{status.word}.svg": _draw_icon(status.look) for status in STATUSES}
     bodies |= {f"texts-{code}.js": encode_texts(code) for code in LANGUAGES}
     return {f"{_FOLDER}/{name}": (_TYPES[name.rpartition(".")[2]], text.encode()) for name, text in bodies.items()}
+
+
+def _draw_icon(look: Appearance) -> str:
+    dark = f"@media (prefers-color-scheme: dark) {{ svg {{ color: #{look.dark.text} }} }}"
+    style = f"svg {{ color: #{look.light.text}; fill: currentColor }} {dark} {_LINE}"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><style>{style}</style>{look.svg}</svg>\n'
 
 
 @cache
@@ -59,15 +68,29 @@ def _built() -> dict[str, str]:
     return msgspec.json.decode(files(__package__).joinpath("built.json").read_bytes(), type=dict[str, str])
 
 
+def logo_path(picture: str) -> str:
+    return f"{_FOLDER}/logo.{picture.partition(':')[0]}" if picture else ""
+
+
+def read_logo(picture: str) -> dict[str, tuple[str, bytes]]:
+    """The operator's picture, as the settings have it."""
+    kind, _, encoded = picture.partition(":")
+    return {logo_path(picture): (_TYPES[kind], b64decode(encoded))} if picture else {}
+
+
 def encode_badge(description: Description) -> bytes:
     """The script of the badge, with this deployment in it."""
     about, english = description.read(), read_catalogue(LANGUAGES[0]).texts
-    keys = ("chain.unnamed", "means.line", "headline.current.part", "warning.one-view", "warning.not-a-signal")
+    keys = ("chain.unnamed", "means.line", "warning.one-view", "warning.not-a-signal")
     site = {
         "protocol": description.protocol,
         "title": description.title,
         "chains": [(str(chain.id), chain.name) for chain in description.chains],
         "testNetworks": sorted(about.test_networks),
+        "services": [
+            {"name": service.name, "title": service.title, "effect": service.effect} for service in about.services
+        ],
+        "notes": [],
         "languages": LANGUAGES[1:],
         "texts": {key: english[key] for key in (*keys, *(f"status.{status.word}" for status in STATUSES))},
         # White is readable on the colours of a light page.
@@ -115,6 +138,7 @@ def _declared_elsewhere() -> dict[str, PageText]:
         **{f"sentence.{status.word}": status.sentence for status in STATUSES},
         **{f"reason.{reason}": text for reason, text in REASON_TEXTS.items()},
         **{f"warning.{note.id}": note.text for note in NOTES},
+        **OVERVIEW_TEXTS,
     }
 
 

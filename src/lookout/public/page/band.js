@@ -1,85 +1,64 @@
-/** The band: one colour, one sentence, what the operator says beside it, and what keeps the page from knowing. */
+/** The band: what is so, since when, what to do, what the operator says, and what keeps the page from knowing. */
 
-import { NOTES, notesFor } from "lookout-reader/page";
-import { bandOf, countedNetworks, isNothingReached } from "./activities.js";
+import { headlineOf } from "lookout-reader/page";
 import { h, setStatus, setText, shape } from "./dom.js";
-import { ORIGINAL, REVIEWED_BY } from "./language.js";
 import { makeNotes } from "./notes.js";
-import { PAGE_TITLE, duration, isRunByOthers, moment, problemKind, serviceName, serviceTitle, text } from "./words.js";
+import { PAGE_TITLE, READER_LANGUAGE, duration, moment, sinceText, text } from "./words.js";
 
-// Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
-// 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
-const STOPPED_MS = 150_000;
-const FUTURE_MS = 30_000;
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
-
-/** What keeps the page from knowing, in sentences that are read out: none of them has a number that moves. */
-function troublesOf(view) {
-  const { report, reportProblem, clockIsWrong } = view;
-  const troubles = [];
-  if (clockIsWrong) troubles.push(text(view.clockAheadMs > 0 ? "trouble.ahead" : "trouble.behind"));
-  if (reportProblem !== null)
-    troubles.push(
-      `${text(`trouble.${problemKind(view.reportCode)}`)} ${text(report === null ? "trouble.nothing-held" : "trouble.held")}`,
-    );
-  if (report === null) return troubles;
-  const age = ageOf(view);
-  if (age === null) troubles.push(text("trouble.undated"));
-  else if (!clockIsWrong && age < -FUTURE_MS) troubles.push(text("trouble.future"));
-  else if (!clockIsWrong && reportProblem === null && age > STOPPED_MS) troubles.push(text("trouble.stopped"));
-  if (isNothingReached(view.checks)) troubles.push(text("trouble.own"));
-  if (report.unreadableRows > 0) troubles.push(text("trouble.rows", { count: report.unreadableRows }));
-  return troubles;
-}
-
-/** How old the report is by the clock, and no less than it has been here; null if it does not say. */
-function ageOf({ now, report, receivedAgoMs }) {
-  if (report.generatedAt === null) return null;
-  const age = now - report.generatedAt;
-  return age < -FUTURE_MS ? age : Math.max(age, receivedAgoMs ?? 0);
-}
+const TITLE_MOST = 60;
+const NAME_MOST = 25;
+const ICON = document.querySelector("link[rel=icon]");
 
 export function makeBand() {
   const title = h("h1", {}, text("band.reading"));
-  const advice = h("p", { class: "advice" });
-  const age = h("p", { class: "age" });
+  const [since, also, advice] = ["since", "also", "advice"].map((name) => h("p", { class: name }));
+  const [age, silent] = [h("span"), h("p", { class: "hint" })];
   const troubles = h("div", { class: "troubles", role: "alert" });
   const notes = makeNotes();
-  const about = h(
-    "p",
-    { class: "about-page", dir: "auto" },
-    PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"),
-  );
+  const [beforeSignal, afterSignal] = text("band.official", { signal: "|" }).split("|");
+  const signal = h("b", {}, text("band.signal"));
   const band = h(
     "div",
     { class: "band" },
     h("div", { class: "state" }, shape("unknown"), title),
+    since,
+    also,
     troubles,
     advice,
     notes.element,
-    age,
+    silent,
+    h("p", { class: "age" }, age, ` ${beforeSignal}`, signal, afterSignal),
   );
-  const limits = makeLimits();
-  const element = h("header", {}, about, band, ...limits.elements);
+  const about = PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet");
+  const element = h("header", {}, h("p", { class: "about-page", dir: "auto" }, about), band);
   let announced = "";
 
   function update(view) {
-    const found = troublesOf(view);
-    const inDoubt = found.length > 0;
-    const nothing = { status: "unknown", headline: text("band.nothing"), advice: text("advice.nothing") };
-    const {
-      status,
-      headline,
-      advice: tips,
-    } = view.report === null ? nothing : bandOf(countedNetworks(view), { inDoubt, now: view.now, checks: view.checks });
+    const said = headlineOf(view.overview, READER_LANGUAGE);
+    const { status } = view.overview;
     setStatus(band, status);
-    setText(title, headline);
-    setText(advice, tips);
-    setText(age, ageText(view));
+    setText(title, said.text);
+    for (const [part, words] of [
+      [since, said.since],
+      [also, said.also],
+    ])
+      setText(part, words && text("sentence", { words }));
+    setText(advice, said.advice);
+    const { length } = view.places;
+    setText(age, text(length > 1 ? "band.by.places" : "band.by", { age: ageText(view), count: length }));
+    setText(
+      silent,
+      view.places
+        .filter(({ silentSince }) => silentSince !== null)
+        .map(({ name, silentSince }) =>
+          text("place.silent", { place: name || text("place.own"), since: sinceText(silentSince, view.now) }),
+        )
+        .join(" "),
+    );
     notes.update(view.notes, view.now);
-    limits.update(new Set(view.networks.flatMap(({ checks }) => checks.map(({ service }) => service))));
-    const tab = `${headline} · ${PAGE_TITLE || "Lookout"}`;
-    if (document.title !== tab) document.title = tab;
+    nameTab(status, said.short);
+    const found = troublesOf(view, said);
     if (found.join() === announced) return; // it is read out once
     announced = found.join();
     troubles.replaceChildren(...found.map((trouble) => h("p", {}, trouble)));
@@ -87,50 +66,34 @@ export function makeBand() {
   return { element, update };
 }
 
-/** What none of it says (C12), in one paragraph; also in English where a machine translated it. */
-function makeLimits() {
-  const own = h("p", { class: "limits" });
-  const english = h("p", { class: "limits", lang: "en", dir: "ltr" });
-  let drawn = "";
-  const isMachine = REVIEWED_BY === "";
-  const machine = h(
-    "p",
-    { class: "machine" },
-    `${text("page.machine")} `,
-    h("a", { href: "#lang=en", hreflang: "en" }, text("page.original")),
-  );
-  function update(services) {
-    if ([...services].join() === drawn) return;
-    drawn = [...services].join();
-    own.replaceChildren(...limitsParts(services, text, serviceName));
-    if (isMachine) english.replaceChildren(...limitsParts(services, (key) => ORIGINAL[key], serviceTitle));
-  }
-  return { elements: isMachine ? [machine, own, english] : [own], update };
+/** What keeps the page from knowing, in sentences that are read out: none of them has a number that moves. */
+function troublesOf({ report, overview, reportCode }, { doubts }) {
+  const isHeld = reportCode !== null || overview.doubts.includes("stopped");
+  return isHeld ? [...doubts, text(report === null ? "trouble.nothing-held" : "trouble.held")] : doubts;
 }
 
-function limitsParts(services, textOf, nameOf) {
-  const about = new Map(NOTES.map(({ id }) => [id, []])); // the services that each is about
-  for (const service of services)
-    for (const { id } of notesFor(service, isRunByOthers(service))) about.get(id).push(service);
-  return [...about]
-    .filter(([, found]) => found.length > 0)
-    .flatMap(([id, found]) => {
-      const said = textOf(`warning.${id}`);
-      return [
-        id === "not-a-signal" ? h("b", {}, said) : id === "others" ? `${found.map(nameOf).join(", ")}: ${said}` : said,
-        " ",
-      ];
-    });
+/** In a tab the state is to be seen by its shape, too. */
+function nameTab(status, short) {
+  const { character } = document.getElementById(`shape-${status}`).dataset;
+  const name = ` · ${cut(PAGE_TITLE || "Lookout", NAME_MOST)}`;
+  const tab = `${character} ${cut(short, TITLE_MOST - name.length - 2)}${name}`;
+  if (document.title !== tab) document.title = tab;
+  const icon = ICON.href.replace(/[^/]*$/, `icon-${status}.svg`);
+  if (ICON.href !== icon) ICON.href = icon;
 }
 
-function ageText(view) {
-  if (view.report === null) return text("age.none");
-  if (view.clockIsWrong) {
-    const wrongBy = Math.round(Math.abs(view.clockAheadMs) / DATE_MS) * DATE_MS;
-    return text(view.clockAheadMs > 0 ? "age.ahead" : "age.behind", { duration: duration(wrongBy) });
+function cut(words, most) {
+  return words.length > most ? `${words.slice(0, most - 1)}…` : words;
+}
+
+function ageText({ report, overview, clockIsWrong, clockAheadMs, onPaper }) {
+  if (report === null) return text("age.none");
+  if (clockIsWrong) {
+    const wrongBy = Math.round(Math.abs(clockAheadMs) / DATE_MS) * DATE_MS;
+    return text(clockAheadMs > 0 ? "age.ahead" : "age.behind", { duration: duration(wrongBy) });
   }
-  const age = ageOf(view);
-  if (age === null) return text("age.unknown");
-  if (view.onPaper) return text("age.at", { moment: moment(view.report.generatedAt) });
-  return age < -1000 ? text("age.future") : text("age.ago", { duration: duration(age) });
+  const { ageMs } = overview;
+  if (ageMs === null) return text("age.unknown");
+  if (onPaper) return text("age.at", { moment: moment(report.generatedAt) });
+  return ageMs < -1000 ? text("age.future") : text("age.ago", { duration: duration(ageMs) });
 }

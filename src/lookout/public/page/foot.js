@@ -7,11 +7,10 @@ import { ABOUT, text } from "./words.js";
 export function makeFoot() {
   const live = document.querySelector("meta[name=lookout-live]").content;
   const history = document.querySelector("meta[name=lookout-history]").content;
-  const links = [
+  const developers = [
     [live, "link.live"],
     [history, "link.history"],
     ["/openapi.json", "link.api"],
-    ["/feed.atom", "link.feed"],
     ["/badge.svg", "link.badge"],
   ];
   return h(
@@ -19,7 +18,13 @@ export function makeFoot() {
     {},
     h("p", { class: "address" }, location.origin + location.pathname),
     ...operatorElements(),
-    h("p", { class: "links" }, ...links.map(([href, key]) => h("a", { href }, text(key)))),
+    h("p", { class: "links" }, h("a", { href: "/feed.atom" }, text("link.feed"))),
+    h(
+      "p",
+      { class: "links" },
+      text("page.developers"),
+      ...developers.map(([href, key]) => h("a", { href }, text(key))),
+    ),
     h("nav", { class: "links", "aria-label": text("page.languages") }, ...Object.entries(LANGUAGES).map(languageLink)),
   );
 }

@@ -11,9 +11,10 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Final
 
 from lookout.base.instants import format_second
-from lookout.public.about import Description
+from lookout.public.about import Description, scope_text, time_text
 from lookout.public.page.assets import LANGUAGES, read_catalogue, versioned_folder
 from lookout.public.picture import read_report
 from lookout_reader.clocks import Clocks
@@ -21,6 +22,8 @@ from lookout_reader.report import LiveReport, Row
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import STATUSES
 from lookout_reader.words import NOTES, OTHERS, REASON_TEXTS
+
+FIRST_NOTES: Final = ("one-view", "not-a-signal")
 
 
 def render(
@@ -38,7 +41,12 @@ def render(
         languages=_languages(),
         title=title,
         name="Lookout" if description.title == description.protocol else title,
+        accent=f'<meta name="theme-color" content="{description.accent}">\n' if description.accent else "",
+        logo=f'<header class="brand"><img src="{description.logo}" alt=""></header>\n' if description.logo else "",
+        first=" ".join(_text(f"warning.{note.id}") for note in NOTES if note.id in FIRST_NOTES),
+        notes=_notes(description, now),
         limits=" ".join(_limits(description)),
+        operator=_operator(description),
         report=(
             _report(report, description, now, received_ago_ms)
             if isinstance(report, LiveReport)
@@ -61,7 +69,9 @@ def _languages() -> str:
 @cache
 def _shapes() -> str:
     return "\n".join(
-        f'<symbol id="shape-{status.word}" viewBox="0 0 16 16">{status.look.svg}</symbol>' for status in STATUSES
+        f'<symbol id="shape-{status.word}" data-character="{status.look.shape}" viewBox="0 0 16 16">'
+        f"{status.look.svg}</symbol>"
+        for status in STATUSES
     )
 
 
@@ -70,13 +80,30 @@ def _text(key: str) -> str:
 
 
 def _limits(description: Description) -> Iterator[str]:
-    """What the rows do not say (C12)."""
+    """What the rows do not say (C12), but for what stands before them."""
     others = [escape(service.title) for service in description.services if service.run_by_others]
     for note in NOTES:
-        if note.id != OTHERS:
-            yield _text(f"warning.{note.id}")
-        elif others:
+        if note.id == OTHERS and others:
             yield f"{', '.join(others)}: {_text(f'warning.{note.id}')}"
+        elif note.id not in (*FIRST_NOTES, OTHERS):
+            yield _text(f"warning.{note.id}")
+
+
+def _notes(description: Description, now: int) -> str:
+    """The operator's current and future notes."""
+    about = description.read()
+    lines = []
+    for note in about.notes_at(now):
+        scope = scope_text(note.services, [*map(about.chain_name, note.chains)])
+        head = f"From the operator, about {scope}, {time_text(note.from_at, note.until_at)}:"
+        lines.append(f"<li>{escape(head)} <b>{escape(note.text)}</b></li>")
+    return f"<ul>{''.join(lines)}</ul>" if lines else ""
+
+
+def _operator(description: Description) -> str:
+    by = f"This monitor is run by {description.operator}." if description.operator else ""
+    contact = f"Contact: {description.contact}" if description.contact else ""
+    return escape(f"{by} {contact}".strip())
 
 
 def _report(report: LiveReport, description: Description, now: int, received_ago_ms: int) -> str:

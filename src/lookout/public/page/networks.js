@@ -1,9 +1,10 @@
 /** A line for each network: what can be done there; it opens to every row with its reason, age and numbers. */
 
-import { isTrouble, isUnanswered, situationOf, unansweredText } from "./activities.js";
+import { checkKey, effectWord } from "lookout-reader/page";
 import { writeAddress } from "./address.js";
 import { h, setChildren, setStatus, setText, shape, takeOrMake } from "./dom.js";
 import {
+  READER_LANGUAGE,
   chainName,
   duration,
   hasText,
@@ -16,6 +17,8 @@ import {
 } from "./words.js";
 
 const AHEAD_MS = 30_000;
+const DEGRADED = { "partial-coverage": "partial", behind: "far-behind" };
+const UNKNOWN = { "incompatible-reference": "incomparable", "no-observation": "empty" };
 
 /** `view.networks` are those shown, `view.left` says how many more there are, and `onMore` is asked for them. */
 export function makeNetworks(onMore) {
@@ -52,16 +55,16 @@ function makeLine(chainId) {
   const answers = h("span", { class: "answers" });
   const summary = h("summary", {}, h("h3", {}, chainName(chainId), kind), answers);
   const rows = h("ul", { class: "rows", "aria-label": chainName(chainId) });
-  const details = h("details", { toggle: onToggle }, summary, rows);
   const reasons = h("ul", { class: "reasons" });
-  const element = h("li", { "data-chain": String(chainId) }, details, reasons);
+  const details = h("details", { toggle: onToggle }, summary, reasons, rows);
+  const element = h("li", { "data-chain": String(chainId) }, details);
   const byAnswer = new Map();
   const byKey = new Map();
   let drawn = null; // what was shown last, for what opens in between
 
   function onToggle() {
     if (details.open && chainId !== null) writeAddress({ chain: String(chainId) });
-    if (drawn !== null) drawRows(...drawn);
+    if (drawn !== null) drawOpen(...drawn);
   }
 
   function update(network, view) {
@@ -69,35 +72,36 @@ function makeLine(chainId) {
     setStatus(element, network.status);
     setChildren(
       answers,
-      network.answers.map((answer) =>
-        drawAnswer(
-          answer,
-          takeOrMake(byAnswer, JSON.stringify([answer.id, answer.service]), () => makeAnswer(answer)),
-        ),
-      ),
+      network.activities.map((state) => {
+        const answer = takeOrMake(byAnswer, state.activity ?? `own ${state.service}`, () => makeAnswer(state));
+        setStatus(answer, state.status);
+        setText(answer.lastChild, effectWord(view.overview, state, READER_LANGUAGE));
+        return answer;
+      }),
     );
-    const bad = reasonsOf(network, view);
+    drawOpen(network, view);
+  }
+
+  function drawOpen(network, view) {
+    if (!details.open) return;
+    const bad = [...haltOf(network, view), ...reasonsOf(network, view), ...dissentsOf(network, view)];
     if (reasons.dataset.drawn !== bad.join("\n")) {
       reasons.dataset.drawn = bad.join("\n");
       reasons.replaceChildren(...bad.map((reason) => h("li", {}, reason)));
     }
-    drawRows(network, view);
-  }
-
-  function drawRows(network, view) {
-    if (!details.open) return;
-    const shown = [...new Set(network.answers.flatMap(({ checks }) => checks))];
+    const shown = new Map(network.activities.flatMap(({ checks }) => checks).map((check) => [checkKey(check), check]));
     setChildren(
       rows,
-      shown.map((check) => takeOrMake(byKey, check.key, () => makeRow(check)).element),
+      Array.from(shown, ([key, check]) => takeOrMake(byKey, key, () => makeRow(key, check)).element),
     );
-    for (const check of shown) byKey.get(check.key).update(check, view);
+    for (const [key, check] of shown) byKey.get(key).update(check, view);
   }
 
   return { element, update, open: () => details.setAttribute("open", "") };
 }
 
-function makeAnswer({ label }) {
+function makeAnswer({ activity, service }) {
+  const label = activity === null ? serviceName(service) : text(`answer.${activity}`);
   return h(
     "span",
     { class: "answer" },
@@ -107,32 +111,56 @@ function makeAnswer({ label }) {
   );
 }
 
-function drawAnswer({ status }, element) {
-  setStatus(element, status);
-  setText(element.lastChild, statusWord(status));
-  return element;
-}
-
-/** What stands under the line while it is closed: "Indexer, Hosted indexer: not answering. Last good answer 14:02". */
-function reasonsOf({ answers }, { now, clockIsWrong }) {
+/** Why something is bad: "Indexer, Hosted indexer: not answering, since about 14:05. Last good answer 14:02". */
+function reasonsOf({ activities }, { now, clockIsWrong }) {
   const found = new Map(); // the services of which the same is to be said
-  for (const check of new Set(answers.flatMap(({ bad }) => bad))) {
-    const [help, why] = [
-      `help.${check.service}.${situationOf(check)}`,
-      whyText(check, measuredText(check), now, clockIsWrong),
-    ];
-    const measured = isTrouble(check) ? measuredText(check) : "";
-    const said =
-      measured !== "" && check.status === "catching-up"
-        ? measured
-        : list([statusWord(check.status), measured].filter(Boolean)); // which says "behind" itself
-    const key = JSON.stringify({ said, why: hasText(help) ? text(help) : why });
+  const bad = new Map(); // with the activity that comes first
+  for (const state of activities)
+    for (const check of state.bad) if (!bad.has(checkKey(check))) bad.set(checkKey(check), { check, state });
+  for (const { check, state } of bad.values()) {
+    const help = `help.${check.service}.${situationOf(check)}`;
+    const measured = measuredText(check);
+    const isBehind = check.effective === "catching-up" && measured !== ""; // which says so itself
+    const since = state.since === null || check.effective === "stale" ? "" : sinceWords(state.since, now);
+    const said = list([isBehind ? "" : statusWord(check.effective), measured, since].filter(Boolean));
+    const why = hasText(help) ? text(help) : whyText(check, measured, now, clockIsWrong);
+    const key = JSON.stringify({ said, why });
     found.set(key, [...(found.get(key) ?? []), serviceName(check.service)]);
   }
   return Array.from(found, ([key, services]) => text("reason", { service: list(services), ...JSON.parse(key) }).trim());
 }
 
-function makeRow({ key, service }) {
+/** That the chain itself stands still, as far as the report is current. */
+function haltOf({ chainId }, { overview, now }) {
+  const since = overview.about.chains.find(({ id }) => id === chainId)?.noBlockSince ?? null;
+  return since === null || overview.doubts.length > 0 ? [] : [text("chain.halted", { since: sinceText(since, now) })];
+}
+
+/** What single places see otherwise: "Indexer: 2 of 3 places see this. Singapore: not answering since 14:02". */
+function dissentsOf({ checks }, { places, now }) {
+  return checks.flatMap((check) => {
+    const others = places.flatMap(({ name, differs }) =>
+      differs
+        .filter(({ service, chainId }) => service === check.service && chainId === check.chainId)
+        .map(({ status, since }) => {
+          const slots = { status: statusWord(status), since: sinceText(since, now) };
+          return text("place.differs", { place: name || text("place.own"), ...slots });
+        }),
+    );
+    if (others.length === 0) return [];
+    const { views, agreeing } = check.row?.metrics ?? {};
+    const agree = views && agreeing ? text("place.agree", { agreeing, views }) : "";
+    return [
+      text("reason", { service: serviceName(check.service), said: agree || others.shift(), why: others.join(" ") }),
+    ];
+  });
+}
+
+function sinceWords({ at, seen }, now) {
+  return text(seen ? "since" : "since.before", { since: sinceText(at, now) });
+}
+
+function makeRow(key, { service }) {
   const [word, metrics, why, seen] = ["span", "p", "p", "p"].map((name) => h(name));
   const element = h(
     "li",
@@ -145,8 +173,8 @@ function makeRow({ key, service }) {
   );
   function update(check, { now, clockIsWrong, onPaper }) {
     const measured = measuredText(check);
-    setStatus(element, check.status);
-    setText(word, statusWord(check.status));
+    setStatus(element, check.effective);
+    setText(word, statusWord(check.effective));
     setText(metrics, measured);
     setText(why, whyText(check, measured, now, clockIsWrong));
     setText(seen, clockIsWrong ? "" : seenText(check, now, onPaper));
@@ -154,12 +182,12 @@ function makeRow({ key, service }) {
   return { element, update };
 }
 
-function measuredText({ row, status }) {
-  return row?.readable && status !== "stale" ? metricsText(row, status) : "";
+function measuredText({ row, effective }) {
+  return row?.readable && effective !== "stale" ? metricsText(row, effective) : "";
 }
 
 function whyText(check, measured, now, clockIsWrong) {
-  const { row, status } = check;
+  const { row, effective: status } = check;
   if (row === null) return text("card.absent");
   if (!row.readable) return text("card.unreadable");
   if (clockIsWrong && status !== "unmonitored") return text("card.clock");
@@ -200,7 +228,7 @@ function metricsText({ service, reason, metrics }, status) {
 }
 
 function seenText(check, now, onPaper) {
-  const { row, status } = check;
+  const { row, effective: status } = check;
   if (status === "stale") return ""; // it is said when that was
   if (!row?.readable || row.observedAt === null) return status === "unmonitored" ? "" : text("card.never");
   if (row.observedAt - now > AHEAD_MS) return text("card.future");
@@ -210,4 +238,25 @@ function seenText(check, now, onPaper) {
   const answered = row.lastSuccessAt;
   if (isUnanswered(check) || answered === null || answered >= row.observedAt) return seen;
   return list([seen, text("card.answer", { since: sinceText(answered, now) })]);
+}
+
+/** Whether there was no usable answer from it, be it the first time or for long. */
+function isUnanswered({ effective, row, unreached }) {
+  return unreached || (effective === "unavailable" && row.reason === "unreachable");
+}
+
+/** "last good one 14:02", by the key's text, or that there never was one. It may have answered since without data. */
+function unansweredText(key, { lastSuccessAt }, now) {
+  return lastSuccessAt === null ? text(`${key}.never`) : text(key, { since: sinceText(lastSuccessAt, now) });
+}
+
+/** What it is that a check's status stands for: of one status there may be several. */
+function situationOf({ effective, row, unreached }) {
+  if (row === null) return "missing";
+  if (effective === "catching-up") return "behind";
+  if (effective === "degraded") return DEGRADED[row.reason] ?? row.reason;
+  if (effective !== "unknown" || row.publishedStatus !== "unknown") return effective;
+  if (unreached) return "unreached";
+  const situation = UNKNOWN[row.reason] ?? "unknown";
+  return situation === "empty" && row.lastSuccessAt !== null ? "emptied" : situation;
 }

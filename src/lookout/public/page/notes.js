@@ -21,12 +21,20 @@ export function makeNotes() {
           "li",
           {},
           h("small", {}, isPlanned ? h("b", {}, `${text("note.planned")} `) : null, head),
-          h("p", { dir: "auto" }, words),
+          h("p", { dir: "auto" }, ...linkParts(words)),
         ),
       ),
     );
   }
   return { element, update };
+}
+
+/** A text with its addresses as links, which tell the other site nothing. */
+export function linkParts(words) {
+  return words.split(/(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]}])/).map((part, n) => {
+    if (n % 2 === 0 || !URL.canParse(part)) return part;
+    return h("a", { href: part, rel: "noopener noreferrer nofollow" }, part);
+  });
 }
 
 function headText({ services, chains, from, until }, now) {

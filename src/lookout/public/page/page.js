@@ -1,30 +1,19 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import {
-  EFFECTIVE_STATUSES,
-  countedChains,
-  effectiveStatus,
-  headlineOf,
-  parseAbout,
-  poll,
-  rowsByCheck,
-  wrongClock,
-} from "lookout-reader/page";
-import { networksOf } from "./activities.js";
+import { EFFECTIVE_STATUSES, overviewOf, parseAbout, poll, rowsByCheck, wrongClock } from "lookout-reader/page";
 import { readAddress } from "./address.js";
 import { makeBand } from "./band.js";
 import { h, setText } from "./dom.js";
 import { makeFoot } from "./foot.js";
 import { DIRECTION, LANGUAGE } from "./language.js";
+import { makeLimits } from "./limits.js";
 import { makeNetworks } from "./networks.js";
 import { makePast } from "./past.js";
-import { ABOUT, ABOUT_TEXT, chainName, checkName, compareServices, statusWord, text } from "./words.js";
+import { ABOUT, ABOUT_TEXT, chainName, checkName, statusWord, text } from "./words.js";
 
 const LIVE_S = 15;
 const HISTORY_S = 60;
 const ABOUT_MS = 60_000;
-const UNREACHED_MS = 150_000; // as long as a row holds: later, nobody is known to try again
-const ROW_AHEAD_MS = 30_000;
 const SHOWN_AT_FIRST = 30; // networks
 const SHOWN_MORE = 100;
 const FILTER_FROM = 30; // rows
@@ -33,10 +22,12 @@ const PAPER = window.matchMedia("print");
 
 document.documentElement.lang = LANGUAGE;
 document.documentElement.dir = DIRECTION;
+const accent = document.querySelector("meta[name=theme-color]");
+if (accent !== null) document.documentElement.style.setProperty("--accent", accent.content);
 
 const filter = { words: [], only: false };
 let limit = SHOWN_AT_FIRST;
-let { notes } = ABOUT;
+let said = newsOf(ABOUT);
 let chosen = readChain(); // the network that comes first
 let isReached = false; // whether what the address names was shown
 const polling = poll({ ...endpoint(), live: LIVE_S, history: HISTORY_S, onUpdate: refresh });
@@ -45,9 +36,10 @@ const memory = new WeakMap(); // the rows of a document by check
 const band = makeBand();
 const networks = makeNetworks(showMore);
 const past = makePast();
+const limits = makeLimits();
 const nothing = h("p", { class: "hint", role: "status" });
 const controls = filterElement();
-const content = [band.element, controls, nothing, networks.element, past.element, makeFoot()];
+const content = [band.element, controls, nothing, networks.element, past.element, limits.element, makeFoot()];
 
 setInterval(refresh, 1000);
 setInterval(checkDescription, ABOUT_MS);
@@ -73,7 +65,7 @@ function refresh() {
   }
 }
 
-/** Takes over new notes; loads the page again if anything else of the deployment's description has changed. */
+/** Takes over new notes and places; loads the page again if anything else of the deployment's description has changed. */
 async function checkDescription() {
   if (document.visibilityState === "hidden") return;
   try {
@@ -81,15 +73,26 @@ async function checkDescription() {
     const description = await answer.text();
     const about = parseAbout(description);
     if (!answer.ok || !about.readable) return;
-    if (withoutNotes(description) !== withoutNotes(ABOUT_TEXT)) location.reload();
-    notes = about.notes;
+    if (withoutNews(description) !== withoutNews(ABOUT_TEXT)) location.reload();
+    said = newsOf(about);
   } catch {
     // Without an answer the page stays: it might not come back.
   }
 }
 
-function withoutNotes(description) {
-  return JSON.stringify({ ...JSON.parse(description), notes: null });
+/** What a monitor changes while a page is open. */
+function newsOf({ notes, places, chains }) {
+  return { notes, places, chains };
+}
+
+function withoutNews(description) {
+  const { chains, ...rest } = JSON.parse(description);
+  return JSON.stringify({
+    ...rest,
+    notes: null,
+    places: null,
+    chains: chains.map((each) => ({ ...each, noBlockSince: null })),
+  });
 }
 
 /** Whatever comes of it depends on the documents and the clock, never on how they came. */
@@ -97,21 +100,27 @@ function show(update) {
   if (update.report === null && update.reportProblem === null) return; // the first answer is on its way
   const page = document.getElementById("page");
   if (band.element.parentElement !== page) page.replaceChildren(...content);
-  const clockIsWrong = wrongClock(update) !== null;
-  // By a clock that is known to be wrong nothing is judged: with none, the reader's rules call every row unknown.
-  const { now, receivedAgoMs } = update;
-  const judgedAt = clockIsWrong ? NaN : now;
-  const documents = { rows: rowsOf(update.report), historyRows: rowsOf(update.history) };
-  const judged = { ...update, now, receivedAgoMs, clockIsWrong, judgedAt, ...documents };
-  const checks = checksOf(judged);
-  const all = networksOf(checks);
+  const overview = overviewOf(update.report, {
+    now: update.now,
+    receivedAgoMs: update.receivedAgoMs,
+    clockAheadMs: update.clockAheadMs,
+    about: { ...ABOUT, ...said },
+    history: update.history,
+    reportCode: update.reportCode,
+    answeredAgoMs: update.answeredAgoMs,
+  });
+  const { networks: all, now } = overview;
   const { shown, left } = chooseNetworks(all);
-  const view = { ...judged, checks, networks: all, shown, left, notes, onPaper: PAPER.matches };
-  controls.hidden = checks.length <= FILTER_FROM;
+  const clockIsWrong = wrongClock(update) !== null;
+  const historyRows = rowsOf(update.history);
+  const view = { ...update, now, clockIsWrong, historyRows, overview, networks: all, shown, left, ...said };
+  view.onPaper = PAPER.matches;
+  controls.hidden = (update.report?.rows.length ?? historyRows.size) <= FILTER_FROM;
   setText(nothing, all.length > 0 && shown.length === 0 ? text("filter.none") : "");
   band.update(view);
   networks.update(view);
   past.update(view);
+  limits.update(view);
   if (update.history !== null && !isReached) reachAddress();
 }
 
@@ -123,17 +132,17 @@ function rowsOf(document) {
 
 // ---- The address
 
+/** An address of an instant is about the past: it leaves the networks as they are. */
 function readChain() {
   const chain = readAddress("chain");
-  return chain === null ? null : Number(chain);
+  return chain === null || readAddress("at") !== null ? null : Number(chain);
 }
 
-/** Opens the network that the address names, and its day, once there is a history. */
+/** Opens the network, the day or the incident that the address names, once there is a history. */
 function reachAddress() {
   isReached = true;
-  if (chosen === null) return;
-  networks.open(chosen);
-  if (readAddress("day") !== null) past.reach(chosen);
+  if (chosen !== null) networks.open(chosen);
+  past.reach();
 }
 
 function followAddress() {
@@ -145,47 +154,6 @@ function followAddress() {
 }
 
 // ---- What is shown
-
-/** Every check of the report and those that it lacks, or of the history while there is no report, in the one order. */
-function checksOf(view) {
-  const source = view.rows.size > 0 ? view.rows : view.historyRows;
-  const checks = [...source.entries()].map(([key, { service, chainId }]) => {
-    const row = view.rows.get(key) ?? null;
-    const status = effectiveStatus(row, view.judgedAt, view.receivedAgoMs);
-    return { key, service, chainId, status, row, unreached: isUnreached(row, status, view) };
-  });
-  return [...checks, ...missingChecks(view)].sort((a, b) => compareServices(a.service, b.service));
-}
-
-function missingChecks({ report, rows, historyRows, judgedAt, receivedAgoMs }) {
-  if (report === null) return [];
-  const chains = countedChains(
-    ABOUT,
-    [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId),
-  );
-  const { missing } = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks });
-  return missing.map(({ service, chainId }) => ({
-    key: JSON.stringify([service, chainId]),
-    service,
-    chainId,
-    status: "unknown",
-    row: null,
-    unreached: false,
-  }));
-}
-
-/** Whether it gave no usable answer the last time or two, so that it is asked again before it is called down. */
-function isUnreached(row, status, { judgedAt, receivedAgoMs }) {
-  if (
-    status !== "unknown" ||
-    row?.publishedStatus !== "unknown" ||
-    row.reason !== "unreachable" ||
-    row.observedAt === null
-  )
-    return false;
-  const age = judgedAt - row.observedAt;
-  return age >= -ROW_AHEAD_MS && age < UNREACHED_MS && (receivedAgoMs ?? 0) < UNREACHED_MS;
-}
 
 /** Those that match the filter, the chosen one first. Where not all are shown, the worst come before the rest. */
 function chooseNetworks(all) {
@@ -201,11 +169,11 @@ function chooseNetworks(all) {
   };
 }
 
-function isWanted({ chainId, checks, answers }) {
-  if (filter.only && answers.every(({ bad }) => bad.length === 0)) return false;
+function isWanted({ chainId, checks, activities }) {
+  if (filter.only && activities.every(({ bad }) => bad.length === 0)) return false;
   const found = [
     `${chainName(chainId)} ${chainId}`,
-    ...checks.map((check) => `${check.service} ${checkName(check)} ${check.status} ${statusWord(check.status)}`),
+    ...checks.map((check) => `${check.service} ${checkName(check)} ${check.effective} ${statusWord(check.effective)}`),
   ]
     .join(" ")
     .toLowerCase();

@@ -8,13 +8,10 @@ export const ABOUT_TEXT = document.querySelector("meta[name=lookout-about]").con
 /** What the operator says of the deployment; a server makes nothing that cannot be read. */
 export const ABOUT = parseAbout(ABOUT_TEXT);
 const { protocol } = JSON.parse(ABOUT_TEXT);
-export const SHOW_UNMONITORED = ABOUT.showUnmonitored;
 /** Empty if the operator gave none: then the title is that of the protocol. */
 export const PAGE_TITLE = ABOUT.title === protocol ? "" : ABOUT.title;
 const NAMED_CHAINS = new Map(ABOUT.chains.map((chain) => [chain.id, chain]));
 const NAMED_SERVICES = new Map(ABOUT.services.map((service) => [service.name, service]));
-const CHAIN_ORDER = new Map(ABOUT.chains.map(({ id }, n) => [id, n]));
-const SERVICE_ORDER = new Map(ABOUT.services.map(({ name }, n) => [name, n]));
 
 // ---- Texts
 
@@ -63,10 +60,6 @@ export function and(items) {
   return items.length < 2 ? items.join("") : text("list.last", { one: list(items.slice(0, -1)), other: items.at(-1) });
 }
 
-export function capitalize(words) {
-  return words.charAt(0).toLocaleUpperCase(LOCALE) + words.slice(1);
-}
-
 // ---- Names
 
 export function chainName(chainId) {
@@ -100,25 +93,8 @@ export function isRunByOthers(service) {
   return NAMED_SERVICES.get(service)?.runByOthers ?? false;
 }
 
-/** What its failure means for users, by its operator; empty claims nothing. */
-export function effectOf(service) {
-  return NAMED_SERVICES.get(service)?.effect ?? "";
-}
-
 export function statusWord(status) {
   return text(`status.${status ?? "no-data"}`);
-}
-
-/** The one order of chains: as the operator has them, then by number. */
-export function compareChains(one, other) {
-  if (!CHAIN_ORDER.has(one) && !CHAIN_ORDER.has(other)) return one - other;
-  return (CHAIN_ORDER.get(one) ?? Infinity) - (CHAIN_ORDER.get(other) ?? Infinity);
-}
-
-/** The one order of services: as the operator has them, then as the report has them. */
-export function compareServices(one, other) {
-  const [a, b] = [SERVICE_ORDER.get(one) ?? Infinity, SERVICE_ORDER.get(other) ?? Infinity];
-  return a === b ? 0 : a - b;
 }
 
 // ---- Numbers
@@ -206,6 +182,13 @@ function withUtc(local, at) {
   return text("utc.other", { local, utc });
 }
 
+/** Which zone the past is in, and what that is for the reader: "All times here are UTC; your time is UTC +1 h." */
+export function zoneText() {
+  const ahead = -new Date().getTimezoneOffset();
+  if (ahead === 0) return text("zone");
+  return text("zone.other", { offset: `${ahead < 0 ? "−" : "+"}${duration(Math.abs(ahead) * 60_000)}` });
+}
+
 /** The midnight that begins the local day of an instant. */
 export function midnight(at) {
   return new Date(at).setHours(0, 0, 0, 0);
@@ -219,3 +202,6 @@ export function utcDayName(at) {
 export function utcClock(at) {
   return new Date(at).toISOString().slice(11, 16);
 }
+
+/** In which the reader says what is so (headlineOf). */
+export const READER_LANGUAGE = { locale: LOCALE, text, chainName, serviceName, instant: sinceText };
