@@ -1,12 +1,20 @@
-"""What all witnesses see, in a monitor and while a log is replayed."""
+"""What all witnesses see: in a monitor, in its store, and while a log is replayed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
 
 from lookout.core.model import Check, Gaps, Row
 from lookout.features.feature import Rehearsal
+from lookout.features.witnesses.places import Since
 from lookout.features.witnesses.rules import combine
 from lookout.features.witnesses.settings import WitnessTable
+from lookout.state.errors import naming
 from lookout.state.log import Event, Viewed
+
+DOCUMENT: Final = "witnesses"
 
 
 class Views:
@@ -36,6 +44,26 @@ class Views:
 
     def combine(self, own: Row, gaps: Gaps, at: int) -> Row:
         return combine(own, gaps, self.of_check(own.check), at)
+
+
+class StoredWitness(Struct, frozen=True):
+    """``address`` is a fingerprint: a witness at another address is another one."""
+
+    address: str
+    views: tuple[Row, ...]
+
+
+class StoredWitnesses(Struct, frozen=True):
+    """By the witnesses' names; in ``since``, the own place's name is empty."""
+
+    witnesses: dict[str, StoredWitness] = {}
+    since: dict[str, Since] = {}
+
+
+def decode_witnesses(documents: Mapping[str, bytes]) -> StoredWitnesses:
+    """StateError if the document cannot be read."""
+    with naming(DOCUMENT):
+        return msgspec.json.decode(documents.get(DOCUMENT, b"{}"), type=StoredWitnesses)
 
 
 class ReplayedViews(Rehearsal):

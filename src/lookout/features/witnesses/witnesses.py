@@ -22,8 +22,14 @@ from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
 from lookout.features.witnesses.shown import WitnessNote, describe_places, judge_places, list_stand_ins
-from lookout.features.witnesses.stored import DOCUMENT, StoredWitness, StoredWitnesses, decode_witnesses
-from lookout.features.witnesses.views import ReplayedViews, Views
+from lookout.features.witnesses.views import (
+    DOCUMENT,
+    ReplayedViews,
+    StoredWitness,
+    StoredWitnesses,
+    Views,
+    decode_witnesses,
+)
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.public.about import Description
