@@ -66,6 +66,12 @@ def test_every_vector_is_published_as_it_says(case: dict[str, Any]) -> None:
     assert by_oracle == oracle.read_view(published)
 
 
+def test_a_row_of_several_places_says_since_when_our_own_position_has_not_moved() -> None:
+    own, other = (Row(INDEXER, "catching-up", "behind", NOON, NOON, NOON + LIFETIME_MS) for _ in range(2))
+    own = replace(own, still_since_at=NOON - MINUTE)
+    assert combine(own, NO_GAPS, [other], NOON).still_since_at == NOON - MINUTE
+
+
 # Each place has another age, so that no two instants are the same by chance; one expires at the very instant.
 KINDS: Final = ("current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored", "expired", "never")
 
