@@ -29,6 +29,7 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.replay.replay import Replay, read_log, run_log
+from lookout.state.errors import StateError
 from lookout.state.log import Event, Started, Viewed, format_event
 from tests.alerting import sending_into
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, SECOND, a_plan
@@ -528,3 +529,10 @@ def test_the_command_replays_views_and_says_that_a_comparison_keeps_them(tmp_pat
         "our own observations are judged anew; what the witnesses saw stays as it was recorded\n"
     )
     assert json.loads((tmp_path / "live.json").read_text())["checks"][0] == life.at(100)
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("document", [b"", b"[]", b'{"witnesses":{"Lima":{"address":"a","views":[{}]}}}'])
+def test_a_damaged_document_is_named(document: bytes) -> None:
+    with pytest.raises(StateError, match="witnesses"):
+        Witnesses.decode({"witnesses": document})

@@ -1,9 +1,8 @@
 """What all witnesses see: in a monitor, in its store, and while a log is replayed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from lookout.core.model import Check, Gaps, Row
@@ -11,7 +10,6 @@ from lookout.features.feature import Rehearsal
 from lookout.features.witnesses.places import Since
 from lookout.features.witnesses.rules import combine
 from lookout.features.witnesses.settings import WitnessTable
-from lookout.state.errors import naming
 from lookout.state.log import Event, Viewed
 
 DOCUMENT: Final = "witnesses"
@@ -58,12 +56,6 @@ class StoredWitnesses(Struct, frozen=True):
 
     witnesses: dict[str, StoredWitness] = {}
     since: dict[str, Since] = {}
-
-
-def decode_witnesses(documents: Mapping[str, bytes]) -> StoredWitnesses:
-    """StateError if the document cannot be read."""
-    with naming(DOCUMENT):
-        return msgspec.json.decode(documents.get(DOCUMENT, b"{}"), type=StoredWitnesses)
 
 
 class ReplayedViews(Rehearsal):
