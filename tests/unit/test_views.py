@@ -136,6 +136,12 @@ def test_one_bad_place_of_three_or_more_makes_no_row_unknown() -> None:
                 assert combine(own, NO_GAPS, views, NOON).status == status, (number, lie, liar)
 
 
+def test_a_position_of_our_own_stands_still_also_among_other_places() -> None:
+    view = Row(INDEXER, "catching-up", "behind", NOON, NOON, NOON + LIFETIME_MS, Metrics(position=7, head=99))
+    own = replace(view, still_since_at=NOON - MINUTE)
+    assert combine(own, NO_GAPS, [view, view], NOON).still_since_at == NOON - MINUTE
+
+
 @pytest.mark.clause("W6")
 @pytest.mark.parametrize(
     ("shown", "known", "found"),

@@ -73,11 +73,12 @@ function makeEntry(incident, notes) {
   );
 }
 
-/** In UTC, and the day once if it is one. */
+/** "Wed 18 Nov 06:10–06:30 UTC", with the day of its end where that is another one. */
 function spanText({ beginsAt, endsAt }) {
   const begin = `${utcDay(beginsAt)} ${utcClock(beginsAt)}`;
-  if (endsAt === null) return `${begin}–`;
-  return `${begin}–${utcDay(endsAt) === utcDay(beginsAt) ? "" : `${utcDay(endsAt)} `}${utcClock(endsAt)}`;
+  if (endsAt === null) return `${text("utc", { local: begin })} –`;
+  const end = `${utcDay(endsAt) === utcDay(beginsAt) ? "" : `${utcDay(endsAt)} `}${utcClock(endsAt)}`;
+  return text("utc", { local: `${begin}–${end}` });
 }
 
 /** At least so long, where what was before or after is not known. */
