@@ -64,3 +64,10 @@ def test_time_without_a_reading_begins_it_again_also_over_a_restart(silent_minut
 def test_a_clock_that_was_set_back_begins_it_again() -> None:
     known = read(read(NEW, range(59), 4), range(-30, -29), 4)
     assert known.since_at == NOON - 30 * MINUTE_MS
+
+
+def test_while_one_entry_is_lacking_it_goes_on_and_after_its_end_another_gap_takes_an_hour_again() -> None:
+    known = read(read(NEW, range(61), 4), range(61, 62), 1)
+    assert confirmed_gap(known) == 1
+    known = read(read(NEW, range(61), 4), range(61, 62), 0)
+    assert confirmed_gap(read(known, range(62, 63), 4)) == 0
