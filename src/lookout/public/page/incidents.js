@@ -69,7 +69,9 @@ function makeEntry(incident, notes) {
       shape(worst),
       text("incident", { what, status: statusWord(worst), duration: lengthText(incident) }),
     ),
-    ...notesAbout(incident, notes).map((note) => h("p", { class: "note", dir: "auto" }, ...linkParts(note.text))),
+    ...notesAbout(incident, notes).map((note) =>
+      h("p", { class: "note" }, h("small", {}, `${text("note")}: `), h("bdi", {}, ...linkParts(note.text))),
+    ),
   );
 }
 

@@ -20,7 +20,7 @@ export function makeNotes() {
         h(
           "li",
           {},
-          h("small", {}, isPlanned ? h("b", {}, `${text("note.planned")} `) : null, head),
+          h("small", {}, isPlanned ? h("b", {}, `${text("note.planned")}: `) : null, head),
           h("p", { dir: "auto" }, ...linkParts(words)),
         ),
       ),
