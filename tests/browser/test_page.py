@@ -181,7 +181,7 @@ def test_a_note_stands_in_the_band_and_changes_no_row(site: Site, open_page: Ope
     expect(shown.locator("p").first).to_have_attribute("dir", "auto")
     expect(shown.nth(0).locator("small")).to_contain_text("From the operator, about Polygon, since ")
     expect(shown.nth(1).locator("small")).to_contain_text("since Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC), no end given")
-    expect(shown.nth(2).locator("small")).to_contain_text("Planned From the operator, about Indexer, from ")
+    expect(shown.nth(2).locator("small")).to_contain_text("Planned: From the operator, about Indexer, from ")
     expect(page.locator(".band")).to_have_attribute("data-status", "current")
     assert page.evaluate("window.same"), "and the page was not loaded again for it"
 

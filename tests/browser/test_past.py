@@ -229,7 +229,7 @@ def test_incidents_of_ten_minutes_are_listed_with_their_notes_and_addresses(site
     expect(entries.locator("> a")).to_have_text(
         [f"{yesterday} 12:00{DASH}12:15 UTC", f"{yesterday} 01:00{DASH}01:10 UTC"]
     )
-    expect(entries.first.locator("p")).to_have_text(words)
+    expect(entries.first.locator("p")).to_have_text(f"From the operator: {words}")
     links = entries.first.locator("p a")
     expect(links).to_have_count(1)
     expect(links).to_have_attribute("href", "https://acorn.example/a?b=1")

@@ -157,6 +157,7 @@ def test_one_in_use_and_what_is_no_socket_are_left_alone_and_named(tmp_path: Pat
 
 def test_a_monitor_on_a_socket_of_its_folder_reloads_and_takes_the_socket_away(tmp_path: Path) -> None:
     config = '[store]\nurl = "sqlite:lookout.db"\n[admin]\nmonitor = "unix:monitor.sock"\nserver = ""\n'
+    config += '[messaging]\nurl = "http://127.0.0.1:9"\n'
     (tmp_path / "lookout.toml").write_text(config)
     outside = tmp_path / "elsewhere"
     outside.mkdir()

@@ -22,11 +22,11 @@ from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
 from lookout.features.witnesses.shown import UNKNOWN, WitnessNote, describe_places, judge_places, list_stand_ins
-from lookout.features.witnesses.stored import DOCUMENT, StoredWitness, StoredWitnesses, decode_witnesses
-from lookout.features.witnesses.views import ReplayedViews, Views
+from lookout.features.witnesses.views import DOCUMENT, ReplayedViews, StoredWitness, StoredWitnesses, Views
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.public.about import Description
+from lookout.state.errors import naming
 from lookout.state.log import Viewed
 from lookout_reader.document import rows_by_check
 from lookout_reader.feed import Answer, Feed, take_answer
@@ -62,7 +62,8 @@ class Witnesses(Feature):
 
     @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> StoredWitnesses:
-        return decode_witnesses(documents)
+        with naming(DOCUMENT):
+            return msgspec.json.decode(documents.get(DOCUMENT, b"{}"), type=StoredWitnesses)
 
     @classmethod
     def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
