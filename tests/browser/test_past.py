@@ -148,6 +148,8 @@ def test_by_keyboard_alone_a_day_is_opened_and_its_steps_are_read(site: Site, op
     expect(page.locator(".strip")).to_have_count(2)
     slider = page.get_by_role("slider", name=f"Time of Ethereum, {yesterday}")
     slider.focus()
+    assert focused(page, "aria-valuetext") == f"01:00{DASH}01:05: not answering (Messaging, Indexer)"
+    page.keyboard.press("End")
     assert focused(page, "aria-valuetext") == f"23:55{DASH}00:00: limited (Messaging, Indexer)"
     page.keyboard.press("Home")
     assert focused(page, "aria-valuetext") == f"00:00{DASH}00:05: no problem seen (Messaging, Indexer)"
@@ -187,7 +189,7 @@ def test_a_strip_is_read_where_it_is_touched(site: Site, open_page: Open) -> Non
 def test_the_past_is_in_one_zone_which_is_said_once(site: Site, open_page: Open) -> None:
     site.has(a_live_report(all_current()), a_history(all_current(), dict.fromkeys(buckets_of(1, 12, 3), "u")))
     page = open_page(viewport={"width": 390, "height": 844})
-    expect(page.locator(".past .hint")).to_contain_text("Days and times here are in UTC; your time is UTC +1 h.")
+    expect(page.locator(".past .hint")).to_contain_text("Times here are UTC; yours is UTC +1 h.")
     dates = page.locator(".heads small:not(:empty)")
     expect(dates).to_have_text([in_words(day_before(days)) for days in (13, 7, 0)])
     assert all(date.is_visible() for date in dates.all())
@@ -224,8 +226,10 @@ def test_incidents_of_ten_minutes_are_listed_with_their_notes_and_addresses(site
     expect(entries.locator(".state")).to_have_text(
         ["Indexer on Ethereum and Polygon: not answering, 15 min", "Messaging: limited, 10 min"]
     )
-    expect(entries.locator("> a")).to_have_text([f"{yesterday} 12:00{DASH}12:15", f"{yesterday} 01:00{DASH}01:10"])
-    expect(entries.first.locator("p")).to_have_text(words)
+    expect(entries.locator("> a")).to_have_text(
+        [f"{yesterday} 12:00{DASH}12:15 UTC", f"{yesterday} 01:00{DASH}01:10 UTC"]
+    )
+    expect(entries.first.locator("p")).to_have_text(f"From the operator: {words}")
     links = entries.first.locator("p a")
     expect(links).to_have_count(1)
     expect(links).to_have_attribute("href", "https://acorn.example/a?b=1")

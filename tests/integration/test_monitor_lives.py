@@ -151,7 +151,9 @@ def test_a_state_that_the_monitor_cannot_continue_from_is_reported_in_a_sentence
     ledger.publish(NOON)
     with closing(open_writer(tmp_path / "lookout.db")) as writer:
         writer.write({}, encode_state(ledger.state()).documents)
-    (tmp_path / "lookout.toml").write_text('[admin]\nmonitor = ""\n[history]\nbucket_s = 600\n')
+    (tmp_path / "lookout.toml").write_text(
+        '[admin]\nmonitor = ""\n[history]\nbucket_s = 600\n[messaging]\nurl = "http://127.0.0.1:9"\n'
+    )
     assert refusal_of(tmp_path) == (
         "lookout: the stored history has buckets of 300 s, the configuration of 600 s;"
         " set history.bucket_s back, or choose another file in store.url"

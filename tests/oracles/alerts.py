@@ -84,7 +84,8 @@ def due_with(
                 old = old._replace(lasted_ms=old.lasted_ms + seen_ms)
             since_at = at if old is None else old.since_at
             is_empty = (status, reason) == ("unknown", "no-observation") and _has_long_nothing(answers[check], since_at)
-            if _counts(rule, status, reason) and (rule.alerts_on_no_data or not is_empty):
+            is_counted = _counts(rule, status, reason) and _stood_still(rule, status, answers[check])
+            if is_counted and (rule.alerts_on_no_data or not is_empty):
                 now = (old or Episode(at, status, reason))._replace(status=status, reason=reason, is_seen=True)
                 kind, targets, told = ("", (), now) if check in quiet else _tell(now, rule)
                 episodes[rule.key, check] = told
@@ -143,6 +144,14 @@ def _under_rules_of_now(
 
 def _counts(rule: EpisodeRule, status: str, reason: str) -> bool:
     return status in rule.statuses and (rule.reasons is None or reason in rule.reasons)
+
+
+def _stood_still(rule: EpisodeRule, status: str, row: Row) -> bool:
+    if rule.still_ms is None:
+        return True
+    if status == "unknown" or row.observed_at is None or row.still_since_at is None:
+        return False
+    return row.observed_at - row.still_since_at >= rule.still_ms
 
 
 def _has_long_nothing(row: Row, since_at: int) -> bool:

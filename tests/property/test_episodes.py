@@ -88,6 +88,7 @@ some_rules = st.lists(
         remind_ms=st.sampled_from([0, SECOND, MINUTE, HOUR]),
         targets=st.lists(st.sampled_from(("chat", "mail", "pager")), min_size=1, unique=True).map(tuple),
         reasons=st.sampled_from([None, None, frozenset(("responding", "no-observation")), frozenset(("unreachable",))]),
+        still_ms=st.sampled_from([None, None, MINUTE]),
     ),
     max_size=3,
     unique_by=lambda rule: rule.key,
@@ -98,10 +99,13 @@ all_rules = st.builds(
 
 
 def rows(publication: Publication) -> list[Row]:
-    expires_at = publication.at if publication.expired else publication.at + 1
+    at = publication.at
+    expires_at = at if publication.expired else at + 1
     return [
-        Row(check, status, reason, expires_at=None if status in ("unknown", "unmonitored") else expires_at)
-        for check, (status, reason) in zip(CHECKS, publication.statuses, strict=True)
+        Row(check, status, reason)
+        if status in ("unknown", "unmonitored")
+        else Row(check, status, reason, at, expires_at=expires_at, still_since_at=at - still_ms)
+        for check, (status, reason), still_ms in zip(CHECKS, publication.statuses, (MINUTE, SECOND), strict=True)
     ]
 
 

@@ -37,7 +37,7 @@ from tests.unit.running_monitor import InLine, KeptInMemory, given, given_settin
 
 CHECKS: Final = (PPOI, BROADCASTERS)
 PLAN: Final = a_plan(*CHECKS)
-LASTS_MS: Final = 480_000
+LASTS_MS: Final = 360_000
 SLACK_MS: Final = 2_500  # honest places' clocks differ by so much
 HEARTBEAT_MS: Final = 29_000
 Kind = Literal[

@@ -16,12 +16,12 @@ from lookout.base.concurrency import DaemonThread, Worker
 from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.model import Blocks, Check, Found, Metrics, Peers, Row, Status
 from lookout.documents.document import Document, DocumentName
+from lookout.features.alerts.alerts import decode_alerts
 from lookout.features.alerts.event import AlertEvent, AlertPolicy, Cause
 from lookout.features.alerts.messages import Message
 from lookout.features.alerts.rules import EpisodeRule, EpisodeRules
 from lookout.features.alerts.sender import NotAcceptedError, Sender
 from lookout.features.alerts.settings import AlertRule
-from lookout.features.alerts.stored import decode_alerts
 from lookout.state.errors import StateError
 from lookout.store.protocol import StoreError
 from tests.alerting import sending_by, sending_into

@@ -9,12 +9,13 @@ import msgspec
 import pytest
 
 from lookout.config.tables import ServerTable
-from lookout.core.model import Reason, Status
+from lookout.core.model import Status
 from lookout.core.services import SERVICES
 from lookout.documents.api import paths
 from lookout.documents.reports import build_schemas
 from lookout.server.replies import CODES, HISTORY_CACHING, LIVE_CACHING
 from lookout_reader.statuses import CHARACTERS, NO_DATA
+from lookout_reader.words import Reason
 from tools.clauses import read_clauses
 from tools.examples import build_history_example, build_live_example, build_note_example
 from tools.openapi import describe_api

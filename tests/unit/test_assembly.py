@@ -14,9 +14,9 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.core.notices import Notice, Notices
 from lookout.documents.document import Document, DocumentName
+from lookout.features.alerts.alerts import StoredAlerts, encode_alerts
 from lookout.features.alerts.outbox import Queued
 from lookout.features.alerts.rules import AlertState, Episode
-from lookout.features.alerts.stored import StoredAlerts, encode_alerts
 from lookout.features.lists.known import COVERAGE, LINKS, NODE_GAP, Known
 from lookout.features.lists.rules.coverage import Coverage
 from lookout.features.lists.rules.links import Links

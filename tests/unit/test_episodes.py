@@ -6,9 +6,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.model import Reason, Row, Status
+from lookout.core.model import Row, Status
 from lookout.features.alerts.rules import AlertState, EpisodeRule, EpisodeRules, NewsKind, advance, restart
 from lookout.features.alerts.settings import BAD_REASONS, AlertRule
+from lookout_reader.words import Reason
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 from tests.cases import cases
 

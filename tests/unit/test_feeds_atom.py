@@ -55,7 +55,7 @@ def read(body: bytes) -> Any:
             assert all(RFC_3339.fullmatch(found.text or "") for found in element.findall(ATOM + child))
         links = [(link.get("rel"), link.get("type"), link.get("href", "")) for link in element.findall(f"{ATOM}link")]
         assert len(set(links)) == len(links)
-        assert any(link[:2] == ("alternate", "text/html") and link[2].startswith("/") for link in links)
+        assert any(link[:2] == ("alternate", "text/html") and (link[2] or "").startswith("/") for link in links)
     assert len({entry.findtext(f"{ATOM}id") for entry in entries}) == len(entries)
     parsed = feedparser.parse(body)
     assert not parsed.bozo, parsed.bozo_exception

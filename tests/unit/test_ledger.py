@@ -139,6 +139,19 @@ def test_a_restart_knows_since_when_a_position_has_not_moved() -> None:
     assert restarted.judge(Observation(INDEXER, NOON + 30 * MINUTE, Blocks(95))).still_since_at == NOON
 
 
+@pytest.mark.clause("M7")
+def test_a_restart_knows_since_when_a_chain_stands_still() -> None:
+    ledger = a_ledger(a_plan())
+    for minute in range(0, 150, 5):
+        ledger.read_head(1, Reading(NOON + minute * MINUTE, 1000, NOON))
+    ledger.publish(NOON + 150 * MINUTE)
+    stored, _ = decode_state(encode_state(ledger.state()).documents)
+    restarted = Ledger(a_plan(), stored)
+    restarted.start(NOON + 151 * MINUTE)
+    restarted.read_head(1, Reading(NOON + 151 * MINUTE, 1000, NOON))
+    assert restarted.progress_of(1, NOON + 151 * MINUTE).stands_since_at == NOON
+
+
 @pytest.mark.clause("S8")
 def test_the_time_between_the_last_publication_and_a_clock_set_back_counts_if_it_is_known() -> None:
     for last_at, expected in ((NOON + 29 * SECOND, "catching-up"), (None, "current")):

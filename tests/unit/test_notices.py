@@ -185,6 +185,7 @@ def test_there_are_so_many_of_each_kind_and_no_number_comes_twice() -> None:
     ("draft", "ended_at", "past"),
     [
         pytest.param(NOTE, NOON + 10 * MINUTE, ["1"], id="a note that was there for ten minutes stays as a past one"),
+        pytest.param(replace(NOTE, silences=True, for_="2h"), NOON + HOUR, ["1"], id="a note that silenced alerts"),
         pytest.param(NOTE, NOON + 9 * MINUTE, [], id="a note that was ended sooner was a mistake"),
         pytest.param(
             replace(NOTE, from_="2026-11-05T13:00Z"), NOON + 30 * MINUTE, [], id="a note that never began was one too"
@@ -197,6 +198,7 @@ def test_what_stays_of_a_notice_that_the_operator_ends(draft: NoticeDraft, ended
     assert ended.until_at == ended_at
     assert notices.list_valid(ended_at) == ()
     assert [note.id for note in notices.list_past_notes(ended_at)] == past
+    assert notices.find_silenced(ended_at - 1, WATCHED.checks) == frozenset(), "nor if the clock is set back"
     later, _ = add_notice(notices, NOTE, ended_at + DAY, WATCHED)
     assert [note.id for note in later.list_past_notes(ended_at + DAY)] == past
     assert later.list_past_notes(ended_at + PAST_DAYS * DAY) == ()

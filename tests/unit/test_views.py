@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from lookout.core.model import NO_GAPS, Gaps, Metrics, Reason, Row, unmonitored
 from lookout.core.policy import apply_gaps, split_gaps
@@ -63,6 +64,12 @@ def test_every_vector_is_published_as_it_says(case: dict[str, Any]) -> None:
         at,
     )
     assert by_oracle == oracle.read_view(published)
+
+
+def test_a_row_of_several_places_says_since_when_our_own_position_has_not_moved() -> None:
+    own, other = (Row(INDEXER, "catching-up", "behind", NOON, NOON, NOON + LIFETIME_MS) for _ in range(2))
+    own = replace(own, still_since_at=NOON - MINUTE)
+    assert combine(own, NO_GAPS, [other], NOON).still_since_at == NOON - MINUTE
 
 
 # Each place has another age, so that no two instants are the same by chance; one expires at the very instant.
@@ -127,6 +134,12 @@ def test_one_bad_place_of_three_or_more_makes_no_row_unknown() -> None:
             own, *views = [a_view(lie if place == liar else status, place) for place in range(number)]
             if own is not None and own.status != "unmonitored":
                 assert combine(own, NO_GAPS, views, NOON).status == status, (number, lie, liar)
+
+
+def test_a_position_of_our_own_stands_still_also_among_other_places() -> None:
+    view = Row(INDEXER, "catching-up", "behind", NOON, NOON, NOON + LIFETIME_MS, Metrics(position=7, head=99))
+    own = replace(view, still_since_at=NOON - MINUTE)
+    assert combine(own, NO_GAPS, [view, view], NOON).still_since_at == NOON - MINUTE
 
 
 @pytest.mark.clause("W6")

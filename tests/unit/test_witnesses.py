@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
@@ -28,9 +29,11 @@ from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session
 from lookout.replay.replay import Replay, read_log, run_log
+from lookout.state.errors import StateError
 from lookout.state.log import Event, Started, Viewed, format_event
 from tests.alerting import sending_into
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, SECOND, a_plan
+from tests.commands import lookout_here
 from tests.logs import capture_logs
 from tests.unit.running_monitor import (
     FAILED,
@@ -512,3 +515,24 @@ def test_a_reason_of_a_later_version_is_published_stored_and_told() -> None:
     assert sent == ["Lookout: messaging is unavailable"]
     again = Life(20, {SG: say, SP: say}, clock=moved(140 * SECOND), stored=life.kept.state, **told)
     assert again.at(1)["reason"] == "eaten-by-mice"
+
+
+@pytest.mark.clause("W9")
+def test_the_command_replays_views_and_says_that_a_comparison_keeps_them(tmp_path: Path) -> None:
+    life = Life(100, {SG: always("current"), SP: always("unavailable", since_s=30)}, PEERS, FAILED)
+    config = '[[chains]]\nid = 1\nrpc = ["http://rpc.test"]\n[messaging]\nurl = "http://waku.test"\n'
+    config += "".join(f'[[witnesses]]\nname = "{table.name}"\nurl = "{table.url}"\n' for table in BOTH)
+    (tmp_path / "lookout.toml").write_text(config)
+    (tmp_path / "log.jsonl").write_bytes(b"".join(map(format_event, life.record)))
+    ran = lookout_here(tmp_path, "replay", "log.jsonl", "--live", "live.json", "--compare", "lookout.toml")
+    assert ran.stdout.startswith(
+        "our own observations are judged anew; what the witnesses saw stays as it was recorded\n"
+    )
+    assert json.loads((tmp_path / "live.json").read_text())["checks"][0] == life.at(100)
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("document", [b"", b"[]", b'{"witnesses":{"Lima":{"address":"a","views":[{}]}}}'])
+def test_a_damaged_document_is_named(document: bytes) -> None:
+    with pytest.raises(StateError, match="witnesses"):
+        Witnesses.decode({"witnesses": document})

@@ -202,7 +202,7 @@ function adviceText(trouble, unknown, { text }) {
   return [
     found.some(({ effect }) => effect === "stop") && "advice.stop",
     has("send", "balances") && "advice.transactions",
-    has("proofs") && "advice.proofs",
+    has("proofs") && !has("send", "balances") && "advice.proofs",
   ]
     .filter(Boolean)
     .map((key) => text(key))

@@ -48,7 +48,7 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
         try:
             ranges = run(_compare(settings, first, last))
         except OwnFault as fault:
-            fail(describe_cause(fault.cause), exit_code=_NOT_COMPARED)
+            fail(describe_cause(fault.reason), exit_code=_NOT_COMPARED)
     for checked in ranges:
         _show_range(checked, names)
     if any(checked.differs for checked in ranges):

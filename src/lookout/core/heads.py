@@ -90,9 +90,8 @@ class Heads:
         risen = self._risen
         if risen is None or (waited_ms := self._readings[-1].at - risen.at) < _STANDS_AFTER_MS:
             return None
-        pace = self._measure_pace(
-            reading for reading in self._readings if reading.at <= risen.at
-        )  # before it stood still
+        before = (reading for reading in self._readings if reading.at <= risen.at)
+        pace = self._measure_pace(before)  # which does not slow down while the chain stands still
         return None if pace.takes_longer(_STANDS_AFTER_BLOCKS, waited_ms) else risen.at
 
     def is_new(self, answer: Reading) -> bool:

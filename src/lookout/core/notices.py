@@ -154,7 +154,8 @@ def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> t
     ended = replace(found, until_at=at // 1000 * 1000)
     stays = kind == "note" and at - max(found.from_at, found.added_at) >= TAKEN_BACK_MS
     others = tuple(notice for notice in notices.declared if notice is not found)
-    return replace(notices, declared=(*others, ended) if stays else others), ended
+    past = (replace(ended, silences=False),) if stays else ()  # so that a clock that is set back silences nothing
+    return replace(notices, declared=(*others, *past)), ended
 
 
 def _read_times(draft: NoticeDraft, at: int, problems: list[Problem]) -> tuple[int, int | None]:

@@ -15,8 +15,9 @@ from lookout.state.codec import CLAIMED, decode_notices, decode_sightings, decod
 FEATURES: Final[tuple[type[Feature], ...]] = (
     Lists,
     Witnesses,
-    Alerts,  # last: it reports what the others found
+    Alerts,
 )
+"""Alerts are last: they report what the others found."""
 
 
 class Kept(NamedTuple):

@@ -1,6 +1,7 @@
 """The last outcome of everything that is asked: ``/sources`` on the admin port (M16)."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Final
 
 from msgspec import UNSET
@@ -59,19 +60,18 @@ class Board:
         self._standings: dict[int, Mapping[str, Standing]] = {}  # by chain and endpoint name
         self._doubts: dict[str, tuple[str, ...]] = {}  # by source name
         self.certificates_end_at: dict[str, int] = {}  # by source name
-        self._store = _UNKNOWN
+        self._verdicts: dict[EntryKey, Verdict] = {}  # on the store and the sources
 
     def list_entries(self) -> list[Entry]:
-        standings, doubts = self._standings.copy(), self._doubts.copy()
-        notes = sorted(self._notes.copy().items(), key=lambda item: item[0])
-        return [
-            replace(note.describe(), doubts=doubts[key.name])
-            if key.kind == "source" and doubts.get(key.name)
-            else replace(note.describe(), standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
-            if isinstance(key.chain_id, int)
-            else note.describe()
-            for key, note in notes
-        ]
+        return [self._describe_note(note) for _, note in sorted(self._notes.copy().items(), key=itemgetter(0))]
+
+    def _describe_note(self, note: Note) -> Entry:
+        key, entry = note.key, note.describe()
+        if key.kind == "source":
+            return replace(entry, doubts=self._doubts.get(key.name) or UNSET)
+        if isinstance(key.chain_id, int):
+            return replace(entry, standing=self._standings.get(key.chain_id, {}).get(key.name, UNSET))
+        return entry
 
     def samples(self, now: int) -> Iterator[Sample]:
         """The gauges of all that is shown."""
@@ -97,13 +97,8 @@ class Board:
 
     def judge(self, key: EntryKey) -> Verdict:
         """Unknown before the first answer, and for an endpoint without a head."""
-        if key == STORE_KEY:
-            return self._store
-        if key.kind == "source":
-            doubts = self._doubts.get(key.name)
-            if doubts:
-                return Verdict("degraded", "incomplete", doubts[0])
-            return _UNKNOWN if doubts is None else _FINE
+        if key.kind != "endpoint":
+            return self._verdicts.get(key, _UNKNOWN)
         note = self._notes.get(key)
         standing = self._standings.get(key.chain_id or 0, {}).get(key.name)
         if note is not None and note.outcome.kind == "failed":
@@ -117,14 +112,15 @@ class Board:
     def begin(self) -> None:
         """A monitor starts, perhaps with other settings: forget all outcomes."""
         self._notes, self._doubts, self.certificates_end_at = {}, {}, {}
-        self._store = _UNKNOWN
+        self._verdicts.clear()
 
     def note(self, note: Note) -> None:
         self._notes[note.key] = note
 
     def note_store(self, error: str | None) -> None:
         """A publication is stored, or could not be."""
-        self._store = _FINE if error is None else Verdict("unavailable", "unreachable", f"not_stored: {error}")
+        failed = None if error is None else Verdict("unavailable", "unreachable", f"not_stored: {error}")
+        self._verdicts[STORE_KEY] = failed or _FINE
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = describe_rows(rows, causes, at)
@@ -138,6 +134,7 @@ class Board:
         """Set what is wrong with a source, and return the doubts whose codes are new."""
         before = set(map(code_of, self._doubts.get(source, ())))
         self._doubts[source] = doubts
+        self._verdicts[EntryKey("source", source)] = Verdict("degraded", "incomplete", doubts[0]) if doubts else _FINE
         return [doubt for doubt in doubts if code_of(doubt) not in before]
 
     def note_reading(

@@ -1,38 +1,15 @@
-"""Reads the endpoints of all chains, and the heads that they agree on (M8)."""
+"""The heads that the endpoints of a chain agree on, while the monitor runs (M8)."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import partial
-from random import Random
-from typing import Final
+from collections.abc import Sequence
 
 from lookout.base.clock import Clock
-from lookout.base.logger import get_logger
 from lookout.core.agreement import SILENT, Agreement, Standing
-from lookout.core.causes import code_of, describe_cause
 from lookout.core.heads import Reading
-from lookout.core.model import Status
-from lookout.core.own_clock import OwnClock
-from lookout.core.plan import Limits
-from lookout.features.feature import Job
-from lookout.features.outcome import EntryKey
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
-from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint
-
-_READS_PER_RECHECK: Final = 2  # of an endpoint
-
-# What is logged when a fault of an endpoint begins, and when it ends.
-_FAULTS: Final[dict[Status, tuple[str, str]]] = {
-    "unavailable": ("an endpoint fails", "the endpoint answers again"),
-    "degraded": ("an endpoint is apart from the head", "the endpoint agrees with the others again"),
-}
-
-log = get_logger()
 
 
 class FollowedChain:
@@ -104,89 +81,3 @@ class FollowedChain:
             self._agreement.end_wait()
             self._agree()
         self.has_head.set()
-
-
-class FollowedChains:
-    """All chains, and the jobs that read their endpoints."""
-
-    def __init__(
-        self,
-        endpoints: Sequence[Endpoint],
-        journal: Journal,
-        own_clock: OwnClock,
-        limits: Limits,
-        clock: Clock,
-        instruments: Instruments,
-        chance: Random,
-    ) -> None:
-        self._journal = journal
-        self._own_clock = own_clock
-        self._limits = limits
-        self._clock = clock
-        self._instruments = instruments
-        self._chance = chance
-        self._endpoints: dict[int, list[Endpoint]] = defaultdict(list)
-        for endpoint in endpoints:
-            self._endpoints[endpoint.chain_id].append(endpoint)
-        self._chains: dict[int | None, FollowedChain] = {}
-        self._bad: dict[EntryKey, Status] = {}  # endpoints
-
-    def begin(self) -> None:
-        """Forget all answers, as after a start."""
-        max_age_ms, board = self._limits.head_max_age_ms, self._instruments.board
-        for chain_id, endpoints in self._endpoints.items():
-            chain = FollowedChain(endpoints, max_age_ms, self._journal, self._clock, board)
-            chain.wait_for_all(self._limits.probe_timeout_ms)
-            self._chains[chain_id] = chain
-
-    def end(self) -> None:
-        for chain in self._chains.values():
-            chain.end()
-
-    def jobs(self) -> Iterator[Job]:
-        for chain_id, endpoints in self._endpoints.items():
-            for number, endpoint in enumerate(endpoints):
-                key = EntryKey("endpoint", endpoint.name, chain_id)
-                first_wait_s = self._chance.random() * self._limits.jitter_ms / _READS_PER_RECHECK / 1000
-                yield Job(key, partial(self._read, endpoint, number, key), first_wait_s=first_wait_s)
-
-    def heights(self, chain_id: int) -> dict[str, int]:
-        """The heights of the endpoints that agree on the chain's head, by name."""
-        return self._chains[chain_id].heights()
-
-    async def wait_for_head(self, chain_id: int | None) -> None:
-        """Wait until the chain has a head, or did not get one in time."""
-        if chain_id in self._chains:
-            await self._chains[chain_id].has_head.wait()
-
-    async def _read(self, endpoint: Endpoint, number: int, key: EntryKey, session: Session) -> int:
-        """Read an endpoint's head; return the wait until the next reading in milliseconds."""
-        chain_id, began_ms = endpoint.chain_id, self._clock.elapsed_ms()
-        try:
-            answer: Reading | ProbeFailed = await endpoint.read(session, self._clock.now)
-        except ProbeFailed as failure:
-            answer = failure
-        took_ms = self._clock.elapsed_ms() - began_ms
-        self._journal.timeline.check_for_stall(began_ms)
-        found = self._chains[chain_id].enter(number, answer)
-        if (head := self._journal.ledger.heads(chain_id).newest_of_run) is not None:
-            # The agreed head, since a single endpoint's block may be a lie.
-            self._own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
-        self._note_reading(key, chain_id, found, took_ms)
-        return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
-
-    def _note_reading(self, key: EntryKey, chain_id: int, found: Reading | str, took_ms: int) -> None:
-        """Show a reading to the operator, and log where an endpoint's fault begins and ends; faults that go on at
-        debug."""
-        at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
-        cause = found if isinstance(found, str) else None
-        self._instruments.count_reading(chain_id, key.name, took_ms, None if cause is None else code_of(cause))
-        head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
-        self._instruments.board.note_reading(key, at, took_ms, found, head)
-        verdict, was = self._instruments.board.judge(key), self._bad.get(key)
-        if verdict.cause is not None:
-            self._bad[key] = verdict.status
-            report = log.debug if was == verdict.status else log.warning
-            report(_FAULTS[verdict.status][0], **about, cause=verdict.cause, why=describe_cause(verdict.cause))
-        elif was == "unavailable" or (was and verdict.status == "current"):  # without a head it may still be apart
-            log.info(_FAULTS[self._bad.pop(key)][1], **about)

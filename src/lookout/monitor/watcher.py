@@ -1,8 +1,9 @@
 """Asks all sources and endpoints, and whatever features ask, independently (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -15,20 +16,28 @@ from lookout.base.instants import parse_http_date
 from lookout.base.logger import get_logger
 from lookout.config.settings import Upstreams
 from lookout.core.causes import code_of, describe_cause, find_doubts
-from lookout.core.model import Blocks, Failed, Found, Members
+from lookout.core.heads import Reading
+from lookout.core.model import Blocks, Failed, Found, Members, Status
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.features.feature import Job
 from lookout.features.outcome import EntryKey, RowOutcome, chain_label
 from lookout.monitor.board import describe_rows
-from lookout.monitor.heads import FollowedChains
+from lookout.monitor.heads import FollowedChain
 from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
-from lookout.protocols.client.failure import OwnFault, own_fault
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, own_fault
 from lookout.protocols.client.session import Session
-from lookout.protocols.source import Source, observe
+from lookout.protocols.source import Endpoint, Source, observe
 
+_READS_PER_RECHECK: Final = 2  # of an endpoint
 _AGAIN_MS: Final = 10_000  # shortest time between probes that an operator asks for
+
+# What is logged when a fault of an endpoint begins, and when it ends.
+_FAULTS: Final[dict[Status, tuple[str, str]]] = {
+    "unavailable": ("an endpoint fails", "the endpoint answers again"),
+    "degraded": ("an endpoint is apart from the head", "the endpoint agrees with the others again"),
+}
 
 log = get_logger()
 
@@ -43,8 +52,8 @@ class Rechecked(Struct, frozen=True, rename="camel", omit_defaults=True):
     not_asked: str = ""
 
 
-class _Turn:
-    """The wait between two probes of a source; a recheck ends it."""
+class _Pause:
+    """The pause between two probes of a source; a recheck ends it."""
 
     def __init__(self) -> None:
         self.began_ms = 0  # of the last probe
@@ -77,16 +86,19 @@ class Watcher:
     ) -> None:
         self._own_clock = OwnClock()
         self._sources = upstreams.sources
+        self._endpoints: dict[int, list[Endpoint]] = defaultdict(list)
+        for endpoint in upstreams.endpoints:
+            self._endpoints[endpoint.chain_id].append(endpoint)
+        self._chains: dict[int | None, FollowedChain] = {}
+        self._bad: dict[EntryKey, Status] = {}  # endpoints
         self._journal = journal
         self._limits = limits
         self._clock = clock
         self._instruments = instruments
         self._chance = chance
-        self._chains = FollowedChains(upstreams.endpoints, journal, self._own_clock, limits, clock, instruments, chance)
         self._is_exhausted = False  # a local resource ran out
         self._woken = asyncio.Event()
-        self._turns: dict[str, _Turn] = {}  # by source name
-        self.heights = self._chains.heights
+        self._pauses: dict[str, _Pause] = {}  # by source name
 
     async def run(self, session: Session) -> None:
         session = replace(session, hear_date=self._hear_date)
@@ -97,14 +109,15 @@ class Watcher:
     @asynccontextmanager
     async def asked_once(self, session: Session) -> AsyncIterator[None]:
         """Ask everything once, as after a start; what endpoints agree on holds inside the block."""
-        self._chains.begin()
-        try:
+        with self._following_chains():
             async with asyncio.TaskGroup() as group:
                 for job in self._jobs():
                     group.create_task(self._ask(job, session))
             yield
-        finally:
-            self._chains.end()
+
+    def heights(self, chain_id: int) -> dict[str, int]:
+        """The heights of the endpoints that agree on the chain's head, by name."""
+        return self._chains[chain_id].heights()
 
     def judge_own_clock(self) -> int | None:
         """The error of this machine's clock, 0 if it is right; None while unknown (M17)."""
@@ -118,15 +131,15 @@ class Watcher:
     async def recheck(self, services: Collection[str], chains: Collection[int]) -> list[Rechecked]:
         """Probe the sources of these services and chains now, ignoring back-off, but none twice in 10 s."""
         meant = [source for source in self._sources if any(check.is_among(services, chains) for check in source.checks)]
-        asked: list[_Turn] = []
+        asked: list[_Pause] = []
         for source in meant:
-            turn = self._turns.get(source.name)
-            if turn is not None and turn.done.is_set() and self._clock.elapsed_ms() - turn.began_ms >= _AGAIN_MS:
-                turn.end_rest()
-                asked.append(turn)
-        for turn in asked:
-            await turn.done.wait()
-        return [self._describe_recheck(source, is_asked=self._turns.get(source.name) in asked) for source in meant]
+            pause = self._pauses.get(source.name)
+            if pause is not None and pause.done.is_set() and self._clock.elapsed_ms() - pause.began_ms >= _AGAIN_MS:
+                pause.end_rest()
+                asked.append(pause)
+        for pause in asked:
+            await pause.done.wait()
+        return [self._describe_recheck(source, is_asked=self._pauses.get(source.name) in asked) for source in meant]
 
     def _describe_recheck(self, source: Source, *, is_asked: bool) -> Rechecked:
         rows = map(self._journal.ledger.newest_row, source.checks)
@@ -135,24 +148,40 @@ class Watcher:
 
     async def _ask_until_woken(self, session: Session) -> None:
         """Run all tasks, with the chains as if after a start, until the clock was set."""
-        self._chains.begin()
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._keep_asking(job, session)) for job in self._jobs()]
-                await self._woken.wait()
-                for task in tasks:
-                    task.cancel()
+            with self._following_chains():
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(self._keep_asking(job, session)) for job in self._jobs()]
+                    await self._woken.wait()
+                    for task in tasks:
+                        task.cancel()
         finally:
-            self._chains.end()
-            for turn in self._turns.values():
-                turn.done.set()  # wakes a recheck if a reload or a set clock cancels the task
+            for pause in self._pauses.values():
+                pause.done.set()  # wakes a recheck if a reload or a set clock cancels the task
+
+    @contextmanager
+    def _following_chains(self) -> Iterator[None]:
+        """Forget all answers of endpoints, as after a start, and let them agree inside the block."""
+        max_age_ms, board = self._limits.head_max_age_ms, self._instruments.board
+        for chain_id, endpoints in self._endpoints.items():
+            chain = self._chains[chain_id] = FollowedChain(endpoints, max_age_ms, self._journal, self._clock, board)
+            chain.wait_for_all(self._limits.probe_timeout_ms)
+        try:
+            yield
+        finally:
+            for chain in self._chains.values():
+                chain.end()
 
     def _jobs(self) -> Iterator[Job]:
         for source in self._sources:
-            turn = self._turns[source.name] = _Turn()
+            pause = self._pauses[source.name] = _Pause()
             first_wait_s = self._chance.random() * self._limits.jitter_ms / 1000
-            yield Job(EntryKey("source", source.name), partial(self._probe, source, turn), turn.rest, first_wait_s)
-        yield from self._chains.jobs()
+            yield Job(EntryKey("source", source.name), partial(self._probe, source, pause), pause.rest, first_wait_s)
+        for chain_id, endpoints in self._endpoints.items():
+            for number, endpoint in enumerate(endpoints):
+                key = EntryKey("endpoint", endpoint.name, chain_id)
+                first_wait_s = self._chance.random() * self._limits.jitter_ms / _READS_PER_RECHECK / 1000
+                yield Job(key, partial(self._read, endpoint, number, key), first_wait_s=first_wait_s)
         for feature in self._journal.features:
             yield from feature.jobs()
 
@@ -179,9 +208,9 @@ class Watcher:
             self._is_exhausted = False
         return next_ms
 
-    async def _probe(self, source: Source, turn: _Turn, session: Session) -> int:
+    async def _probe(self, source: Source, pause: _Pause, session: Session) -> int:
         """Probe a source, and judge its answers; return the wait until the next probe in milliseconds."""
-        began_ms = turn.began_ms = self._clock.elapsed_ms()
+        began_ms = pause.began_ms = self._clock.elapsed_ms()
         ends: list[int] = []
         found = await observe(source, replace(session, hear_certificate=ends.append), self._clock.now)
         self._require_observation(began_ms, found.values())
@@ -189,9 +218,9 @@ class Watcher:
         took_ms = self._clock.elapsed_ms() - began_ms
         self._instruments.count_probe(source.checks, took_ms, found)
         for check, outcome in found.items():
-            if isinstance(outcome, Blocks):
+            if isinstance(outcome, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
-                await self._chains.wait_for_head(check.chain_id)
+                await self._chains[check.chain_id].has_head.wait()
         rows = [self._journal.observe(check, outcome) for check, outcome in found.items()]
         causes = self._journal.causes
         for row in rows:
@@ -220,6 +249,38 @@ class Watcher:
         for doubt in board.note_doubts(source, doubts):
             log.warning("something is wrong with a source", source=source, cause=doubt, why=describe_cause(doubt))
 
+    async def _read(self, endpoint: Endpoint, number: int, key: EntryKey, session: Session) -> int:
+        """Read an endpoint's head; return the wait until the next reading in milliseconds."""
+        chain_id, began_ms = endpoint.chain_id, self._clock.elapsed_ms()
+        try:
+            answer: Reading | ProbeFailed = await endpoint.read(session, self._clock.now)
+        except ProbeFailed as failure:
+            answer = failure
+        took_ms = self._clock.elapsed_ms() - began_ms
+        self._journal.timeline.check_for_stall(began_ms)
+        found = self._chains[chain_id].enter(number, answer)
+        if (head := self._journal.ledger.heads(chain_id).newest_of_run) is not None:
+            # The agreed head, since a single endpoint's block may be a lie.
+            self._own_clock.hear(f"chain {chain_id}", head.at - head.block_at, self._clock.elapsed_ms())
+        self._note_reading(key, chain_id, found, took_ms)
+        return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / _READS_PER_RECHECK)
+
+    def _note_reading(self, key: EntryKey, chain_id: int, found: Reading | str, took_ms: int) -> None:
+        """Show a reading to the operator, and log where an endpoint's fault begins and ends; faults that go on at
+        debug."""
+        at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
+        cause = found if isinstance(found, str) else None
+        self._instruments.count_reading(chain_id, key.name, took_ms, None if cause is None else code_of(cause))
+        head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
+        self._instruments.board.note_reading(key, at, took_ms, found, head)
+        verdict, was = self._instruments.board.judge(key), self._bad.get(key)
+        if verdict.cause is not None:
+            self._bad[key] = verdict.status
+            report = log.debug if was == verdict.status else log.warning
+            report(_FAULTS[verdict.status][0], **about, cause=verdict.cause, why=describe_cause(verdict.cause))
+        elif was == "unavailable" or (was and verdict.status == "current"):  # without a head it may still be apart
+            log.info(_FAULTS[self._bad.pop(key)][1], **about)
+
     def _note_own_failure(self, key: EntryKey, began_ms: int, error: Exception) -> None:
         """Something could not be asked, because of a fault of the monitor's own or a bug: no observation, and no change
         of a result (M11, M17). The error is being handled."""
@@ -236,7 +297,7 @@ class Watcher:
                 log.error("a fault of the monitor's own; rows age until it ends", **why)
                 self._is_exhausted = True
         took_ms = self._clock.elapsed_ms() - began_ms
-        instruments.board.note_own_failure(key, self._clock.now(), took_ms, None if fault is None else fault.cause)
+        instruments.board.note_own_failure(key, self._clock.now(), took_ms, None if fault is None else fault.reason)
 
     def _hear_date(self, host: str, date: str) -> None:
         """Compare our clock with the `Date` header of an answer."""

@@ -13,7 +13,7 @@ from lookout.config.tables import ServerSettings
 from lookout.public.page.assets import load_assets, read_logo
 from lookout.server.connection import STALLED_S, ConnectionLimits, HttpServer
 from lookout.server.limiter import Limiter
-from lookout.server.poller import Follower, Poller
+from lookout.server.poller import Poller, polling
 from lookout.server.replies import Counts, Responder
 from lookout.server.request import Callers
 from lookout.server.site import build_asset_routes, build_site, build_stored_site
@@ -60,13 +60,9 @@ class Server(NamedTuple):
     @asynccontextmanager
     async def running(self, listener: socket.socket) -> AsyncIterator[None]:
         """Follow the store and answer requests inside the block."""
-        follower = Follower(self.poller, self.counts)
-        follower.start()
-        try:
+        with polling(self.poller, self.counts):
             async with self.listen(listener):
                 yield
-        finally:
-            follower.stop()
 
 
 def build_server(settings: ServerSettings, folder: Path, machine: Machine = THIS_MACHINE) -> Server:

@@ -5,7 +5,8 @@ minutes (A12).
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, NamedTuple, TypeGuard
 
 from lookout.base.clock import Clock
@@ -215,43 +216,34 @@ def _is_whole(stored: object) -> TypeGuard[Document]:
             return False
 
 
-class Follower:
-    """Polls the store eight times a second, from ``start`` to ``stop``. Another thread checks the time, since the
-    first may hang with the store."""
+@contextmanager
+def polling(poller: Poller, counts: Counts) -> Iterator[None]:
+    """Poll the store eight times a second inside the block, which begins with the documents, or after two seconds.
+    Another thread checks the time, since the first may hang with the store."""
+    stopped, polled = threading.Event(), threading.Event()
 
-    def __init__(self, poller: Poller, counts: Counts) -> None:
-        self._poller = poller
-        self._counts = counts
-        self._stopped = threading.Event()
-        self._polled = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._repeat, args=(name, work), name=name, daemon=True)
-            for name, work in (("poll the store", self._poll), ("watch the time", poller.check_time))
-        ]
-
-    def start(self) -> None:
-        """Start, and wait up to two seconds for the documents."""
-        for thread in self._threads:
-            thread.start()
-        self._polled.wait(_START_WAIT_S)
-
-    def stop(self) -> None:
-        self._stopped.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(timeout=_STOP_WAIT_S)
-
-    def _poll(self) -> None:
+    def poll() -> None:
         try:
-            if not self._poller.poll():
-                self._counts.store_errors += 1
+            counts.store_errors += not poller.poll()
         finally:
-            self._polled.set()
+            polled.set()
 
-    def _repeat(self, name: str, work: Callable[[], None]) -> None:
-        while not self._stopped.is_set():
+    def repeat(name: str, work: Callable[[], None]) -> None:
+        while not stopped.is_set():
             try:
                 work()
             except Exception:  # a bug; the replies stay, and the next poll may succeed
                 log.exception("a thread of the server crashed; it goes on", thread=name)
-            self._stopped.wait(_POLL_EVERY_S)
+            stopped.wait(_POLL_EVERY_S)
+
+    works = {"poll the store": poll, "watch the time": poller.check_time}
+    threads = [threading.Thread(target=repeat, args=work, name=work[0], daemon=True) for work in works.items()]
+    for thread in threads:
+        thread.start()
+    try:
+        polled.wait(_START_WAIT_S)
+        yield
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join(timeout=_STOP_WAIT_S)

@@ -67,14 +67,14 @@ def encode_state(state: State, others: Mapping[str, bytes] = {}, last: EncodedSt
     heads = {f"{_HEADS}{chain_id}": readings for chain_id, readings in state.heads.items()}
     values: dict[str, object] = {**others, **heads, _DAYS: tuple(history.days.items())}
 
-    def pack(name: str, value: _Value, pack: Callable[[_Value], bytes]) -> bytes:
+    def reuse(name: str, value: _Value, pack: Callable[[_Value], bytes]) -> bytes:
         was = last.values.get(name)
         return last.documents[name] if was is value or was == value else pack(value)
 
     documents = {
-        **{name: pack(name, document, compress) for name, document in others.items()},
-        **{name: pack(name, readings, _pack_heads) for name, readings in heads.items()},
-        _DAYS: pack(_DAYS, values[_DAYS], _pack),
+        **{name: reuse(name, document, compress) for name, document in others.items()},
+        **{name: reuse(name, readings, _pack_heads) for name, readings in heads.items()},
+        _DAYS: reuse(_DAYS, values[_DAYS], _pack),
     }
     hashes = {name: _hash(document).hex() for name, document in documents.items()}
     checks, tallies = tuple(state.checks.values()), tuple(history.tallies.values())

@@ -5,8 +5,8 @@ What is to be sent, and in which order, is tested by tests/property/test_episode
 from collections import defaultdict
 from typing import Final, NamedTuple
 
+from lookout.features.alerts.alerts import decode_alerts
 from lookout.features.alerts.rules import STORE
-from lookout.features.alerts.stored import decode_alerts
 from lookout.state.codec import decode_state
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule

@@ -6,7 +6,7 @@ import pytest
 
 from lookout.documents.api import paths
 from lookout.documents.document import COMPRESSED, Document, PlainName, compress, etag
-from lookout.server.poller import Follower, Poller
+from lookout.server.poller import Poller, polling
 from lookout.server.replies import Counts, convenience_resource, respond
 from lookout.server.site import Site
 from lookout.store.protocol import StoreError
@@ -289,14 +289,11 @@ class BrokenPoller(Poller):
 def test_a_bug_does_not_end_a_thread_and_is_logged_with_its_name() -> None:
     site = Site(paths("protocol"))
     poller = BrokenPoller(FakeReader(), SetClock(), 300_000, site, lambda _: site)
-    follower = Follower(poller, Counts())
-    with capture_logs() as log:
-        follower.start()
-        names = ("poll the store", "watch the time")
+    names = ("poll the store", "watch the time")
+    with capture_logs() as log, polling(poller, Counts()):
         until(
             lambda: min([line["thread"] for line in list(log)].count(name) for name in names) >= 2, "both crash twice"
         )
-        follower.stop()
     assert {entry["event"] for entry in log} == {"a thread of the server crashed; it goes on"}
 
 

@@ -226,10 +226,11 @@ def _well_text(overview: Overview) -> str:
 def _advice(trouble: Iterable[Problem], unknown: Iterable[Problem]) -> str:
     found = {(each.activity, each.effect) for each in (*trouble, *(each for each in unknown if each.unreached))}
     activities = {activity for activity, _ in found}
+    is_of_transactions = not activities.isdisjoint(("send", "balances"))
     wanted = [
         ("advice.stop", ("balances", "stop") in found),
-        ("advice.transactions", not activities.isdisjoint(("send", "balances"))),
-        ("advice.proofs", "proofs" in activities),
+        ("advice.transactions", is_of_transactions),
+        ("advice.proofs", "proofs" in activities and not is_of_transactions),
     ]
     return " ".join(_text(key) for key, is_wanted in wanted if is_wanted)
 

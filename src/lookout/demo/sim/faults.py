@@ -33,8 +33,7 @@ class Parameter(NamedTuple):
 
 
 class FaultKind(NamedTuple):
-    """CONTRIBUTING.md describes every kind."""
-
+    what: str
     applies_to: tuple[AddressKind, ...]
     parameter: Parameter | None = None
 
@@ -69,35 +68,41 @@ _MEMBERS: Final = Parameter("first", _ALL_BROADCASTERS)
 
 # These decide how an answer is sent, not what it says.
 _WIRE: Final[dict[str, FaultKind]] = {
-    "refuse": FaultKind(_SPEAKERS),
-    "hang": FaultKind(_SPEAKERS),
-    "garbage": FaultKind(_SPEAKERS),
-    "status": FaultKind(_SPEAKERS, Parameter("code", 500)),
-    "late": FaultKind(_SPEAKERS, Parameter("ms", 3_000)),
+    "refuse": FaultKind("the connection is reset", _SPEAKERS),
+    "hang": FaultKind("no answer", _SPEAKERS),
+    "garbage": FaultKind("random bytes", _SPEAKERS),
+    "status": FaultKind("an HTTP error", _SPEAKERS, Parameter("code", 500)),
+    "late": FaultKind("a late answer", _SPEAKERS, Parameter("ms", 3_000)),
 }
 WIRE_FAULTS: Final = frozenset(_WIRE)
 FAULTS: Final[Mapping[str, FaultKind]] = {
     **_WIRE,
-    "wrong-chain": FaultKind(("endpoint",), Parameter("chainId", 61)),
-    "lag": FaultKind(_FOLLOWERS, Parameter("by", 1_000)),
-    "freeze": FaultKind(_FOLLOWERS),
-    "lie": FaultKind(_FOLLOWERS, Parameter("by", 1_000_000)),
-    "future": FaultKind(("endpoint",), Parameter("seconds", 3_600, unit=1000)),
-    "past": FaultKind(("endpoint",), Parameter("seconds", 86_400, unit=1000)),
-    "genesis": FaultKind(("endpoint",), Parameter("timestamp", 0, unit=1000)),
-    "rebuild": FaultKind(("indexer",), Parameter("times", 50)),
-    "halt": FaultKind(("chain",)),
-    "reorg": FaultKind(("chain",), Parameter("depth", 3)),
-    "missing-list": FaultKind(("ppoi", "network")),
-    "missing-network": FaultKind(("network",)),
-    "zero-peers": FaultKind(("peers",)),
-    "silent": FaultKind(("broadcasters",), _MEMBERS),
-    "unsigned": FaultKind(("broadcasters",), _MEMBERS),
-    "hole": FaultKind(("indexer",), Parameter("blocks", 100)),
-    "extra": FaultKind(("indexer",), Parameter("transactions", 1)),
-    "lose": FaultKind(("indexer",), Parameter("entries", 1)),
-    "old-tree": FaultKind(("network",), Parameter("by", 10)),
-    "narrow": FaultKind(("endpoint",), Parameter("blocks", 100)),
+    "wrong-chain": FaultKind("a node of another chain", ("endpoint",), Parameter("chainId", 61)),
+    "lag": FaultKind("blocks or indexes too low", _FOLLOWERS, Parameter("by", 1_000)),
+    "freeze": FaultKind("the height stops", _FOLLOWERS),
+    "lie": FaultKind("blocks or indexes too high", _FOLLOWERS, Parameter("by", 1_000_000)),
+    "future": FaultKind("block timestamps are ahead", ("endpoint",), Parameter("seconds", 3_600, unit=1000)),
+    "past": FaultKind("block timestamps are too old", ("endpoint",), Parameter("seconds", 86_400, unit=1000)),
+    "genesis": FaultKind(
+        "a node that does not follow its chain yet", ("endpoint",), Parameter("timestamp", 0, unit=1000)
+    ),
+    "rebuild": FaultKind(
+        "has nothing for a minute, then climbs so many times faster than the chain",
+        ("indexer",),
+        Parameter("times", 50),
+    ),
+    "halt": FaultKind("the chain itself stops", ("chain",)),
+    "reorg": FaultKind("the newest blocks are replaced, once", ("chain",), Parameter("depth", 3)),
+    "missing-list": FaultKind("the required list is missing", ("ppoi", "network")),
+    "missing-network": FaultKind("the network is missing", ("network",)),
+    "zero-peers": FaultKind("no peers", ("peers",)),
+    "silent": FaultKind("so many announce nothing", ("broadcasters",), _MEMBERS),
+    "unsigned": FaultKind("so many announce with wrong signatures", ("broadcasters",), _MEMBERS),
+    "hole": FaultKind("transactions of so many blocks are missing in the list", ("indexer",), Parameter("blocks", 100)),
+    "extra": FaultKind("so many transactions too many in the list", ("indexer",), Parameter("transactions", 1)),
+    "lose": FaultKind("so many entries are lost, every second of the next ones", ("indexer",), Parameter("entries", 1)),
+    "old-tree": FaultKind("the index is so many too low", ("network",), Parameter("by", 10)),
+    "narrow": FaultKind("refuses longer ranges", ("endpoint",), Parameter("blocks", 100)),
 }
 
 # What fails without an order.

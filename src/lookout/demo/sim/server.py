@@ -123,9 +123,10 @@ def _reset(request: web.Request) -> web.Response:
 
 
 def _describe(kind: FaultKind) -> dict[str, object]:
-    if kind.parameter is None:
-        return {"appliesTo": kind.applies_to}
-    return {"appliesTo": kind.applies_to, "parameter": kind.parameter.name, "default": kind.parameter.default}
+    described: dict[str, object] = {"what": kind.what, "appliesTo": kind.applies_to}
+    if kind.parameter is not None:
+        described |= {"parameter": kind.parameter.name, "default": kind.parameter.default}
+    return described
 
 
 @asynccontextmanager

@@ -11,10 +11,12 @@ from contextlib import asynccontextmanager, suppress
 from threading import Event
 from typing import ClassVar, Final, Literal, NoReturn, Self, get_args
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
 from lookout.base.concurrency import Worker
-from lookout.base.instants import format_second
+from lookout.base.instants import Lasted, format_second
 from lookout.base.logger import get_logger
 from lookout.base.problem import Problem
 from lookout.core.causes import WITHOUT_HEAD, code_of, describe_no_new_block
@@ -33,14 +35,61 @@ from lookout.features.alerts.sender import (
     open_sender,
 )
 from lookout.features.alerts.settings import AlertsTable, build_policy, can_be_shown, check_rules
-from lookout.features.alerts.stored import StoredAlerts, decode_alerts, encode_alerts
 from lookout.features.feature import Around, Feature, Host, Rehearsal, SentMessage, Verdict
-from lookout.features.outcome import EntryKey
+from lookout.features.outcome import EntryKey, StandIn
+from lookout.state.errors import naming
 
 log = get_logger()
 
 LAST_SEND_S: Final = 5.0  # how long a shutdown waits for messages under way
+_ALERTS: Final = "alerts"
+_MESSAGE: Final = "alerts/"  # followed by a message's number
 _MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
+
+
+class StoredAlerts(Struct, frozen=True):
+    """The alerts' state that survives a restart or a takeover."""
+
+    state: AlertState = AlertState()
+    next_number: int = 0
+    messages: dict[int, Queued] = field(default_factory=dict)  # by number, the oldest first
+
+
+class _AlertPiece(Struct, frozen=True, omit_defaults=True):
+    state: AlertState
+    next_id: Lasted
+
+
+def encode_alerts(alerts: StoredAlerts) -> dict[str, bytes]:
+    """All documents of alerts. Without episodes or messages they do not change with time, so nothing is written."""
+    state = alerts.state if alerts.state.episodes or alerts.state.gathered or alerts.messages else AlertState()
+    piece = _AlertPiece(state, alerts.next_number)
+    if piece == _AlertPiece(AlertState(), 0):
+        return {}
+    messages = {f"{_MESSAGE}{number}": msgspec.json.encode(queued) for number, queued in alerts.messages.items()}
+    return {_ALERTS: msgspec.json.encode(piece), **messages}
+
+
+def decode_alerts(documents: Mapping[str, bytes]) -> StoredAlerts:
+    kept, messages = _AlertPiece(AlertState(), 0), dict[int, Queued]()
+    for name, document in documents.items():
+        with naming(name):
+            if name == _ALERTS:
+                kept = msgspec.json.decode(document, type=_AlertPiece)
+            elif name.startswith(_MESSAGE):
+                messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(document, type=Queued)
+    return StoredAlerts(_restore_stand_ins(kept.state), kept.next_id, dict(sorted(messages.items())))
+
+
+def _restore_stand_ins(state: AlertState) -> AlertState:
+    """A stand-in is stored as a check whose service has a space, which no service's name has."""
+    episodes = tuple(replace(episode, check=_restore(episode.check)) for episode in state.episodes)
+    gathered = tuple(replace(news, check=_restore(news.check)) for news in state.gathered)
+    return replace(state, episodes=episodes, gathered=gathered)
+
+
+def _restore(check: Check) -> Check:
+    return StandIn(*check) if " " in check.service else check
 
 
 class Alerts(Feature):

@@ -248,19 +248,16 @@ class Lists(Feature):
 
 async def _probe_links(check: Check, of: HashedList, probing: Probing) -> ProbedPart:
     """Read the first page of a list, and check its running hash (S20)."""
+    doubt = partial(ProbedPart, check, can_be_checked=False)
     try:
         entries = await read_entries(of, "", probing.session)
-    except ProbeFailed as failure:
-        return ProbedPart(check, f"the list cannot be read: {describe_cause(failure.reason)}", can_be_checked=False)
-    except OwnFault as fault:
-        return ProbedPart(check, describe_cause(fault.cause), can_be_checked=False)
+    except (ProbeFailed, OwnFault) as failure:
+        return doubt(f"the list cannot be read: {describe_cause(failure.reason)}")
     links = take_answer(Links(subject=""), Read("sweep", ""), entries, probing.clock.now(), LARGEST_METRIC)
     if links.unsupported:
-        return ProbedPart(check, f"the running hash cannot be checked: {links.unsupported}", can_be_checked=False)
+        return doubt(f"the running hash cannot be checked: {links.unsupported}")
     if len(entries) < 2:
-        return ProbedPart(
-            check, "the running hash cannot be checked yet: no two entries are listed", can_be_checked=False
-        )
+        return doubt("the running hash cannot be checked yet: no two entries are listed")
     breaks = len(links.breaks)
     what = "holds" if not breaks else f"breaks {breaks} time{'s' * (breaks > 1)}"
     return ProbedPart(check, f"the running hash {what} in the first {len(entries)} entries")
@@ -268,19 +265,19 @@ async def _probe_links(check: Check, of: HashedList, probing: Probing) -> Probed
 
 async def _probe_node_gap(node: Check, probing: Probing) -> ProbedPart:
     """Count the entries of the list with which a ppoi node is compared (S21)."""
+    doubt = partial(ProbedPart, node, can_be_checked=False)
     counted = find_compared_lists(probing.around.tables)
     if node not in counted:
         why = "this chain has no indexer of kind squid that it could be compared with"
-        return ProbedPart(node, f"not compared with a list: {why}", can_be_checked=False)
+        return doubt(f"not compared with a list: {why}")
     (indexer, table), rows = counted[node], probing.rows
     final, position = probing.ledger.final_block(indexer, probing.clock.now()), rows[indexer].metrics.position
     if final is None or position is UNSET:
-        return ProbedPart(node, "not compared with the list: no block of it is known to be final", can_be_checked=False)
+        return doubt("not compared with the list: no block of it is known to be final")
     try:
         entries = await count_entries(table, min(final, position), probing.session)
     except (ProbeFailed, OwnFault) as failure:
-        cause = failure.reason if isinstance(failure, ProbeFailed) else failure.cause
-        return ProbedPart(node, f"the list cannot be counted: {describe_cause(cause)}", can_be_checked=False)
+        return doubt(f"the list cannot be counted: {describe_cause(failure.reason)}")
     head = rows[node].metrics.head
     has = "the node does not say how many it has" if head is UNSET else f"the node has {head + 1}"
     return ProbedPart(node, f"the list of {indexer.service} has {entries} final entries, {has}")

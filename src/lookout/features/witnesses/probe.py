@@ -16,7 +16,7 @@ from lookout.protocols.client.request import Request, below
 from lookout.public import about
 from lookout_reader.document import rows_by_check
 from lookout_reader.feed import Answer, take_answer
-from lookout_reader.report import LiveReport, Row
+from lookout_reader.report import Row
 
 
 async def probe_witnesses(witnesses: Iterable[WitnessTable], probing: Probing) -> tuple[ProbedPart, ...]:
@@ -29,7 +29,7 @@ async def _probe(witness: WitnessTable, probing: Probing) -> list[ProbedPart]:
     try:
         answer = await ask(witness, paths(protocol)[0], None, probing.session)
     except OwnFault as fault:
-        return [_doubt(witness, describe_cause(fault.cause))]
+        return [_doubt(witness, describe_cause(fault.reason))]
     except ProbeFailed as failure:
         other = "" if failure.code is None else await _find_other_protocol(witness, protocol, probing)
         return [_doubt(witness, other or describe_cause(failure.reason))]
@@ -63,16 +63,13 @@ def _compare(witness: WitnessTable, answer: Answer, probing: Probing) -> Iterato
         yield ProbedPart(check, view.status, place=witness.name)
     if missing := [check.name for check in asked if views[check].status == "unmonitored"]:
         yield _doubt(witness, f"it does not watch {', '.join(missing)}")
-    others = sorted(_lifetimes_ms(feed.document) - {lifetime_ms})
-    if others:
-        ours = f"{format_duration(lifetime_ms)} here"
-        yield _doubt(witness, f"its rows expire after {', '.join(map(format_duration, others))}, and after {ours}")
+    lifetimes_ms = {
+        row.expires_at - row.observed_at
+        for row in feed.document.rows
+        if isinstance(row, Row) and row.expires_at is not None and row.observed_at is not None
+    }
+    if others := sorted(lifetimes_ms - {lifetime_ms}):
+        theirs, ours = ", ".join(map(format_duration, others)), format_duration(lifetime_ms)
+        yield _doubt(witness, f"its rows expire after {theirs}, and after {ours} here")
     reading = describe_reading(end(at, 0, None), feed, answer.age, has_rows=len(missing) < len(asked))
     yield from (_doubt(witness, describe_cause(doubt)) for doubt in reading.doubts)
-
-
-def _lifetimes_ms(report: LiveReport) -> set[int]:
-    rows = (row for row in report.rows if isinstance(row, Row))
-    return {
-        row.expires_at - row.observed_at for row in rows if row.expires_at is not None and row.observed_at is not None
-    }

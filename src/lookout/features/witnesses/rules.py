@@ -65,7 +65,8 @@ def _agree(own: Row, counted: Sequence[Row]) -> Row:
             observed_at, _second_latest(view.last_success_at for view in counted if view.status == status)
         )
     last_success_at = None if answered_at == _NEVER else answered_at
-    return Row(own.check, status, reason, observed_at, last_success_at, expires_at, first.metrics)
+    instants = {"observed_at": observed_at, "last_success_at": last_success_at, "expires_at": expires_at}
+    return replace(first, status=status, reason=reason, **instants)
 
 
 def _rank(view: Row) -> int:

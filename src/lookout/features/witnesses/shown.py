@@ -19,7 +19,9 @@ from lookout_reader.statuses import BY_WORD
 _HERE: Final = "this monitor"
 _AGREES: Final = Verdict("current", "not-everywhere")
 _ANSWERS: Final = Verdict("current", "responding")
-_UNKNOWN: Final = Verdict("unknown", "no-observation")
+UNKNOWN: Final = Verdict("unknown", "no-observation")
+StandIns = dict[tuple[str, Check | None], StandIn]
+"""By the name of the place, and by the row that it sees; without one it is the witness itself."""
 
 
 def describe_places(standings: Sequence[Standing], at: int) -> tuple[PlaceDescription, ...]:
@@ -40,39 +42,35 @@ def _since(since_at: int | None, at: int) -> str | UnsetType:
     return UNSET if since_at is None or at - since_at < NAMED_AFTER_MS else format_second(since_at)
 
 
-def list_stand_ins(witnesses: Sequence[str], around: Around) -> dict[StandIn, Verdict]:
-    """What alerts report, of which nothing is known yet: a silent witness, and each row as each place sees it."""
-    silent = [_stand_for_witness(name) for name in witnesses]
-    places = (around.place, *witnesses) if witnesses else ()
-    views = (_stand_for_view(check, place, around) for place in places for check in around.plan.monitored)
-    return dict.fromkeys((*silent, *views), _UNKNOWN)
-
-
-def _stand_for_witness(name: str) -> StandIn:
-    return StandIn(f"witness {name}", None)
-
-
-def _stand_for_view(check: Check, place: str, around: Around) -> StandIn:
+def list_stand_ins(witnesses: Sequence[str], around: Around) -> StandIns:
+    """What alerts report: a silent witness, and each row as each place sees it."""
     names = {chain.id: f" on {chain.name}" for chain in around.description.chains}
-    return StandIn(f"{check.service}{names.get(check.chain_id or 0, '')} from {place or _HERE}", check.chain_id)
+    found: StandIns = {(name, None): StandIn(f"witness {name}", None) for name in witnesses}
+    for place in (around.place, *witnesses) if witnesses else ():
+        for check in around.plan.monitored:
+            seen_from = f"{check.service}{names.get(check.chain_id or 0, '')} from {place or _HERE}"
+            found[place, check] = StandIn(seen_from, check.chain_id)
+    return found
 
 
 def judge_places(
-    standings: Sequence[Standing], causes: Mapping[str, str | None], rows: Sequence[Row], around: Around
+    standings: Sequence[Standing], causes: Mapping[str, str | None], rows: Sequence[Row], stand_ins: StandIns
 ) -> Iterator[tuple[StandIn, Verdict]]:
-    """All of these; ``causes`` says why a witness's report could not be had, by its name."""
+    """``causes`` says why a witness's report could not be had, by its name."""
     dissenters = Counter(dissent.row.check for place in standings for dissent in place.differs)
     for place in standings:
         is_silent = place.silent_since_at is not None
         if not place.is_own:
             why = Verdict("unavailable", "unreachable", causes.get(place.name) or "silent")
-            yield _stand_for_witness(place.name), why if is_silent else _ANSWERS
+            yield stand_ins[place.name, None], why if is_silent else _ANSWERS
         differs = {dissent.row.check: dissent for dissent in place.differs}
         for row in rows:
-            verdict = _UNKNOWN if is_silent else _AGREES
+            if (stand_in := stand_ins.get((place.name, row.check))) is None:  # a row that is not monitored
+                continue
+            verdict = UNKNOWN if is_silent else _AGREES
             if row.check in differs:
                 verdict = _judge_dissent(place, differs[row.check], row, is_alone=dissenters[row.check] == 1)
-            yield _stand_for_view(row.check, place.name, around), verdict
+            yield stand_in, verdict
 
 
 def _judge_dissent(place: Standing, dissent: Dissent, published: Row, *, is_alone: bool) -> Verdict:

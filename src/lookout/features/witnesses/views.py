@@ -1,12 +1,18 @@
-"""What all witnesses see, in a monitor and while a log is replayed."""
+"""What all witnesses see: in a monitor, in its store, and while a log is replayed."""
 
 from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
 
 from lookout.core.model import Check, Gaps, Row
 from lookout.features.feature import Rehearsal
+from lookout.features.witnesses.places import Since
 from lookout.features.witnesses.rules import combine
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.state.log import Event, Viewed
+
+DOCUMENT: Final = "witnesses"
 
 
 class Views:
@@ -36,6 +42,20 @@ class Views:
 
     def combine(self, own: Row, gaps: Gaps, at: int) -> Row:
         return combine(own, gaps, self.of_check(own.check), at)
+
+
+class StoredWitness(Struct, frozen=True):
+    """``address`` is a fingerprint: a witness at another address is another one."""
+
+    address: str
+    views: tuple[Row, ...]
+
+
+class StoredWitnesses(Struct, frozen=True):
+    """By the witnesses' names; in ``since``, the own place's name is empty."""
+
+    witnesses: dict[str, StoredWitness] = {}
+    since: dict[str, Since] = {}
 
 
 class ReplayedViews(Rehearsal):

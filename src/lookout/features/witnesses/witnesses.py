@@ -21,12 +21,12 @@ from lookout.features.witnesses.places import Dissent, Since, Standing, follow
 from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
-from lookout.features.witnesses.shown import WitnessNote, describe_places, judge_places, list_stand_ins
-from lookout.features.witnesses.stored import DOCUMENT, StoredWitness, StoredWitnesses, decode_witnesses
-from lookout.features.witnesses.views import ReplayedViews, Views
+from lookout.features.witnesses.shown import UNKNOWN, WitnessNote, describe_places, judge_places, list_stand_ins
+from lookout.features.witnesses.views import DOCUMENT, ReplayedViews, StoredWitness, StoredWitnesses, Views
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.public.about import Description
+from lookout.state.errors import naming
 from lookout.state.log import Viewed
 from lookout_reader.document import rows_by_check
 from lookout_reader.feed import Answer, Feed, take_answer
@@ -62,7 +62,8 @@ class Witnesses(Feature):
 
     @classmethod
     def decode(cls, documents: Mapping[str, bytes]) -> StoredWitnesses:
-        return decode_witnesses(documents)
+        with naming(DOCUMENT):
+            return msgspec.json.decode(documents.get(DOCUMENT, b"{}"), type=StoredWitnesses)
 
     @classmethod
     def rehearse(cls, table: tuple[WitnessTable, ...], around: Around) -> Rehearsal | None:
@@ -91,7 +92,8 @@ class Witnesses(Feature):
             self._since[name] = kept.since.get(name, Since()) if is_known else Since()
             for row in known.views if known is not None and is_known else ():
                 self._views.set(name, row)
-        host.verdicts.update(list_stand_ins([table.name for table in tables], host.around))
+        self._stand_ins = list_stand_ins([table.name for table in tables], host.around)
+        host.verdicts.update(dict.fromkeys(self._stand_ins.values(), UNKNOWN))
 
     def combiner(self) -> Combine | None:
         return self._views.combine if self._tables else None
@@ -172,7 +174,7 @@ class Witnesses(Feature):
         for name, views in ((_OWN, own), *((name, views.values()) for name, views in self._views.of.items())):
             self._since[name] = follow(self._since[name], views, published, at)
         causes = {name: reading.outcome.cause for name, reading in self.readings.items()}
-        self._host.verdicts.update(judge_places(self.standings(), causes, rows, self._host.around))
+        self._host.verdicts.update(judge_places(self.standings(), causes, rows, self._stand_ins))
 
     def describe(self, description: Description, at: int) -> Description:
         return replace(description, places=describe_places(self.standings(), at)) if self._tables else description

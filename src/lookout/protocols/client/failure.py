@@ -59,7 +59,7 @@ class OwnFault(Exception):  # noqa: N818 - as above
     def __init__(self, lacking: Lacking) -> None:
         super().__init__(f"a fault of this machine's own: {_NOTHING_LEFT[lacking]}")
         self.lacking = lacking
-        self.cause = f"own_fault: {_NOTHING_LEFT[lacking]}"
+        self.reason = f"own_fault: {_NOTHING_LEFT[lacking]}"
 
 
 def not_understood(what: str) -> ProbeFailed:

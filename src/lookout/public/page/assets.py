@@ -122,12 +122,10 @@ def read_catalogue(code: str) -> Catalogue:
 
 
 def encode_texts(code: str) -> str:
-    """The catalogue as the page's scripts load it, with what the data does not say in English too. A service that is
-    still called by its title here was given no other by the operator, and is called as the catalogue has it."""
+    """The catalogue as the page's scripts load it. A service that is still called by its title here was given no other
+    by the operator, and is called as the catalogue has it."""
     titles = {service.name: service.title for service in SERVICES}
-    english = read_catalogue(LANGUAGES[0]).texts
-    original = {key: english[key] for key in (f"warning.{note.id}" for note in NOTES)} if code != LANGUAGES[0] else {}
-    catalogue = msgspec.to_builtins(read_catalogue(code)) | {"titles": titles, "original": original}
+    catalogue = msgspec.to_builtins(read_catalogue(code)) | {"titles": titles}
     return f"export default {msgspec.json.encode(catalogue).decode()};\n"
 
 

@@ -1,14 +1,14 @@
 /** A day of a network in steps of some minutes: a strip for each service, and a slider to read one step. */
 
 import { KNOWN_STATUSES } from "lookout-reader/page";
-import { DAY_MS, indexOf, statusOf } from "./days.js";
+import { DAY_MS, indexOf, isTrouble, statusOf } from "./days.js";
 import { h, s, setText } from "./dom.js";
 import { bucketLength, list, serviceName, statusWord, text, utcClock } from "./words.js";
 
 const HEIGHT = 24;
 const [BAR_LEAST, BAR_WELL] = [6, 10];
 
-/** The elements of a day, read at the instant `at` or at its last step; `words` say how it was. */
+/** The elements of a day, read at the instant `at`, else at its first trouble or last step; `words` say how it was. */
 export function drawDay(history, rows, { day, title, words, at, onRead }) {
   const step = history.bucketSeconds * 1000;
   const begin = indexOf(history, day);
@@ -56,7 +56,8 @@ export function drawDay(history, rows, { day, title, words, at, onRead }) {
     const press = () => show(slider.valueAsNumber + by);
     return h("button", { type: "button", "aria-label": label, title: label, click: press }, by < 0 ? "‹" : "›");
   }
-  show(at === null ? end - begin - 1 : Math.floor((at - history.from) / step) - begin);
+  const troubles = rows.map(({ buckets }) => [...buckets.slice(begin, end)].findIndex(isTrouble)).filter((n) => n >= 0);
+  show(at === null ? Math.min(end - begin - 1, ...troubles) : Math.floor((at - history.from) / step) - begin);
   const length = bucketLength(history.bucketSeconds);
   return [
     ...head,

@@ -20,6 +20,10 @@ export function statusOf(character) {
   return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
 }
 
+export function isTrouble(character) {
+  return TROUBLE.includes(character);
+}
+
 /** The rows that count for a network: its own, and those of the contract's services that it shares with the others. */
 export function rowsFor(chainId, historyRows) {
   const all = [...historyRows.values()].filter((row) => row.readable);
@@ -70,7 +74,7 @@ function firstOf(rows, n, characters) {
 export function dayOf(rows, worst, begin, end) {
   const indexes = Array.from({ length: Math.min(end, worst.length) - begin }, (_, n) => begin + n);
   const times = (character) => indexes.filter((n) => worst[n] === character).length;
-  const rest = ORDER.filter((character) => !TROUBLE.includes(character)).reduce(
+  const rest = ORDER.filter((character) => !isTrouble(character)).reduce(
     (most, character) => (times(character) >= Math.max(times(most), 1) ? character : most),
     "-",
   );

@@ -18,10 +18,12 @@ from lookout.public.about import Description, scope_text, time_text
 from lookout.public.page.assets import LANGUAGES, read_catalogue, versioned_folder
 from lookout.public.picture import read_report
 from lookout_reader.clocks import Clocks
+from lookout_reader.headline import headline_of
+from lookout_reader.overview import overview_of
 from lookout_reader.report import LiveReport, Row
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import STATUSES
-from lookout_reader.words import NOTES, OTHERS, REASON_TEXTS
+from lookout_reader.words import NOTES, OTHERS, REASON_TEXTS, notes_for
 
 FIRST_NOTES: Final = ("one-view", "not-a-signal")
 
@@ -32,6 +34,7 @@ def render(
     """The page with this live report in it, judged at ``now`` and so long after it arrived, or without one."""
     report = None if live is None else read_report(live)
     title = "the wallet" if description.title == description.protocol else escape(description.title)
+    general = notes_for("", run_by_others=False, places=len(description.read().places))
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),
@@ -43,7 +46,7 @@ def render(
         name="Lookout" if description.title == description.protocol else title,
         accent=f'<meta name="theme-color" content="{description.accent}">\n' if description.accent else "",
         logo=f'<header class="brand"><img src="{description.logo}" alt=""></header>\n' if description.logo else "",
-        first=" ".join(_text(f"warning.{note.id}") for note in NOTES if note.id in FIRST_NOTES),
+        first=" ".join(escape(note.text) for note in general if note.id in FIRST_NOTES),
         notes=_notes(description, now),
         limits=" ".join(_limits(description)),
         operator=_operator(description),
@@ -84,7 +87,7 @@ def _limits(description: Description) -> Iterator[str]:
     others = [escape(service.title) for service in description.services if service.run_by_others]
     for note in NOTES:
         if note.id == OTHERS and others:
-            yield f"{', '.join(others)}: {_text(f'warning.{note.id}')}"
+            yield f"{', '.join(others)}: {note.text[0].lower()}{escape(note.text[1:])}"
         elif note.id not in (*FIRST_NOTES, OTHERS):
             yield _text(f"warning.{note.id}")
 
@@ -111,7 +114,9 @@ def _report(report: LiveReport, description: Description, now: int, received_ago
     unwatched = [row for row in rows if row.published_status == "unmonitored"]
     rows = [row for row in rows if row not in unwatched] + (unwatched if description.show_unmonitored else [])
     lines = "\n".join(_rows(rows, description, now, received_ago_ms))
-    return f"""<p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when it is
+    headline = headline_of(overview_of(report, Clocks(now, received_ago_ms), about=description.read()))
+    return f"""<p>At {_instant(now)} UTC: <b>{escape(headline.text)}</b></p>
+<p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when it is
 valid: after that, nothing is known about it. The page asks for a newer report every 30 seconds where it can: if the
 time above does not change, reload the page.</p>
 <table>

@@ -3,9 +3,10 @@
 import { listIncidents, notesAbout } from "./days.js";
 import { h, setText, shape } from "./dom.js";
 import { linkParts } from "./notes.js";
-import { and, chainName, duration, serviceName, statusWord, text, utcClock, utcDay } from "./words.js";
+import { ABOUT, and, chainName, duration, serviceName, statusWord, text, utcClock, utcDay } from "./words.js";
 
 const SHOWN_AT_FIRST = 3;
+const NAMED_AT_MOST = 5; // networks
 const MINUTE_MS = 60_000;
 
 export function makeIncidents() {
@@ -55,10 +56,12 @@ function makeEntry(incident, notes) {
   const { worst, beginsAt, service, chains } = incident;
   const chain = chains.length === 0 ? "" : `&chain=${chains[0]}`;
   const href = `#at=${new Date(beginsAt).toISOString().slice(0, 16)}Z${chain}`;
-  const what =
-    chains.length === 0
-      ? serviceName(service)
-      : text("check", { service: serviceName(service), chain: and(chains.map(chainName)) });
+  const networks =
+    chains.length > NAMED_AT_MOST
+      ? text("networks.part", { count: chains.length, all: Math.max(ABOUT.chains.length, chains.length) })
+      : and(chains.map(chainName));
+  const name = serviceName(service);
+  const what = chains.length === 0 ? name : text("check", { service: name, chain: networks });
   return h(
     "li",
     { "data-status": worst },
@@ -69,15 +72,18 @@ function makeEntry(incident, notes) {
       shape(worst),
       text("incident", { what, status: statusWord(worst), duration: lengthText(incident) }),
     ),
-    ...notesAbout(incident, notes).map((note) => h("p", { class: "note", dir: "auto" }, ...linkParts(note.text))),
+    ...notesAbout(incident, notes).map((note) =>
+      h("p", { class: "note" }, h("small", {}, `${text("note")}: `), h("bdi", {}, ...linkParts(note.text))),
+    ),
   );
 }
 
-/** In UTC, and the day once if it is one. */
+/** "Wed 18 Nov 06:10–06:30 UTC", with the day of its end where that is another one. */
 function spanText({ beginsAt, endsAt }) {
   const begin = `${utcDay(beginsAt)} ${utcClock(beginsAt)}`;
-  if (endsAt === null) return `${begin}–`;
-  return `${begin}–${utcDay(endsAt) === utcDay(beginsAt) ? "" : `${utcDay(endsAt)} `}${utcClock(endsAt)}`;
+  if (endsAt === null) return `${text("utc", { local: begin })} –`;
+  const end = `${utcDay(endsAt) === utcDay(beginsAt) ? "" : `${utcDay(endsAt)} `}${utcClock(endsAt)}`;
+  return text("utc", { local: `${begin}–${end}` });
 }
 
 /** At least so long, where what was before or after is not known. */

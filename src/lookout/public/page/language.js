@@ -14,7 +14,6 @@ export const {
   locale: LOCALE,
   direction: DIRECTION,
   reviewedBy: REVIEWED_BY,
-  original: ORIGINAL,
   texts: TEXTS,
   titles: TITLES,
 } = loaded;

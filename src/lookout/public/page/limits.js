@@ -2,7 +2,7 @@
 
 import { NOTES, notesFor } from "lookout-reader/page";
 import { h } from "./dom.js";
-import { ORIGINAL, REVIEWED_BY } from "./language.js";
+import { REVIEWED_BY } from "./language.js";
 import { isRunByOthers, list, serviceName, serviceTitle, text } from "./words.js";
 
 export function makeLimits() {
@@ -10,29 +10,44 @@ export function makeLimits() {
   const english = h("ul", { lang: "en", dir: "ltr" });
   const title = h("h2", { id: "limits-title" }, text("limits"));
   const element = h("section", { class: "limits", "aria-labelledby": "limits-title" }, title, own);
+  const original = h("a", { href: "#lang=en", hreflang: "en" }, text("page.original"));
   const isMachine = REVIEWED_BY === "";
-  if (isMachine) element.append(h("p", { class: "machine" }, `${text("page.machine")} `, originalLink()), english);
+  if (isMachine) element.append(h("p", { class: "machine" }, `${text("page.machine")} `, original), english);
   let drawn = "";
 
-  function update({ networks }) {
+  function update({ networks, places }) {
     const services = [...new Set(networks.flatMap(({ checks }) => checks.map(({ service }) => service)))];
-    if (services.join() === drawn) return;
-    drawn = services.join();
-    own.replaceChildren(...limitsOf(services, text, serviceName));
-    if (isMachine) english.replaceChildren(...limitsOf(services, (key) => ORIGINAL[key], serviceTitle));
+    const key = JSON.stringify([services, places.length]);
+    if (key === drawn) return;
+    drawn = key;
+    const notes = notesOf(services, places.length);
+    own.replaceChildren(...linesOf(notes, (id) => translate(id, places.length), serviceName));
+    if (isMachine) english.replaceChildren(...linesOf(notes, (id) => notes.get(id).text, serviceTitle));
   }
   return { element, update };
 }
 
-function originalLink() {
-  return h("a", { href: "#lang=en", hreflang: "en" }, text("page.original"));
+/** The reader's notes by their ids, in their order, each with the services that it is about. */
+function notesOf(services, places) {
+  const found = new Map(NOTES.map(({ id }) => [id, { text: "", services: [] }]));
+  for (const service of services)
+    for (const note of notesFor(service, isRunByOthers(service), places))
+      found.set(note.id, { text: note.text, services: [...found.get(note.id).services, service] });
+  return found;
 }
 
-function limitsOf(services, textOf, nameOf) {
-  return NOTES.flatMap((note) => {
-    const about = services.filter((service) => notesFor(service, isRunByOthers(service)).includes(note));
-    if (about.length === 0) return [];
-    const said = textOf(`warning.${note.id}`);
-    return [h("li", {}, note.id === "others" ? `${list(about.map(nameOf))}: ${said}` : said)];
+function translate(id, places) {
+  return id === "one-view" && places > 1 ? text("limits.places", { count: places }) : text(`warning.${id}`);
+}
+
+function linesOf(notes, textOf, nameOf) {
+  const shown = [...notes].filter(([, { services }]) => services.length > 0);
+  return shown.map(([id, { services }]) => {
+    const said = textOf(id);
+    return h(
+      "li",
+      {},
+      id === "others" ? `${list(services.map(nameOf))}: ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said,
+    );
   });
 }

@@ -17,8 +17,6 @@ import {
 } from "./words.js";
 
 const AHEAD_MS = 30_000;
-const DEGRADED = { "partial-coverage": "partial", behind: "far-behind" };
-const UNKNOWN = { "incompatible-reference": "incomparable", "no-observation": "empty" };
 
 /** `view.networks` are those shown, `view.left` says how many more there are, and `onMore` is asked for them. */
 export function makeNetworks(onMore) {
@@ -55,8 +53,8 @@ function makeLine(chainId) {
   const answers = h("span", { class: "answers" });
   const summary = h("summary", {}, h("h3", {}, chainName(chainId), kind), answers);
   const rows = h("ul", { class: "rows", "aria-label": chainName(chainId) });
-  const reasons = h("ul", { class: "reasons" });
-  const details = h("details", { toggle: onToggle }, summary, reasons, rows);
+  const halt = h("p", { class: "halt" });
+  const details = h("details", { toggle: onToggle }, summary, halt, rows);
   const element = h("li", { "data-chain": String(chainId) }, details);
   const byAnswer = new Map();
   const byKey = new Map();
@@ -84,17 +82,17 @@ function makeLine(chainId) {
 
   function drawOpen(network, view) {
     if (!details.open) return;
-    const bad = [...haltOf(network, view), ...reasonsOf(network, view), ...dissentsOf(network, view)];
-    if (reasons.dataset.drawn !== bad.join("\n")) {
-      reasons.dataset.drawn = bad.join("\n");
-      reasons.replaceChildren(...bad.map((reason) => h("li", {}, reason)));
-    }
-    const shown = new Map(network.activities.flatMap(({ checks }) => checks).map((check) => [checkKey(check), check]));
+    setText(halt, haltText(chainId, view));
+    const shown = new Map(); // what is bad comes first, with since when
+    for (const { bad, since } of network.activities)
+      for (const check of bad) if (!shown.has(checkKey(check))) shown.set(checkKey(check), { check, since });
+    for (const check of network.checks)
+      if (!shown.has(checkKey(check))) shown.set(checkKey(check), { check, since: null });
     setChildren(
       rows,
-      Array.from(shown, ([key, check]) => takeOrMake(byKey, key, () => makeRow(key, check)).element),
+      Array.from(shown, ([key, { check }]) => takeOrMake(byKey, key, () => makeRow(key, check)).element),
     );
-    for (const [key, check] of shown) byKey.get(key).update(check, view);
+    for (const [key, { check, since }] of shown) byKey.get(key).update(check, since, view);
   }
 
   return { element, update, open: () => details.setAttribute("open", "") };
@@ -111,75 +109,51 @@ function makeAnswer({ activity, service }) {
   );
 }
 
-/** Why something is bad: "Indexer, Hosted indexer: not answering, since about 14:05. Last good answer 14:02". */
-function reasonsOf({ activities }, { now, clockIsWrong }) {
-  const found = new Map(); // the services of which the same is to be said
-  const bad = new Map(); // with the activity that comes first
-  for (const state of activities)
-    for (const check of state.bad) if (!bad.has(checkKey(check))) bad.set(checkKey(check), { check, state });
-  for (const { check, state } of bad.values()) {
-    const help = `help.${check.service}.${situationOf(check)}`;
-    const measured = measuredText(check);
-    const isBehind = check.effective === "catching-up" && measured !== ""; // which says so itself
-    const since = state.since === null || check.effective === "stale" ? "" : sinceWords(state.since, now);
-    const said = list([isBehind ? "" : statusWord(check.effective), measured, since].filter(Boolean));
-    const why = hasText(help) ? text(help) : whyText(check, measured, now, clockIsWrong);
-    const key = JSON.stringify({ said, why });
-    found.set(key, [...(found.get(key) ?? []), serviceName(check.service)]);
-  }
-  return Array.from(found, ([key, services]) => text("reason", { service: list(services), ...JSON.parse(key) }).trim());
-}
-
 /** That the chain itself stands still, as far as the report is current. */
-function haltOf({ chainId }, { overview, now }) {
+function haltText(chainId, { overview, now }) {
   const since = overview.about.chains.find(({ id }) => id === chainId)?.noBlockSince ?? null;
-  return since === null || overview.doubts.length > 0 ? [] : [text("chain.halted", { since: sinceText(since, now) })];
+  return since === null || overview.doubts.length > 0 ? "" : text("chain.halted", { since: sinceText(since, now) });
 }
 
-/** What single places see otherwise: "Indexer: 2 of 3 places see this. Singapore: not answering since 14:02". */
-function dissentsOf({ checks }, { places, now }) {
-  return checks.flatMap((check) => {
-    const others = places.flatMap(({ name, differs }) =>
-      differs
-        .filter(({ service, chainId }) => service === check.service && chainId === check.chainId)
-        .map(({ status, since }) => {
-          const slots = { status: statusWord(status), since: sinceText(since, now) };
-          return text("place.differs", { place: name || text("place.own"), ...slots });
-        }),
-    );
-    if (others.length === 0) return [];
-    const { views, agreeing } = check.row?.metrics ?? {};
-    const agree = views && agreeing ? text("place.agree", { agreeing, views }) : "";
-    return [
-      text("reason", { service: serviceName(check.service), said: agree || others.shift(), why: others.join(" ") }),
-    ];
-  });
+function makeRow(key, { service }) {
+  const word = h("span");
+  const parts = Array.from({ length: 4 }, () => h("p"));
+  const name = h("p", {}, h("b", {}, serviceName(service)));
+  const element = h("li", { "data-check": key }, name, h("p", { class: "state" }, shape("unknown"), word), ...parts);
+  function update(check, since, { places, now, clockIsWrong, onPaper }) {
+    const measured = measuredText(check);
+    const begun = since !== null && check.effective !== "stale" ? sinceWords(since, now) : "";
+    setStatus(element, check.effective);
+    setText(word, list([statusWord(check.effective), begun].filter(Boolean)));
+    const seen = clockIsWrong ? "" : seenText(check, now, onPaper);
+    for (const [n, words] of [
+      measured,
+      whyText(check, measured, now, clockIsWrong),
+      placesText(check, places, now),
+      seen,
+    ].entries())
+      setText(parts[n], words);
+  }
+  return { element, update };
 }
 
 function sinceWords({ at, seen }, now) {
   return text(seen ? "since" : "since.before", { since: sinceText(at, now) });
 }
 
-function makeRow(key, { service }) {
-  const [word, metrics, why, seen] = ["span", "p", "p", "p"].map((name) => h(name));
-  const element = h(
-    "li",
-    { "data-check": key },
-    h("p", {}, h("b", {}, serviceName(service))),
-    h("p", { class: "state" }, shape("unknown"), word),
-    metrics,
-    why,
-    seen,
+/** What single places see otherwise: "2 of 3 places see this. Singapore: not answering since 14:02." */
+function placesText({ service, chainId, row }, places, now) {
+  const others = places.flatMap(({ name, differs }) =>
+    differs
+      .filter((each) => each.service === service && each.chainId === chainId)
+      .map(({ status, since }) => {
+        const slots = { status: statusWord(status), since: sinceText(since, now) };
+        return text("place.differs", { place: name || text("place.own"), ...slots });
+      }),
   );
-  function update(check, { now, clockIsWrong, onPaper }) {
-    const measured = measuredText(check);
-    setStatus(element, check.effective);
-    setText(word, statusWord(check.effective));
-    setText(metrics, measured);
-    setText(why, whyText(check, measured, now, clockIsWrong));
-    setText(seen, clockIsWrong ? "" : seenText(check, now, onPaper));
-  }
-  return { element, update };
+  const { views, agreeing } = row?.metrics ?? {};
+  const agree = others.length > 0 && views && agreeing ? text("place.agree", { agreeing, views }) : "";
+  return [agree && text("sentence", { words: agree }), ...others].filter(Boolean).join(" ");
 }
 
 function measuredText({ row, effective }) {
@@ -195,7 +169,10 @@ function whyText(check, measured, now, clockIsWrong) {
     return text("card.stale", { since: sinceText(row.observedAt, now), status: statusWord(row.publishedStatus) });
   if (isUnanswered(check))
     return unansweredText(status === "unknown" ? "card.unreached" : "card.unavailable", row, now);
-  if (situationOf(check) === "emptied") return text("card.emptied");
+  const help = `help.${check.service}.${row.reason}`; // of what a list lacks
+  if (status === "degraded" && hasText(help)) return text(help);
+  if (status === "unknown" && row.reason === "no-observation" && row.lastSuccessAt !== null)
+    return text("card.emptied");
   if (status !== "unknown" && isSaidByNumbers(row, measured)) return "";
   if (status === "unknown" && row.publishedStatus !== "unknown" && row.observedAt !== null)
     return text("sentence.unknown");
@@ -248,15 +225,4 @@ function isUnanswered({ effective, row, unreached }) {
 /** "last good one 14:02", by the key's text, or that there never was one. It may have answered since without data. */
 function unansweredText(key, { lastSuccessAt }, now) {
   return lastSuccessAt === null ? text(`${key}.never`) : text(key, { since: sinceText(lastSuccessAt, now) });
-}
-
-/** What it is that a check's status stands for: of one status there may be several. */
-function situationOf({ effective, row, unreached }) {
-  if (row === null) return "missing";
-  if (effective === "catching-up") return "behind";
-  if (effective === "degraded") return DEGRADED[row.reason] ?? row.reason;
-  if (effective !== "unknown" || row.publishedStatus !== "unknown") return effective;
-  if (unreached) return "unreached";
-  const situation = UNKNOWN[row.reason] ?? "unknown";
-  return situation === "empty" && row.lastSuccessAt !== null ? "emptied" : situation;
 }

@@ -20,7 +20,7 @@ export function makeNotes() {
         h(
           "li",
           {},
-          h("small", {}, isPlanned ? h("b", {}, `${text("note.planned")} `) : null, head),
+          h("small", {}, isPlanned ? h("b", {}, `${text("note.planned")}: `) : null, head),
           h("p", { dir: "auto" }, ...linkParts(words)),
         ),
       ),
@@ -31,10 +31,10 @@ export function makeNotes() {
 
 /** A text with its addresses as links, which tell the other site nothing. */
 export function linkParts(words) {
-  return words.split(/(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]}])/).map((part, n) => {
-    if (n % 2 === 0 || !URL.canParse(part)) return part;
-    return h("a", { href: part, rel: "noopener noreferrer nofollow" }, part);
-  });
+  const parts = words.split(/(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]}])/); // every second one is an address
+  return parts.map((part, n) =>
+    n % 2 === 0 ? part : h("a", { href: part, rel: "noopener noreferrer nofollow" }, part),
+  );
 }
 
 function headText({ services, chains, from, until }, now) {
