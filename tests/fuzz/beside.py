@@ -40,8 +40,8 @@ class Heard(NamedTuple):
 
 def try_all() -> tuple[int, list[str]]:
     """How many attacks were tried, and what went wrong."""
-    hold_s = longest_hold_s()
     rest, failures = live_beside(None), []
+    hold_s = longest_hold_s() + rest.seen.held_s  # others may compute here too
     for name in ATTACKS:
         attacked = live_beside(name)
         _log.info(f"{name}: {attacked.seen}, longest alert {attacked.longest_alert:,}; at rest {rest.seen}")
