@@ -103,6 +103,12 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
         pytest.param(Blocks(7), a_row("catching-up", "behind"), "behind", id="a position without its numbers"),
         pytest.param(
             Indexes(7, 9),
+            a_row("degraded", "inconsistent", position=7, head=9, gap=4),
+            "node_gap: 4 apart",
+            id="a node that lacks entries of a list",
+        ),
+        pytest.param(
+            Indexes(7, 9),
             a_row("degraded", "behind", position=7, head=9),
             "behind: 2 indexes below its own head (7 of 9)",
             id="an index",

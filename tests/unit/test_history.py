@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.history import History, HistoryProgress, HistoryState, Tally
-from lookout.core.model import Check
+from lookout.core.model import Check, Row
 from lookout.core.plan import Span
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, STATUSES, a_row
 from tests.oracles.history import uptime
@@ -12,6 +12,12 @@ from tests.oracles.history import uptime
 BUCKET = 5 * MINUTE
 BRIEF = replace(LAUNCH_SPAN, retention_days=1)
 Step = tuple[int, str] | tuple[int, int, str]
+
+
+def watch(history: History, from_at: int, until_at: int, *rows: Row) -> None:
+    """Publish these rows every 30 s."""
+    for at in range(from_at, until_at, 30 * SECOND):
+        history.publish(at, rows)
 
 
 def shown(history: History, check: Check = MESSAGING) -> str:
@@ -276,3 +282,28 @@ def test_a_status_is_held_for_a_minute_and_no_longer() -> None:
     history.publish(NOON + 4 * MINUTE, [a_row("current")])
     state = state_of(history)
     assert (state.tallies[MESSAGING].lasted_ms, state.progress.watched_ms) == ({"u": MINUTE}, MINUTE)
+
+
+@pytest.mark.clause("M7", "H16")
+def test_what_is_kept_of_buckets_that_a_clock_left_survives_a_restart() -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + 2 * BUCKET + 2 * MINUTE, a_row("unavailable"))
+    history.publish(NOON + BUCKET, [])  # the clock was set back
+    resumed = History(LAUNCH_SPAN, state_of(history))
+    for each in (history, resumed):
+        each.publish(NOON + 3 * BUCKET, [])
+    assert state_of(resumed) == state_of(history)
+    assert shown(resumed)[:3] == "uuu"  # the third was left after two minutes of trouble
+
+
+@pytest.mark.clause("H15", "M7")
+def test_a_check_may_leave_or_return_in_the_very_publication_with_which_it_ages_out() -> None:
+    new_days = range(145, 7 * 288, 288)  # those that follow the first bucket of a day
+    ages_out = next(n for n in new_days if INDEXER not in after_leaving(n + 1).checks)
+    assert INDEXER in after_leaving(ages_out).checks
+    resumed = History(BRIEF, after_leaving(ages_out).state())
+    resumed.publish(NOON + ages_out * BUCKET, [], gone=[INDEXER])
+    assert INDEXER not in resumed.checks
+    returned = after_leaving(ages_out)
+    returned.publish(NOON + ages_out * BUCKET, [a_row("unavailable", check=INDEXER)])
+    assert INDEXER in returned.checks

@@ -11,6 +11,7 @@ from lookout.core.model import (
     Failed,
     Gaps,
     Indexes,
+    Nothing,
     Observation,
     Peers,
     Row,
@@ -194,3 +195,24 @@ def test_gaps_take_effect_with_the_next_judgement_and_survive_a_restart() -> Non
     assert resumed.judge(Observation(INDEXER, NOON + MINUTE, Blocks(100))).reason == "incomplete"
     resumed.set_gaps(INDEXER, Gaps())
     assert resumed.judge(Observation(INDEXER, NOON + MINUTE, Blocks(100))).reason == "synced"
+
+
+@pytest.mark.clause("M13")
+def test_a_monitor_that_nobody_answers_is_blind_and_counts_nothing() -> None:
+    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=MINUTE)))
+    statuses = [ledger.judge(Observation(MESSAGING, NOON + n * 20 * SECOND, FAILED)).status for n in range(6)]
+    assert statuses == ["unknown", "unknown", "unavailable", "unknown", "unknown", "unknown"]
+    ledger.judge(Observation(PPOI, NOON + 3 * MINUTE, Nothing()))  # someone answers: it can see
+    assert ledger.judge(Observation(MESSAGING, NOON + 3 * MINUTE, FAILED)).status == "unavailable"
+
+
+@pytest.mark.clause("M13", "S8", "S13")
+def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_the_monitor_see() -> None:
+    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
+    ledger.read_head(1, Reading(NOON, 100, NOON))
+    ledger.judge(Observation(PPOI, NOON, Indexes(9, 10)))
+    ledger.publish(NOON + 61 * SECOND)
+    ledger.start(NOON - DAY)
+    ledger.publish(NOON - DAY)
+    assert ledger.judge(Observation(INDEXER, NOON - DAY, Blocks(95))).reason == "incompatible-reference"
+    assert ledger.judge(Observation(PPOI, NOON - DAY, Indexes(9, 10))).status == "catching-up"

@@ -275,3 +275,16 @@ def test_a_thousand_breaks_in_a_long_answer_take_no_time() -> None:
     assert len(confirmed_breaks(links)) == 1_000
     assert [read.what for read in choose_reads(links, NOON + 2 * MINUTE_MS)].count("again") == 20
     assert time.process_time() - began_s < 2
+
+
+@pytest.mark.parametrize("left", [[], a_list(12)[:4]], ids=["empty", "shorter"])
+def test_while_a_list_is_rebuilt_nothing_begins_or_ends(left: list[ListEntry]) -> None:
+    world = World(without(a_list(12), 5))
+    world.run(3)
+    assert world.places == [("0004", "0006")]
+    world.entries = left
+    world.run(30)
+    assert (world.places, world.links.is_shorter) == ([("0004", "0006")], True)
+    world.entries = a_list(12)
+    world.run(1)
+    assert (world.places, world.links.is_shorter) == ([], False)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from random import Random
 
 import pytest
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from lookout.features.lists.rules.coverage import (
     Stretch,
     checked_blocks,
     choose_look,
+    follow_position,
     gaps_of,
     split_confirmed,
 )
@@ -329,3 +331,80 @@ def test_a_second_look_at_too_few_endpoints_confirms_nothing_and_what_the_chain_
     world.fails = set()
     del world.chain[500]
     assert world.run(3).coverage.findings == {}
+
+
+@pytest.mark.clause("S18")
+def test_what_the_list_has_too_much_is_located_and_reported() -> None:
+    world = World()
+    world.listed[503] = [tx(7)]
+    world.run(5)
+    assert world.gaps == Gaps(extra=1)
+    assert [(finding.hash, finding.first, finding.last) for finding in confirmed(world)] == [(tx(7), 503, 503)]
+
+
+@pytest.mark.clause("S19")
+def test_a_list_that_is_cut_at_its_limit_is_asked_in_parts() -> None:
+    world = World(replace(FACTS, limit=20)).run(10)
+    assert (checked_blocks(world.coverage), world.gaps) == (896, Gaps())
+
+
+@pytest.mark.clause("S18")
+def test_nothing_is_held_against_an_indexer_above_its_position() -> None:
+    world = without(World(), 500).run(5)
+    assert world.gaps == Gaps(missing=1)
+    world.coverage, world.position = follow_position(world.coverage, 300), 300
+    assert world.run(5).gaps == Gaps()
+    world.position = 1_000
+    assert world.run(10).gaps == Gaps(missing=1)
+
+
+@pytest.mark.clause("S18")
+def test_a_replica_that_is_behind_accuses_nobody() -> None:
+    """Every second question reaches one that has nothing above block 400 and says so."""
+    world, asked = World(), [0]
+
+    def answer(ask: Ask, whole: Callable[[Ask], object] = world.answer) -> object:
+        asked[0] += 1
+        if asked[0] % 2:
+            return whole(ask)
+        match ask:
+            case AskPosition():
+                return 400
+            case AskList(first, last):
+                return world.list_of(first, min(last, 400))
+        return whole(ask)
+
+    world.answer = answer  # type: ignore[method-assign]
+    world.coverage = replace(world.coverage, has_passed=True, trial_at=NOON)
+    for _ in range(60):
+        world.run(1)
+        assert world.gaps == Gaps()
+
+
+@pytest.mark.clause("S17", "S18")
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_fails_nothing_is_reported_but_what_differs(seed: int) -> None:
+    chance, world = Random(seed), without(World(), 500)
+    world.listed[603] = [tx(7)]
+
+    def answer(ask: Ask, whole: Callable[[Ask], object] = world.answer) -> object:
+        if chance.random() > 0.3:
+            return whole(ask)
+        match ask:
+            case AskPosition():
+                return chance.choice((None, 400))
+            case AskLogs():
+                return Refused(asks_for_less=chance.random() < 0.2)
+            case AskList():
+                cut = Listed({}, FACTS.limit)
+                return chance.choice((Refused(), Refused(asks_for_less=True), cut, whole(ask)))
+
+    world.answer = answer  # type: ignore[method-assign]
+    world.coverage = replace(world.coverage, has_passed=True, trial_at=NOON)
+    for number in range(120):
+        if number == 60:
+            world.listed = {block: list(hashes) for block, hashes in world.chain.items()}
+        world.run(1)
+        if chance.random() < 0.1:
+            world.coverage = replace(world.coverage, waiting=(), has_passed=False, trial_at=0)
+        assert {finding.hash for finding in confirmed(world)} <= {tx(500), tx(7)}

@@ -33,7 +33,7 @@ from lookout.server.assembly import Server
 from lookout.server.connection import Closed, Connection, ConnectionLimits, HttpServer
 from lookout.server.request import Callers, HttpRequest, Wire
 
-_LIMITS: Final = ConnectionLimits(connections=64, stalled_s=5.0)
+_LIMITS: Final = ConnectionLimits(connections=16, stalled_s=5.0, drops_for_new=True)
 _MOST_BYTES: Final = 65_536  # of a request's body
 _METHODS: Final = ("GET", "HEAD", "POST")
 

@@ -49,12 +49,13 @@ log = get_logger()
 
 
 class ConnectionLimits(NamedTuple):
-    """What one process allows its connections: how many, how many of one network (0: any number), and how long without
-    progress."""
+    """What one process allows its connections: how many, how many of one network (0: any number), how long without
+    progress, and whether, if there are too many, a new one is refused or the least important one is dropped."""
 
     connections: int
     per_network: int = 0
     stalled_s: float = STALLED_S
+    drops_for_new: bool = False
 
 
 class Application(Protocol):
@@ -137,6 +138,8 @@ class HttpServer:
                 self._loop.remove_reader(self._listener)
                 return
             caller = self._callers.look_up(address[0] if address else "")
+            if self._limits.drops_for_new and len(self._open) >= self._limits.connections:
+                self._drop_one()
             if self._admits(caller):
                 connection = Connection(self, caller)
                 self._of_network[caller.network] += not caller.is_trusted
@@ -148,6 +151,12 @@ class HttpServer:
     def _admits(self, caller: Caller) -> bool:
         share = 0 if caller.is_trusted else self._limits.per_network
         return len(self._open) < self._limits.connections and not 0 < share <= self._of_network[caller.network]
+
+    def _drop_one(self) -> None:
+        least = min(self._open, key=Connection.importance)  # of equal ones the oldest
+        if least.importance() < 2:
+            least.abort()
+            self.forget(least)
 
     async def _open_transport(self, connection: "Connection", accepted: socket.socket) -> None:
         try:
@@ -263,6 +272,10 @@ class Connection(asyncio.Protocol):
             return False
         self.abort()
         return bool(left or (self._unread and self._state != "ended"))
+
+    def importance(self) -> int:
+        """0 while it waits for a request, 1 while its answer is not read, 2 while that is made."""
+        return 2 if self._state in _WITHOUT_CLIENT else int(self._transport.get_write_buffer_size() > 0)
 
     def finish(self) -> None:
         """Send the answers under way, and close. An answer that the application still makes closes it at its end."""
