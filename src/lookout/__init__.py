@@ -1,3 +1,3 @@
 """Lookout watches the services a wallet depends on and reports what it sees."""
 
-__version__ = "2.0.0"
+__version__ = "3.0.0"

@@ -259,7 +259,7 @@ def test_the_examples_of_the_pages_are_configurations_that_are_right(tmp_path: P
     blocks = [
         block for page in (PAGE, SCALE) for block in re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
     ]
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     variables = {**os.environ, "MONITOR_PASSWORD": "x", "SERVER_PASSWORD": "x"}
     for number, block in enumerate(blocks):
         config = tmp_path / f"{number}.toml"

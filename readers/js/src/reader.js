@@ -7,7 +7,7 @@ import { canUse } from "./gate.js";
 import { judgeRow, nextChangeMs } from "./report.js";
 import { request } from "./request.js";
 
-const AGENT = "lookout-reader-js/2.0.0";
+const AGENT = "lookout-reader-js/3.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;

@@ -126,7 +126,7 @@ def log_crashes_alone() -> Iterator[None]:
     """For commands that say themselves what they found, inside the block."""
 
     def write(line: LogLine) -> None:
-        if "exception" in line.fields:
+        if line.fields.keys() & {"exception", "traceback"}:  # the second is of a plug-in
             before(line)
 
     before = set_sink(write)
