@@ -240,7 +240,7 @@ SCENES: Final = {
     "german": Scene(
         "five",
         re.compile("^Senden kann länger dauern auf BNB Smart Chain$"),
-        {"viewport": {"width": 640, "height": 480}} | {"locale": "de-AT"},
+        {"viewport": {"width": 640, "height": 512}, "device_scale_factor": 2, "locale": "de-AT"},  # 200 %
     ),
     "print": Scene("five", FIVE, {"viewport": {"width": 760, "height": 1075}}, media="print"),
     "zoomed": Scene("five", FIVE, ZOOMED),

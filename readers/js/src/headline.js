@@ -35,7 +35,7 @@ function partsOf(overview, language) {
     const parts = problemParts(overview, finding, short, language);
     return {
       ...parts,
-      advice,
+      advice: advice || (trouble.length === 0 ? text("advice.nothing") : ""),
       also: [parts.also, cause && causeText(overview, cause, language)].filter(Boolean).join(". "),
     };
   }
