@@ -19,9 +19,11 @@ from lookout.documents.document import Document, DocumentName
 from lookout.features.alerts.alerts import decode_alerts
 from lookout.features.alerts.event import AlertEvent, AlertPolicy, Cause
 from lookout.features.alerts.messages import Message
-from lookout.features.alerts.rules import EpisodeRule, EpisodeRules
+from lookout.features.alerts.rules import STORE, EpisodeRule, EpisodeRules
 from lookout.features.alerts.sender import NotAcceptedError, Sender
 from lookout.features.alerts.settings import AlertRule
+from lookout.features.feature import Verdict
+from lookout.features.outcome import StandIn
 from lookout.state.errors import StateError
 from lookout.store.protocol import StoreError
 from tests.alerting import sending_by, sending_into
@@ -67,7 +69,7 @@ class Night:
         self.asked = 0
         self.at = NOON
         self.causes: dict[Check, str] = {}
-        host = a_host(
+        self.host = host = a_host(
             self.registry, self.clock, open_thread=self.open_thread, causes=self.causes, publish_soon=self.ask
         )
         self.alerts = sending_by(self.open_sender, first_rest_ms)(policy or a_policy(), decode_alerts(self.store), host)
@@ -207,6 +209,31 @@ async def test_what_earlier_versions_stored_is_sent_as_it_was_and_its_episode_go
         await until(lambda: night.sent[2:] == [("a", ENDED)])
     assert night.over == [False, True, True]
     assert [event is None for event in night.events] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("chain Polygon", StandIn("chain", "Polygon", 137)),
+        ("endpoint rpc 2 of Polygon", StandIn("endpoint", "rpc 2 of Polygon", 137)),
+        ("source ppoi of Polygon", StandIn("source", "ppoi of Polygon", None)),
+        ("the store", STORE),
+    ],
+)
+async def test_the_episode_of_what_no_row_shows_is_found_again_as_version_2_stored_it(
+    name: str, check: StandIn
+) -> None:
+    began = OLD_EPISODE.replace(b'["messaging",null]', json.dumps([name, check.chain_id]).encode())
+    rule = EpisodeRule("r", frozenset((check,)), frozenset(("unavailable",)), 0, 0, ("ops",))
+    night = Night(AlertPolicy(EpisodeRules((rule,), 0, MINUTE), {"ops": "a"}, HOUR), {"alerts": OLD_STATE % began})
+    night.host.verdicts[check] = Verdict("current", "responding")
+    async with night.alerts.running():
+        night.publish("current")
+        await until(lambda: len(night.sent) == 1)
+    assert night.sent == [("a", f"Lookout: {name} recovered")]
+    (event,) = night.events
+    assert event is not None
+    assert [item.service for item in event.items] == [name]
 
 
 @pytest.mark.clause("M16", "R6")

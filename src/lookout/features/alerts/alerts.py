@@ -13,7 +13,6 @@ from typing import ClassVar, Final, Literal, NoReturn, Self, get_args
 
 import msgspec
 from msgspec import UNSET, Struct, field
-from msgspec.structs import replace
 
 from lookout.base.concurrency import Worker
 from lookout.base.instants import Lasted, format_second
@@ -36,7 +35,7 @@ from lookout.features.alerts.sender import (
 )
 from lookout.features.alerts.settings import AlertsTable, build_policy, can_be_shown, check_rules
 from lookout.features.feature import Around, Feature, Host, Rehearsal, SentMessage, Verdict
-from lookout.features.outcome import EntryKey, StandIn
+from lookout.features.outcome import EntryKey
 from lookout.state.errors import naming
 
 log = get_logger()
@@ -78,18 +77,7 @@ def decode_alerts(documents: Mapping[str, bytes]) -> StoredAlerts:
                 kept = msgspec.json.decode(document, type=_AlertPiece)
             elif name.startswith(_MESSAGE):
                 messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(document, type=Queued)
-    return StoredAlerts(_restore_stand_ins(kept.state), kept.next_id, dict(sorted(messages.items())))
-
-
-def _restore_stand_ins(state: AlertState) -> AlertState:
-    """A stand-in is stored as a check whose service has a space, which no service's name has."""
-    episodes = tuple(replace(episode, check=_restore(episode.check)) for episode in state.episodes)
-    gathered = tuple(replace(news, check=_restore(news.check)) for news in state.gathered)
-    return replace(state, episodes=episodes, gathered=gathered)
-
-
-def _restore(check: Check) -> Check:
-    return StandIn(*check) if " " in check.service else check
+    return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())))
 
 
 class Alerts(Feature):

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lookout.base.instants import format_instant
 from lookout.core.causes import split_cause
-from lookout.core.model import NO_METRICS, Metrics
+from lookout.core.model import NO_METRICS, Check, Metrics
 from lookout.core.services import SERVICES
 from lookout.features.alerts.rules import EpisodeRules, News
 from lookout.features.outcome import EntryKey, StandIn
@@ -101,12 +101,17 @@ def make_event(kind: str, deployment: Deployment, items: Iterable[Item] = (), *,
     return AlertEvent(VERSION, kind, is_over, deployment.name, deployment.operator, link, tuple(items))
 
 
+def name_service(check: Check) -> str:
+    """Its service, or the name of a stand-in: of a view without its kind, since the place is in it."""
+    return check.service.removeprefix("view ")
+
+
 def make_item(news: News, facts: AlertFacts, deployment: Deployment) -> Item:
     check = news.check
     last_at = facts.last_success_at
     return Item(
         news.kind,
-        check.service,
+        name_service(check),
         check.chain_id,
         None if check.chain_id is None else deployment.chains.get(check.chain_id),
         news.status,

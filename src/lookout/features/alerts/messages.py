@@ -19,14 +19,17 @@ from lookout.features.alerts.event import (
     Item,
     make_event,
     make_item,
+    name_service,
 )
-from lookout.features.alerts.rules import News, has_row, is_chain
+from lookout.features.alerts.rules import STORE, News
+from lookout.features.outcome import kind_of
 from lookout_reader.headline import row_effects
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import REASON_TEXTS, notes_for
 
 MOST_LISTED: Final = 20
 _MOST_NAMED: Final = 3  # beside a next step
+_PLURALS: Final = {"witness": "witnesses"}
 _LONGEST_BODY: Final = 4096  # in bytes: many services take no more
 _CUT: Final = "The rest is left out, since this message would be longer than 4 KB."
 OVER: Final = ("ended", "left")
@@ -163,7 +166,7 @@ def _does_not_move(news: News, known: AlertFacts) -> bool:
 
 def _choose_heading(news: News, known: AlertFacts) -> str:
     """A section's heading; ``{be}`` becomes is or are."""
-    if _is_dissent(news) and news.kind != "left":
+    if kind_of(news.check) == "view" and news.kind != "left":
         return "{be} as published again" if news.kind == "ended" else "{be} not as published"
     if news.kind == "began" and _does_not_move(news, known):
         return "{be} not moving"
@@ -184,10 +187,11 @@ def _sum_up(sections: dict[str, list[News]], deployment: Deployment) -> str:
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
         return f"{_name(first[0], deployment)} {heading.format(be='is')}"
-    nouns = {"check" if has_row(check) else check.service.partition(" ")[0] for check in first}
-    noun = nouns.pop() if len(nouns) == 1 else "check"
-    noun = noun if len(first) == 1 else f"{noun}s{_share_chain(first, deployment)}"
-    counted = [f"{len(first)} {noun} {_be(heading, first)}"]
+    noun, *more_nouns = {kind_of(check) or "check" for check in first}
+    noun = "check" if more_nouns else noun
+    if len(first) > 1:
+        noun = f"{_PLURALS.get(noun, f'{noun}s')}{_share_chain(first, deployment)}"
+    counted = [f"{'the store' if first == [STORE] else f'{len(first)} {noun}'} {_be(heading, first)}"]
     return ", ".join((*counted, *(f"{len(some)} {_be(heading, some)}" for heading, some in others)))
 
 
@@ -197,18 +201,13 @@ def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
     return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
 
 
-def _is_dissent(news: News) -> bool:
-    """Whether it is about what one place sees of a row."""
-    return news.reason == "not-everywhere" and not has_row(news.check)
-
-
 def _be(heading: str, checks: Sequence[Check]) -> str:
     return heading.format(be="is" if len(checks) == 1 else "are")
 
 
 def _name(check: Check, deployment: Deployment) -> str:
-    if check.chain_id is None or not has_row(check):  # these names include the chain or its id
-        return check.service
+    if check.chain_id is None or kind_of(check) is not None:  # these names include the chain or its id
+        return name_service(check)
     return f"{check.service} on {_name_chain(check.chain_id, deployment)}"
 
 
@@ -232,7 +231,7 @@ def _write_section(
             # Since when something has not moved is in the cause; the episode is shorter.
             lasted = f", for {_write_time(news)}, since {format_second(news.since_at)}"
             yield f"- {name}: {_describe_why(news, known)}{'' if _does_not_move(news, known) else lasted}"
-            if news.status in ("unavailable", "unknown") and news in facts and has_row(news.check):
+            if news.status in ("unavailable", "unknown") and news in facts and kind_of(news.check) is None:
                 yield f"  {_write_last_answer(known)}"
             endpoints |= {(news.check.chain_id, endpoint): state for endpoint, state in known.endpoints}
     if others := len(section[room:]):
@@ -256,9 +255,9 @@ def _write_time(news: News) -> str:
 
 def _write_course(news: News, known: AlertFacts) -> str:
     """The status until the episode's end, and why it is not current now."""
-    if news.kind == "ended" and is_chain(news.check):
+    if news.kind == "ended" and kind_of(news.check) == "chain":
         return f"new blocks since {format_second(news.at)}"
-    bad = "not as published" if _is_dissent(news) else news.was
+    bad = "not as published" if kind_of(news.check) == "view" else news.was
     was = "could not be judged" if news.was == "unknown" else f"was {bad}"
     lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":
@@ -313,7 +312,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
     which = f"-c {quote(config)} " if config else ""
     chains: dict[str, dict[int | None, None]] = {}
     for news in bad:
-        if has_row(news.check):
+        if kind_of(news.check) is None:
             chains.setdefault(news.check.service, {})[news.check.chain_id] = None
     for service, chain_ids in chains.items():
         on = "".join(f" --chain {chain_id}" for chain_id in chain_ids if chain_id is not None)

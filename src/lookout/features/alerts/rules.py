@@ -28,7 +28,6 @@ from lookout_reader.statuses import BY_WORD, KNOWN_STATUSES
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
 _NEVER_MS: Final = 2**53
-_CHAIN: Final = "chain "
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -56,28 +55,8 @@ class EpisodeRule(Struct, frozen=True):
         return is_named and (self.alerts_on_no_data or row.lost_data(since_at) or not row.answered_without_data)
 
 
-def stand_for_chain(name: str, chain_id: int) -> StandIn:
-    return StandIn(f"{_CHAIN}{name}", chain_id)
-
-
-def stand_for_endpoint(name: str, chain_id: int) -> StandIn:
-    return StandIn(f"endpoint {name}", chain_id)
-
-
-def stand_for_source(name: str, checks: tuple[Check, ...]) -> StandIn:
-    return StandIn(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
-
-
-STORE: Final = StandIn("the store", None)
+STORE: Final = StandIn("the", "store", None)
 UNSTORED_MS: Final = 60_000  # how long messages wait for a store that cannot be written
-
-
-def has_row(check: Check) -> bool:
-    return not isinstance(check, StandIn)
-
-
-def is_chain(check: Check) -> bool:
-    return isinstance(check, StandIn) and check.service.startswith(_CHAIN)
 
 
 class EpisodeRules(Struct, frozen=True):
