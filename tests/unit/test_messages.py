@@ -14,9 +14,11 @@ from lookout.config.settings import Settings, around_of
 from lookout.config.tables import AdminTable
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
-from lookout.features.alerts.event import AlertEvent, AlertFacts, Deployment
 from lookout.features.alerts.messages import (
     MOST_LISTED,
+    AlertEvent,
+    AlertFacts,
+    Deployment,
     Message,
     describe_effect,
     write_clock,

@@ -1,39 +1,31 @@
-"""Writes alert messages as text, and as data for webhooks."""
+"""Writes alert messages as text, and as data for webhooks.
+
+docs/operations.md documents the data; keys may only be added.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Final, NamedTuple
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
-from lookout.base.instants import format_duration, format_second
-from lookout.core.causes import choose_next_step, code_of, describe_cause
-from lookout.core.model import Check, Reason, Status
+from lookout.base.instants import format_duration, format_instant, format_second
+from lookout.core.causes import choose_next_step, code_of, describe_cause, split_cause
+from lookout.core.model import NO_METRICS, Check, Metrics, Reason, Status
 from lookout.core.own_clock import describe_clock_error
-from lookout.features.alerts.event import (
-    DEPLOYMENT_OF_THE_FIVE,
-    AlertEvent,
-    AlertFacts,
-    Deployment,
-    Facts,
-    Item,
-    make_event,
-    make_item,
-    name_service,
-)
 from lookout.features.alerts.rules import STORE, News
 from lookout.features.outcome import kind_of
 from lookout_reader.headline import row_effects
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import REASON_TEXTS, notes_for
 
+_VERSION: Final = 1  # of the data
 MOST_LISTED: Final = 20
 _MOST_NAMED: Final = 3  # beside a next step
 _PLURALS: Final = {"witness": "witnesses"}
 _LONGEST_BODY: Final = 4096  # in bytes: many services take no more
 _CUT: Final = "The rest is left out, since this message would be longer than 4 KB."
 OVER: Final = ("ended", "left")
-_NOTHING_KNOWN: Final = AlertFacts()
 
 _SAMPLE: Final = "This is a test of Lookout's alerts. Nothing is wrong, and you need to do nothing."
 _CLOCK_IS_WRONG: Final = """\
@@ -51,6 +43,71 @@ _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _NOT_OBSERVED: Final = "nothing was observed lately, or it holds nothing for this chain"
 
 
+class Deployment(Struct, frozen=True):
+    """The deployment as messages describe it: chain names by id, service names in the report's order, the operator, the
+    page, the admin port, the configuration file, what users notice if an own service fails, and the number of places
+    that watch. An empty text is absent."""
+
+    chains: dict[int, str]
+    services: tuple[str, ...]
+    name: str = ""
+    operator: str = ""
+    link: str = ""
+    has_admin_port: bool = True
+    config: str = ""
+    effects: dict[str, str] = {}
+    places: int = 1
+
+
+class AlertFacts(Struct, frozen=True):
+    """Facts about a check for a message: why it is not current, its last comparison with instant and numbers, and
+    without a head, its chain's RPC endpoints and their states, in words."""
+
+    cause: str | None = None
+    last_success_at: int | None = None
+    last_metrics: Metrics = NO_METRICS
+    endpoints: tuple[tuple[str, str], ...] = ()
+
+
+Facts = Mapping[News, AlertFacts]
+_NOTHING_KNOWN: Final = AlertFacts()
+
+
+class Cause(Struct, frozen=True):
+    code: str
+    detail: str | None
+
+
+class Item(Struct, frozen=True, rename="camel"):
+    """One check of a message."""
+
+    kind: str
+    service: str
+    chain_id: int | None
+    chain: str | None
+    status: str
+    reason: str
+    was: str
+    since: str
+    at: str
+    watched_seconds: int
+    cause: Cause | None
+    last_success_at: str | None
+    last_metrics: Metrics
+
+
+class AlertEvent(Struct, frozen=True, rename="camel"):
+    """A whole message. It is stored with the message, so stored data may be of another version."""
+
+    version: int
+    kind: str
+    is_over: bool
+    deployment: str
+    operator: str
+    link: str | None
+    items: tuple[Item, ...] = ()
+
+
 class Message(NamedTuple):
     """A message as plain text and as data. It is over if all its episodes are."""
 
@@ -60,12 +117,12 @@ class Message(NamedTuple):
     event: AlertEvent | None = None
 
 
-def write_sample(deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
+def write_sample(deployment: Deployment) -> Message:
     """A test message, with the type of a bad one, so that pagers ring."""
     return _write("sample", "a test", _SAMPLE, deployment)
 
 
-def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
+def write_clock(at: int, error_ms: int, deployment: Deployment) -> Message:
     """This machine's clock is wrong by ``error_ms``, or right again if 0 (M17)."""
     error = describe_clock_error(error_ms) if error_ms else "this machine's clock is right again"
     body = (_CLOCK_IS_WRONG if error_ms else _CLOCK_IS_RIGHT).format(error=error, at=format_second(at))
@@ -74,7 +131,7 @@ def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_T
 
 def write_message(
     news: Iterable[News],
-    deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
+    deployment: Deployment,
     facts: Mapping[News, AlertFacts] = {},
     *,
     nothing_answers: bool = False,
@@ -110,6 +167,36 @@ def _write(
     event = make_event(kind, deployment, items, is_over=is_over)
     room = _LONGEST_BODY - len("\n".join(("", "", *signature)).encode())
     return Message(f"{whose}: {title}", "\n".join((_shorten_body(body, room), "", *signature)), is_over, event)
+
+
+def make_event(kind: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False) -> AlertEvent:
+    link = deployment.link or None
+    return AlertEvent(_VERSION, kind, is_over, deployment.name, deployment.operator, link, tuple(items))
+
+
+def name_service(check: Check) -> str:
+    """Its service, or the name of a stand-in: of a view without its kind, since the place is in it."""
+    return check.service.removeprefix("view ")
+
+
+def make_item(news: News, facts: AlertFacts, deployment: Deployment) -> Item:
+    check = news.check
+    last_at = facts.last_success_at
+    return Item(
+        news.kind,
+        name_service(check),
+        check.chain_id,
+        None if check.chain_id is None else deployment.chains.get(check.chain_id),
+        news.status,
+        news.reason,
+        news.was,
+        format_instant(news.since_at),
+        format_instant(news.at),
+        news.seen_ms // 1000,
+        None if facts.cause is None else Cause(*split_cause(facts.cause)),
+        None if last_at is None else format_instant(last_at),
+        facts.last_metrics,
+    )
 
 
 def _shorten_body(body: str, room: int) -> str:

@@ -43,7 +43,9 @@ class EpisodeRule(Struct, frozen=True):
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
     alerts_on_no_data: bool = True  # also answers without data, of a service that had none lately
-    other_part: "EpisodeRule | None" = None  # of the same rule of the configuration: its rows are no end
+    known_rule: "EpisodeRule | None" = (
+        None  # of the same rule of the configuration, for known rows: those that it counts are no end
+    )
     still_ms: int | None = None  # only rows that have been behind at the same position for so long
 
     def is_bad(self, row: Row, since_at: int) -> bool:
@@ -202,7 +204,7 @@ def _ends(episode: Episode, row: Row, rule: EpisodeRule) -> bool:
     """Whether a row that the rule does not count is the end of the episode."""
     was = "unavailable" if episode.status == "unknown" else episode.status
     is_better = row.status in _KNOWN and BY_WORD[row.status].severity < BY_WORD[was].severity
-    return is_better and not (rule.other_part is not None and rule.other_part.is_bad(row, episode.since_at))
+    return is_better and not (rule.known_rule is not None and rule.known_rule.is_bad(row, episode.since_at))
 
 
 def _report_if_due(episode: Episode, rule: EpisodeRule, at: int) -> tuple[Episode, News | None]:

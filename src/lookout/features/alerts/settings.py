@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from msgspec import Meta, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lookout.base.problem import Problem
@@ -24,7 +24,7 @@ from lookout.base.setting_types import (
 from lookout.core.model import Check, Reason, Status
 from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
-from lookout.features.alerts.event import AlertPolicy, Deployment
+from lookout.features.alerts.messages import Deployment
 from lookout.features.feature import Around
 from lookout.features.outcome import STORE_KEY, EntryKey, StandIn, kind_of
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
@@ -89,8 +89,7 @@ class AlertRule(Table, frozen=True):
         return check.is_among(self.services, self.chains)
 
     def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.EpisodeRule]:
-        """The core's rules for this one: unknown rows have episodes of their own, unless the rule counts them with bad
-        rows."""
+        """Its rules of episodes: unknown rows have episodes of their own, unless the rule counts them with bad rows."""
         for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or _DEFAULT_REASONS
         rule = episodes.EpisodeRule(
             self.key(),
@@ -119,7 +118,7 @@ class AlertRule(Table, frozen=True):
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED & reasons,
                 alerts_on_no_data="no-observation" in self.reasons,  # for example, a chain that never had a broadcaster
-                other_part=rule,
+                known_rule=rule,
             )
 
     def build_without_rows(
@@ -231,6 +230,17 @@ class AlertsTable(Table, frozen=True):
                 yield Problem(
                     f"rules[{number}]", f"{is_of} alerts.rules[{before}]; remove one, or give it another name"
                 )
+
+
+class AlertPolicy(Struct, frozen=True):
+    """The rules, the targets' addresses by name, how long a message is retried, and the deployment for messages."""
+
+    rules: episodes.EpisodeRules
+    targets: dict[str, str]
+    give_up_ms: int
+    deployment: Deployment
+    stand_ins: dict[StandIn, EntryKey]
+    """What the rules report beside rows, and what each is to the monitor."""
 
 
 def build_policy(alerts: AlertsTable, around: Around, of_features: Collection[StandIn] = ()) -> AlertPolicy:
