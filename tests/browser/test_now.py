@@ -444,8 +444,8 @@ def test_a_place_that_sees_a_row_otherwise_or_is_silent_is_named(site: Site, ope
     page = open_page(clock_ahead_ms=0, routes={PATH: lambda route: route.fulfill(body=json.dumps(described))})
     expect(page.locator(".networks > li")).to_have_count(5)
     page.clock.fast_forward(61 * SECOND)
-    expect(page.locator(".age")).to_contain_text("by one monitor, from 3 places.")
-    expect(page.locator(".band")).to_contain_text("São Paulo: no report since ")
+    expect(page.locator(".age")).to_contain_text("by one monitor, from 2 places.")
+    expect(page.locator(".band")).to_contain_text("São Paulo: nothing known from there since ")
     said = re.compile(r"2 of 3 places see this\. Singapore: not answering since .*\d\d:\d\d\.")
     expect(row(page, "indexer", 137)).to_contain_text(said)
 

@@ -115,9 +115,9 @@ def test_what_a_place_sees_otherwise_is_said_above_the_rows() -> None:
     )
     row = a_row(metrics={"position": 9, "head": 9, "views": 3, "agreeing": 2})
     text = Text.from_ansi(shown(an_update(a_live(row)), about=replace(ABOUT, places=places))).plain
-    assert "Singapore sees indexer Ethereum: not answering since 11:00 UTC. 2 of 3 places see this." in text
-    assert "São Paulo?: no report since 10:00 UTC." in text
-    assert "from 3 places" in text
+    assert "Singapore sees indexer Ethereum: not answering since 11:00 UTC. 2 of 3 places see it as published." in text
+    assert "São Paulo?: nothing known from there since 10:00 UTC." in text
+    assert "from 2 places" in text, "nothing is known from the third"
 
 
 GREEN = "\x1b[32m"

@@ -32,7 +32,7 @@ export const REASON_TEXTS = {
   "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
   "incomplete": "It is up to date, but its list has a gap.",
   "inconsistent": "It is up to date, but its transactions differ from the reference.",
-  "not-everywhere": "Some places reach it, others do not.",
+  "not-everywhere": "Places see it differently.",
 };
 
 /** What is said of an overview (headlineOf); one with plurals is chosen by `count`. */

@@ -43,7 +43,7 @@ class Names(NamedTuple):
 
     @property
     def not_official(self) -> str:
-        count = len(self.about.places)
+        count = self.about.seen_from
         places = f"{count} places" if count > 1 else "one place"
         return f"What one monitor sees from {places}: no official status, and no signal that it is safe to transact."
 

@@ -22,7 +22,6 @@ from lookout_reader import (
     Row,
     UnreadableRow,
     Update,
-    agreement_text,
     effective_status,
     find_row,
     headline_of,
@@ -73,7 +72,7 @@ def draw_screen(shown: Shown, now: int, width: int) -> RenderableType:
     update = shown.update
     clocks = Clocks(now, update.received_ago_ms, update.clock_ahead_ms, update.answered_ago_ms)
     head = [Text(shown.address, style="bold"), *_head_lines(shown, clocks), *_notes(shown, now)]
-    notes = notes_for("", places=len(shown.about.places))
+    notes = notes_for("", places=shown.about.seen_from)
     head.append(Text(" ".join(note.text for note in notes if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
@@ -98,24 +97,28 @@ def _head_lines(shown: Shown, clocks: Clocks) -> list[Text]:
     found = (_describe_problem(document, problem) for document, problem in problems.items() if problem is not None)
     return [
         line,
-        *(Text(trouble, style="yellow") for trouble in (*said.doubts, *found, *_places(shown, int(clocks.now)))),
+        *(Text(trouble, style="yellow") for trouble in (*said.doubts, *found, *_places(shown, clocks))),
     ]
 
 
-def _places(shown: Shown, now: int) -> Iterator[str]:
+def _places(shown: Shown, clocks: Clocks) -> Iterator[str]:
     """What single places see otherwise than all of them together (W8), and which chain stands still."""
+    now, report = int(clocks.now), shown.update.report
     for chain in shown.about.chains.values():
         if (since_at := chain.no_block_since_at) is not None:
             yield f"{shown.chain_name(chain.chain_id)}: no new block since {instant_text(since_at, now)}."
     for place in shown.about.places:
         name = clean(place.name, _LONGEST_NAME) or "This monitor"
         if place.silent_since_at is not None:
-            yield f"{name}: no report since {instant_text(place.silent_since_at, now)}."
+            yield f"{name}: nothing known from there since {instant_text(place.silent_since_at, now)}."
         for found in place.differs:
-            row = find_row(shown.update.report, found.service, found.chain_id) if shown.update.report else None
+            row = find_row(report, found.service, found.chain_id) if report else None
+            if not isinstance(row, Row) or effective_status(row, clocks) == "stale":  # of another time
+                continue
             what = f"{shown.name_check(found.service, found.chain_id)}: {BY_WORD[found.status].name}"
-            agree = agreement_text(row.metrics.views, row.metrics.agreeing) if isinstance(row, Row) else None
-            yield " ".join(filter(None, (f"{name} sees {what} since {instant_text(found.since_at, now)}.", agree)))
+            views, agreeing = row.metrics.views, row.metrics.agreeing
+            agree = f" {agreeing} of {views} places see it as published." if views and agreeing else ""
+            yield f"{name} sees {what} since {instant_text(found.since_at, now)}.{agree}"
 
 
 def _notes(shown: Shown, now: int) -> Iterator[Text]:

@@ -82,6 +82,11 @@ class About:
     show_unmonitored: bool = True
     places: tuple[AboutPlace, ...] = ()  # none: this monitor alone
 
+    @property
+    def seen_from(self) -> int:
+        """From how many places something is known, at least from this monitor's."""
+        return max(1, sum(place.silent_since_at is None for place in self.places))
+
     def notes_at(self, now: float) -> tuple[AboutNote, ...]:
         """The current and future notes at ``now``, the newest first."""
         return tuple(note for note in self.notes if note.until_at is None or note.until_at > now)

@@ -30,7 +30,7 @@ REASON_TEXTS: Final[dict[str, str]] = {
     "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
     "incomplete": "It is up to date, but its list has a gap.",
     "inconsistent": "It is up to date, but its transactions differ from the reference.",
-    "not-everywhere": "Some places reach it, others do not.",
+    "not-everywhere": "Places see it differently.",
 }
 
 #: What is said of an overview (``headline_of``); a text with plurals is chosen by ``count``. The page has them in more

@@ -3,7 +3,7 @@
 import { headlineOf } from "lookout-reader/page";
 import { h, setStatus, setText, shape } from "./dom.js";
 import { makeNotes } from "./notes.js";
-import { PAGE_TITLE, READER_LANGUAGE, duration, moment, sinceText, text } from "./words.js";
+import { PAGE_TITLE, READER_LANGUAGE, duration, moment, seenFrom, sinceText, text } from "./words.js";
 
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const TITLE_MOST = 60;
@@ -45,8 +45,8 @@ export function makeBand() {
     ])
       setText(part, words && text("sentence", { words }));
     setText(advice, said.advice);
-    const { length } = view.places;
-    setText(age, text(length > 1 ? "band.by.places" : "band.by", { age: ageText(view), count: length }));
+    const count = seenFrom(view.places);
+    setText(age, text(count > 1 ? "band.by.places" : "band.by", { age: ageText(view), count }));
     setText(
       silent,
       view.places

@@ -34,7 +34,7 @@ def render(
     """The page with this live report in it, judged at ``now`` and so long after it arrived, or without one."""
     report = None if live is None else read_report(live)
     title = "the wallet" if description.title == description.protocol else escape(description.title)
-    general = notes_for("", run_by_others=False, places=len(description.read().places))
+    general = notes_for("", run_by_others=False, places=description.read().seen_from)
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),

@@ -3,7 +3,7 @@
 import { NOTES, notesFor } from "lookout-reader/page";
 import { h } from "./dom.js";
 import { REVIEWED_BY } from "./language.js";
-import { isRunByOthers, list, serviceName, serviceTitle, text } from "./words.js";
+import { isRunByOthers, list, seenFrom, serviceName, serviceTitle, text } from "./words.js";
 
 export function makeLimits() {
   const own = h("ul");
@@ -17,11 +17,12 @@ export function makeLimits() {
 
   function update({ networks, places }) {
     const services = [...new Set(networks.flatMap(({ checks }) => checks.map(({ service }) => service)))];
-    const key = JSON.stringify([services, places.length]);
+    const count = seenFrom(places);
+    const key = JSON.stringify([services, count]);
     if (key === drawn) return;
     drawn = key;
-    const notes = notesOf(services, places.length);
-    own.replaceChildren(...linesOf(notes, (id) => translate(id, places.length), serviceName));
+    const notes = notesOf(services, count);
+    own.replaceChildren(...linesOf(notes, (id) => translate(id, count), serviceName));
     if (isMachine) english.replaceChildren(...linesOf(notes, (id) => notes.get(id).text, serviceTitle));
   }
   return { element, update };

@@ -142,7 +142,8 @@ function sinceWords({ at, seen }, now) {
 }
 
 /** What single places see otherwise: "2 of 3 places see this. Singapore: not answering since 14:02." */
-function placesText({ service, chainId, row }, places, now) {
+function placesText({ service, chainId, row, effective }, places, now) {
+  if (effective === "stale") return ""; // of another time
   const others = places.flatMap(({ name, differs }) =>
     differs
       .filter((each) => each.service === service && each.chainId === chainId)

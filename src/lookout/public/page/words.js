@@ -205,3 +205,6 @@ export function utcClock(at) {
 
 /** In which the reader says what is so (headlineOf). */
 export const READER_LANGUAGE = { locale: LOCALE, text, chainName, serviceName, instant: sinceText };
+
+/** From how many places something is known, at least from this monitor's. */
+export const seenFrom = (places) => Math.max(1, places.filter(({ silentSince }) => silentSince === null).length);
