@@ -6,6 +6,7 @@ sent the answer, and returns the new ``Coverage``. A failed request confirms no 
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -118,6 +119,8 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the last trial began."""
     unusable: str = ""
     """Why the list is not judged; "" if it is."""
+    secret: bytes = b""
+    """The key of the digests."""
 
 
 class Facts(Struct, frozen=True):
@@ -125,7 +128,7 @@ class Facts(Struct, frozen=True):
 
     first_block: int
     limit: int
-    endpoints: int
+    endpoints_needed: int
     each: bool
     now: int
     end: int | None
@@ -335,7 +338,7 @@ def _compare(blocks: BlockRange, coverage: Coverage, facts: Facts) -> Look:
         first, last = (sides.blocks[key],) * 2 if key in sides.blocks else blocks
         known = coverage.findings.get(key, Finding(hash=key, first=first, last=last, looked_at=now))
         findings[key] = replace(known, listed=listed.get(key, 0), logged=logged.get(key, 0))
-    stretch = Stretch(*blocks, sides.length, _digest(_sum(logged)), now)
+    stretch = Stretch(*blocks, sides.length, _digest(_sum(logged, coverage.secret)), now)
     return _add_stretch(replace(coverage, findings=findings), stretch, facts.limit)
 
 
@@ -350,7 +353,7 @@ def _repeat(stretch: Stretch, coverage: Coverage, facts: Facts) -> Look:
     else:
         known = (finding for finding in coverage.findings.values() if blocks[0] <= finding.first <= blocks[1])
         shortfalls = {finding.hash: finding.shortfall for finding in known}
-        digest = _digest(_sum(_count(answer.entries, facts)) + _sum(shortfalls))
+        digest = _digest(_sum(_count(answer.entries, facts), coverage.secret) + _sum(shortfalls, coverage.secret))
         if digest == stretch.digest and answer.length < facts.limit:
             return _add_stretch(coverage, replace(stretch, compared_at=now, count=answer.length), facts.limit)
     return replace(coverage, stretches=_outside(blocks, coverage.stretches))
@@ -445,7 +448,7 @@ def _read_logs(blocks: BlockRange, facts: Facts) -> Generator[Ask, Any, frozense
             asks_for_less = asks_for_less or answer.asks_for_less
             continue
         answers[answer] += 1
-        if answers[answer] == facts.endpoints:
+        if answers[answer] == facts.endpoints_needed:
             return answer
     if asks_for_less:
         return None
@@ -501,9 +504,11 @@ def _count(entries: Counts, facts: Facts) -> Counts:
     return entries if facts.each else dict.fromkeys(entries, 1)
 
 
-def _sum(counts: Counts) -> int:
-    """The sum of the hashes' first 16 bytes, each as often as it counts. Nobody can choose these numbers."""
-    return sum(times * int(key[2 : 2 + 2 * _DIGEST_BYTES], 16) for key, times in counts.items())
+def _sum(counts: Counts, secret: bytes) -> int:
+    """The sum of the hashes' keyed hashes, each as often as it counts: an indexer can name any hash, but without the
+    secret it cannot choose hashes whose sum is that of others."""
+    keyed = ((blake2b(key.encode(), digest_size=_DIGEST_BYTES, key=secret), times) for key, times in counts.items())
+    return sum(times * int.from_bytes(one.digest()) for one, times in keyed)
 
 
 def _digest(total: int) -> bytes:
