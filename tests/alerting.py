@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+from lookout.core.services import SERVICES
 from lookout.features.alerts.alerts import Alerts
+from lookout.features.alerts.messages import Deployment
 from lookout.features.alerts.sender import Sender
 from lookout.features.alerts.settings import AlertRule, AlertsTable
 from lookout.features.feature import Feature
 from lookout.features.registry import FEATURES
+
+THE_FIVE = Deployment({}, SERVICES.names)
 
 
 def sending_into(sent: list[str], *rules: AlertRule) -> dict[str, Any]:

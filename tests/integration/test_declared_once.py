@@ -52,6 +52,7 @@ from lookout_reader import (
     parse_report,
     rows_by_check,
 )
+from tests.alerting import THE_FIVE
 from tests.builders import HOUR, MINUTE
 from tests.cases import text_of
 from tests.declared import including
@@ -181,7 +182,7 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
     rule = build_policy(past.settings.table_of(Alerts), around_of(past.settings)).rules.rules[0]
     assert rule.checks == {CHECK}
     news = News("began", CHECK, "unavailable", "unreachable", "unavailable", past.now, past.now, 0, ("ops",))
-    assert "faucet" in str(write_message([news]))
+    assert "faucet" in str(write_message([news], THE_FIVE))
 
 
 def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from tests.commands import a_command, lookout_here
 from tests.integration.fast import World, a_world
+from tests.integration.receivers import a_hook
 from tests.integration.whole_service import Service, a_service, answer
 from tests.wait import until_async
 
@@ -62,7 +64,8 @@ class Deployment:
 
 
 @asynccontextmanager
-async def three_places(folder: Path) -> AsyncIterator[Deployment]:
+async def three_places(folder: Path, policy: str = "", more: str = "") -> AsyncIterator[Deployment]:
+    """``policy`` and ``more`` are further keys and tables of the monitor."""
     async with AsyncExitStack() as stack, aiohttp.ClientSession() as http:
         worlds, services = [], []
         for name in ("monitor", "singapore", "lima"):
@@ -74,8 +77,8 @@ async def three_places(folder: Path) -> AsyncIterator[Deployment]:
             f'[[witnesses]]\nname = "{name}"\nurl = "{service.base}"\n'
             for name, service in zip(("Singapore", "Lima"), services[1:], strict=True)
         )
-        text = config.read_text().replace("[policy]\n", f"[policy]\nrow_lifetime_s = {SHORT_LIFE_S}\n")
-        config.write_text(f'{text}{witnesses}[monitor]\nplace = "Frankfurt"\nrecord = "log.jsonl"\n')
+        text = config.read_text().replace("[policy]\n", f"[policy]\nrow_lifetime_s = {SHORT_LIFE_S}\n{policy}")
+        config.write_text(f'{text}{more}{witnesses}[monitor]\nplace = "Frankfurt"\nrecord = "log.jsonl"\n')
         places = []
         for name, world, service in zip(("monitor", "singapore", "lima"), worlds, services, strict=True):
             process = stack.enter_context(a_command(folder / name, "run"))
@@ -138,3 +141,32 @@ async def test_three_places_as_processes(tmp_path: Path) -> None:
         assert lookout_here(tmp_path / "monitor", "replay", "log.jsonl", "--live", "live.json").returncode == 0
         replayed = json.loads((tmp_path / "monitor" / "live.json").read_text())
         assert replayed["checks"] == monitor.document()["checks"]
+
+
+@pytest.mark.long
+@pytest.mark.clause("W8")
+async def test_a_place_that_sees_a_service_otherwise_is_named_and_alerted(tmp_path: Path) -> None:
+    with a_hook() as hook:
+        alerts = f'[alerts]\ngroup_s = 0\ntargets = {{ops = "{hook.address}"}}\n[[alerts.rules]]\nfrom = "degraded"\n'
+        async with three_places(tmp_path, "endpoint_alert_s = 70\n", alerts) as deployment:
+            base, singapore = deployment.places[0].service.base, deployment.places[1].world
+            await deployment.until_all("current", agreeing=3)
+            deployment.statuses.clear()
+            await singapore.order("squid/1", "refuse")
+            await deployment.until(lambda rows: rows["indexer", 1]["metrics"]["agreeing"] == 2, "two places agree")
+            differs_at = time.monotonic()
+
+            async def named() -> bool:
+                async with aiohttp.ClientSession() as http:
+                    about = await answer(http, f"{base}/about.json")
+                return [row["status"] for row in about["places"][1]["differs"]] == ["unavailable"]
+
+            await until_async(named, "it is named", within_s=90)
+            assert time.monotonic() - differs_at > 55, "after a minute"
+            await until_async(lambda: len(hook.accepted) > 0, "its alert", within_s=90)
+            assert "Singapore" in hook.accepted[0].body
+            assert "2 of 3 places" in hook.accepted[0].body
+            await singapore.order("squid/1", None)
+            await until_async(lambda: len(hook.accepted) > 1, "its end", within_s=90)
+            await deployment.until_all("current", agreeing=3)
+            assert set().union(*deployment.statuses) <= set(HARMLESS)

@@ -167,7 +167,7 @@ def _is_an_end(episode: Episode, status: str, reason: str, rule: EpisodeRule) ->
     was = "unavailable" if episode.status == "unknown" else episode.status
     if status not in _FROM_BEST[: _FROM_BEST.index(was)]:
         return False
-    return rule.other_part is None or not _counts(rule.other_part, status, reason)
+    return rule.known_rule is None or not _counts(rule.known_rule, status, reason)
 
 
 def _tell(episode: Episode, rule: EpisodeRule) -> tuple[str, tuple[str, ...], Episode]:

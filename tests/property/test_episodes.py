@@ -55,7 +55,7 @@ def with_other_halves(rules: Sequence[EpisodeRule]) -> tuple[EpisodeRule, ...]:
         made.append(rule)
         if "unknown" not in rule.statuses:
             key, statuses = f"{rule.key}/unknown", frozenset[Status](("unknown",))
-            made.append(replace(rule, key=key, statuses=statuses, reasons=None, other_part=rule))
+            made.append(replace(rule, key=key, statuses=statuses, reasons=None, known_rule=rule))
     return tuple(made)
 
 

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 from lookout.cli import main
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.features.alerts.alerts import Alerts
-from lookout.features.alerts.event import AlertEvent, Deployment, Item
-from lookout.features.alerts.messages import Message, write_sample
+from lookout.features.alerts.messages import AlertEvent, Deployment, Item, Message, write_sample
 from lookout.features.alerts.sender import NotAcceptedError, count_recipients, open_sender
+from tests.alerting import THE_FIVE
 from tests.cases import cases
 from tests.integration.served import a_free_port
 from tests.web import Answering, serving
@@ -78,7 +78,7 @@ def test_what_is_not_accepted_has_a_reason_without_its_address(address: str, why
 
 @pytest.mark.parametrize(
     ("message", "severity"),
-    [(OUTAGE, "critical"), (RECOVERY, "info"), (write_sample(), "critical")],
+    [(OUTAGE, "critical"), (RECOVERY, "info"), (write_sample(THE_FIVE), "critical")],
     ids=lambda each: each[0],
 )
 def test_a_pager_is_told_how_bad_it_is(message: Message, severity: str, posted: list[dict[str, Any]]) -> None:

@@ -17,14 +17,15 @@ from lookout.config.tables import ChainTable, RpcEndpoint
 from lookout.core.model import Blocks, Check, Found, Metrics, Peers, Row, Status
 from lookout.documents.document import Document, DocumentName
 from lookout.features.alerts.alerts import decode_alerts
-from lookout.features.alerts.event import AlertEvent, AlertPolicy, Cause
-from lookout.features.alerts.messages import Message
-from lookout.features.alerts.rules import EpisodeRule, EpisodeRules
+from lookout.features.alerts.messages import AlertEvent, Cause, Message
+from lookout.features.alerts.rules import STORE, EpisodeRule, EpisodeRules
 from lookout.features.alerts.sender import NotAcceptedError, Sender
-from lookout.features.alerts.settings import AlertRule
+from lookout.features.alerts.settings import AlertPolicy, AlertRule
+from lookout.features.feature import Verdict
+from lookout.features.outcome import StandIn
 from lookout.state.errors import StateError
 from lookout.store.protocol import StoreError
-from tests.alerting import sending_by, sending_into
+from tests.alerting import THE_FIVE, sending_by, sending_into
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_plan, a_row
 from tests.logs import capture_logs
 from tests.machines import a_host
@@ -42,7 +43,7 @@ until = partial(until_async, what="what is to be sent", within_s=WITHIN_S)
 def a_policy(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> AlertPolicy:
     targets = TARGETS if targets is None else targets
     rule = EpisodeRule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, tuple(targets))
-    return AlertPolicy(EpisodeRules((rule,), group_ms, MINUTE), targets, give_up_ms)
+    return AlertPolicy(EpisodeRules((rule,), group_ms, MINUTE), targets, give_up_ms, THE_FIVE, {})
 
 
 class Night:
@@ -67,7 +68,7 @@ class Night:
         self.asked = 0
         self.at = NOON
         self.causes: dict[Check, str] = {}
-        host = a_host(
+        self.host = host = a_host(
             self.registry, self.clock, open_thread=self.open_thread, causes=self.causes, publish_soon=self.ask
         )
         self.alerts = sending_by(self.open_sender, first_rest_ms)(policy or a_policy(), decode_alerts(self.store), host)
@@ -209,6 +210,33 @@ async def test_what_earlier_versions_stored_is_sent_as_it_was_and_its_episode_go
     assert [event is None for event in night.events] == [True, True, False]
 
 
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("chain Polygon", StandIn("chain", "Polygon", 137)),
+        ("endpoint rpc 2 of Polygon", StandIn("endpoint", "rpc 2 of Polygon", 137)),
+        ("source ppoi of Polygon", StandIn("source", "ppoi of Polygon", None)),
+        ("the store", STORE),
+    ],
+)
+async def test_the_episode_of_what_no_row_shows_is_found_again_as_version_2_stored_it(
+    name: str, check: StandIn
+) -> None:
+    began = OLD_EPISODE.replace(b'["messaging",null]', json.dumps([name, check.chain_id]).encode())
+    rule = EpisodeRule("r", frozenset((check,)), frozenset(("unavailable",)), 0, 0, ("ops",))
+    night = Night(
+        AlertPolicy(EpisodeRules((rule,), 0, MINUTE), {"ops": "a"}, HOUR, THE_FIVE, {}), {"alerts": OLD_STATE % began}
+    )
+    night.host.verdicts[check] = Verdict("current", "responding")
+    async with night.alerts.running():
+        night.publish("current")
+        await until(lambda: len(night.sent) == 1)
+    assert night.sent == [("a", f"Lookout: {name} recovered")]
+    (event,) = night.events
+    assert event is not None
+    assert [item.service for item in event.items] == [name]
+
+
 @pytest.mark.clause("M16", "R6")
 async def test_a_message_has_the_cause_and_the_last_good_numbers_also_through_the_store() -> None:
     well = Row(MESSAGING, "current", "responding", NOON, NOON, metrics=Metrics(peers=7))
@@ -239,7 +267,7 @@ class Sent:
 def gathered(rows: list[list[Row]], causes: list[dict[Check, str]], *rules: AlertRule) -> list[Sent]:
     """The messages that wait after publications of these rows a minute apart, for these causes."""
     built = tuple(each for rule in rules for each in rule.build((MESSAGING, INDEXER), ("ops",)))
-    night = Night(AlertPolicy(EpisodeRules(built, 2 * MINUTE, HOUR), {"ops": "a"}, HOUR))
+    night = Night(AlertPolicy(EpisodeRules(built, 2 * MINUTE, HOUR), {"ops": "a"}, HOUR, THE_FIVE, {}))
     for minute, published in enumerate(rows):
         night.causes.clear()
         night.causes.update(causes[minute] if minute < len(causes) else {})

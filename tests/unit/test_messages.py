@@ -14,16 +14,18 @@ from lookout.config.settings import Settings, around_of
 from lookout.config.tables import AdminTable
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
-from lookout.features.alerts.event import AlertEvent, AlertFacts, Deployment
 from lookout.features.alerts.messages import (
     MOST_LISTED,
+    AlertEvent,
+    AlertFacts,
+    Deployment,
     Message,
     describe_effect,
     write_clock,
     write_message,
     write_sample,
 )
-from lookout.features.alerts.rules import News, NewsKind, stand_for_chain, stand_for_endpoint
+from lookout.features.alerts.rules import STORE, News, NewsKind
 from lookout.features.alerts.settings import AlertsTable, build_policy
 from lookout.features.outcome import StandIn
 from tests.builders import DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
@@ -59,8 +61,22 @@ def unjudged(kind: NewsKind, check: Check, since_at: int = NOON) -> News:
 NOTHING_KNOWN: Mapping[Check, AlertFacts] = {}
 
 
-FROM_SINGAPORE = StandIn("hosted-indexer on Polygon from Singapore", 137)
-FROM_HERE = StandIn("indexer on Ethereum from Frankfurt", 1)
+FROM_SINGAPORE = StandIn("view", "hosted-indexer on Polygon from Singapore", 137)
+FROM_HERE = StandIn("view", "indexer on Ethereum from Frankfurt", 1)
+
+
+VIEWS = (FROM_SINGAPORE, StandIn("view", "indexer on Polygon from Lima", 137))
+WITNESSES = tuple(StandIn("witness", name, None) for name in ("Lima", "Singapore"))
+ENDPOINTS = tuple(StandIn("endpoint", name, 137) for name in ("own node", "rpc 2 of Polygon"))
+
+
+def not_moving(check: Check) -> News:
+    return some_news("began", check, "degraded", "behind")
+
+
+def seen(kind: NewsKind, view: StandIn) -> News:
+    now: tuple[Status, Reason] = ("degraded", "not-everywhere") if kind == "began" else ("current", "responding")
+    return some_news(kind, view, *now, was="degraded")
 
 
 class Case(NamedTuple):
@@ -118,21 +134,23 @@ CASES = {
     ),
     "endpoints": Case(
         [
-            some_news("began", stand_for_endpoint("rpc 2 of Polygon", 137), lasted_ms=HOUR),
-            some_news("began", stand_for_endpoint("own node of Polygon", 137), "degraded", "incompatible-reference"),
+            some_news("began", StandIn("endpoint", "rpc 2 of Polygon", 137), lasted_ms=HOUR),
+            some_news("began", StandIn("endpoint", "own node of Polygon", 137), "degraded", "incompatible-reference"),
         ],
         {
-            stand_for_endpoint("rpc 2 of Polygon", 137): AlertFacts("refused"),
-            stand_for_endpoint("own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
+            StandIn("endpoint", "rpc 2 of Polygon", 137): AlertFacts("refused"),
+            StandIn("endpoint", "own node of Polygon", 137): AlertFacts("apart: block 90, 9000 below the head"),
         },
     ),
     "places": Case(
         [
             some_news("began", FROM_SINGAPORE, "degraded", "not-everywhere", lasted_ms=HOUR),
             some_news("began", FROM_HERE, "degraded", "not-everywhere", lasted_ms=HOUR),
-            some_news("began", StandIn("witness Lima", None), lasted_ms=HOUR),
+            some_news("began", StandIn("witness", "Lima", None), lasted_ms=HOUR),
             some_news("began", POLYGON, "unknown", "not-everywhere", was="unknown"),
-            some_news("ended", StandIn("ppoi on Ethereum from Lima", 1), "current", "not-everywhere", was="degraded"),
+            some_news(
+                "ended", StandIn("view", "ppoi on Ethereum from Lima", 1), "current", "not-everywhere", was="degraded"
+            ),
         ],
         {
             FROM_SINGAPORE: AlertFacts(
@@ -141,7 +159,7 @@ CASES = {
             FROM_HERE: AlertFacts(
                 "own_dissent: this monitor alone sees it behind; 2 of 3 places see it working, and the row stays so"
             ),
-            StandIn("witness Lima", None): AlertFacts("refused"),
+            StandIn("witness", "Lima", None): AlertFacts("refused"),
         },
         WALLET,
     ),
@@ -156,14 +174,14 @@ CASES = {
     "not-moving": Case(
         [
             some_news("began", INDEXER, "catching-up", "behind", lasted_ms=0),
-            some_news("began", stand_for_chain("Polygon", 137), "degraded", "behind", lasted_ms=0),
-            some_news("ended", stand_for_chain("Base", 8453), "current", "responding", was="degraded"),
+            some_news("began", StandIn("chain", "Polygon", 137), "degraded", "behind", lasted_ms=0),
+            some_news("ended", StandIn("chain", "Base", 8453), "current", "responding", was="degraded"),
             some_news("ended", POLYGON, "current", "synced", was="catching-up", rule="still"),
             some_news("ended", POLYGON, "current", "synced", since_at=NOON + MINUTE, was="degraded"),
         ],
         {
             INDEXER: AlertFacts("not_moving: 02:55 UTC; 120 blocks below the head (880 of 1000)"),
-            stand_for_chain("Polygon", 137): AlertFacts(
+            StandIn("chain", "Polygon", 137): AlertFacts(
                 "no_new_block: 02:54 UTC", endpoints=(("rpc 1 of Polygon", "block 1000"), ("own node", "refused"))
             ),
         },
@@ -213,6 +231,17 @@ def test_a_message_is_as_its_golden_file_has_it(name: str) -> None:
         ([some_news("began", rule="s"), some_news("left")], "1 check is unavailable, 1 is no longer watched"),
         ([unjudged("began", INDEXER), unjudged("began", HOSTED_INDEXER)], "2 checks on Ethereum cannot be judged"),
         ([unjudged("began", INDEXER), unjudged("began", POLYGON)], "2 checks cannot be judged"),
+        ([some_news("began", of) for of in WITNESSES], "2 witnesses are unavailable"),
+        ([some_news("began", of) for of in (*WITNESSES, INDEXER)], "3 checks are unavailable"),
+        ([some_news("began", of) for of in ENDPOINTS], "2 endpoints on Polygon are unavailable"),
+        ([not_moving(StandIn("chain", "Polygon", 137))], "chain Polygon is degraded"),
+        ([not_moving(StandIn("chain", f"Chain {n}", n)) for n in (5, 6)], "2 chains are degraded"),
+        ([some_news("began", STORE)], "the store is unavailable"),
+        ([some_news("began", STORE), some_news("began", INDEXER)], "2 checks are unavailable"),
+        ([some_news("began", STORE), not_moving(INDEXER)], "the store is unavailable, 1 is degraded"),
+        ([seen("began", FROM_SINGAPORE)], "hosted-indexer on Polygon from Singapore is not as published"),
+        ([seen("began", view) for view in VIEWS], "2 views on Polygon are not as published"),
+        ([seen("ended", view) for view in (FROM_SINGAPORE, FROM_HERE)], "2 views are as published again"),
     ],
 )
 def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
@@ -279,6 +308,20 @@ def test_what_users_may_notice_is_of_the_status_and_the_reason(
     service: str, status: Status, reason: Reason, words: str | None
 ) -> None:
     assert describe_effect(service, status, reason, {"relayer": "sending may fail."}) == words
+
+
+@pytest.mark.parametrize("service", ["chain", "witness", "view", "the"])
+def test_an_own_service_may_be_called_as_what_no_row_shows_is(service: str) -> None:
+    """Its own row has commands for a silence; what a place sees of it is no chain, and ends as a view does."""
+    row, view = Check(service, 1), StandIn("view", f"{service} on Ethereum from Lima", 1)
+    began = Case([some_news("began", row)]).write()
+    assert began.title == f"Lookout: {service} on Ethereum is unavailable"
+    assert f"lookout silence add --service {service} --chain 1 " in began.body
+    over = Case([seen("ended", view)]).write()
+    assert over.title == f"Lookout: {service} on Ethereum from Lima is as published again"
+    assert "was not as published for 5 min" in over.body
+    assert over.event is not None
+    assert over.event.items[0].service == f"{service} on Ethereum from Lima"
 
 
 def test_a_message_is_data_as_well() -> None:

@@ -3,9 +3,10 @@
 import pytest
 
 from lookout.core.model import Check
-from lookout.features.alerts.event import DEPLOYMENT_OF_THE_FIVE, AlertFacts, make_event, make_item
+from lookout.features.alerts.messages import AlertFacts, make_event, make_item
 from lookout.features.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.features.alerts.rules import News, NewsKind
+from tests.alerting import THE_FIVE
 from tests.builders import NOON
 from tests.cases import cases
 
@@ -24,9 +25,9 @@ def a_message(*news: tuple[str, NewsKind], target: str = "ops", made_ms: int = 0
         News(kind, Check(service, None), "current", "responding", "unavailable", NOON, NOON, 0, (target,))
         for service, kind in news
     )
-    items = [make_item(each, AlertFacts(), DEPLOYMENT_OF_THE_FIVE) for each in found]
+    items = [make_item(each, AlertFacts(), THE_FIVE) for each in found]
     is_over = all(kind == "ended" for _, kind in news)
-    event = make_event("checks", DEPLOYMENT_OF_THE_FIVE, items, is_over=is_over)
+    event = make_event("checks", THE_FIVE, items, is_over=is_over)
     return Queued(target, "title", "body", made_ms, is_over, event)
 
 

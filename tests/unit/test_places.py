@@ -95,7 +95,7 @@ def test_a_monitor_without_witnesses_shows_no_places() -> None:
     assert b"witness" not in generate_latest(registry)
 
 
-FROM = {place: StandIn(f"hosted-indexer on Polygon from {place}", 137) for place in ("Frankfurt", "Singapore")}
+FROM = {place: StandIn("view", f"hosted-indexer on Polygon from {place}", 137) for place in ("Frankfurt", "Singapore")}
 CURRENT = a_row(POLYGON, views=3, agreeing=2)
 APART = a_row(POLYGON, "unknown", "not-everywhere", views=2, agreeing=0)
 DOWN = a_row(POLYGON, "unavailable", "unreachable", views=3, agreeing=2)
@@ -154,7 +154,7 @@ def test_a_place_that_is_silent_is_reported_with_the_cause_and_its_rows_wait(aro
             places, {"Singapore": "refused", "Lima": None}, [CURRENT], list_stand_ins(("Singapore", "Lima"), around)
         )
     )
-    witness = {name: verdicts[StandIn(f"witness {name}", None)] for name in ("Singapore", "Lima")}
+    witness = {name: verdicts[StandIn("witness", name, None)] for name in ("Singapore", "Lima")}
     assert {name: (said.status, said.cause) for name, said in witness.items()} == {
         "Singapore": ("unavailable", "refused"),
         "Lima": ("unavailable", "silent"),
@@ -171,7 +171,7 @@ def test_every_verdict_is_on_something_that_alerts_report(around: Around) -> Non
     places = [a_place("Frankfurt"), a_place("Singapore"), a_place("Lima")]
     verdicts = dict(judge_places(places, {}, [a_row(POLYGON), a_row(MESSAGING)], stand_ins))
     assert verdicts.keys() == set(stand_ins.values())
-    assert StandIn("messaging from Lima", None) in verdicts
+    assert StandIn("view", "messaging from Lima", None) in verdicts
     assert list_stand_ins((), around) == {}
 
 

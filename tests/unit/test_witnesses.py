@@ -358,6 +358,52 @@ def test_a_row_with_a_metric_that_is_no_count_does_not_count_and_others_do() -> 
     assert life.at(30)["metrics"] == {"peers": 5, "views": 3, "agreeing": 2}
 
 
+@pytest.mark.clause("W2", "R9", "S18")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metrics": {"responding": 9, "monitored": 3}},
+        {"metrics": {"responding": 3}},
+        {"metrics": {"peers": 9, "missing": 5}},
+        {"reason": "incomplete", "metrics": {"missing": 5}},
+        {"status": "degraded", "reason": "incomplete", "metrics": {}},
+    ],
+    ids=[
+        "more respond than are monitored",
+        "how many respond without how many there are",
+        "a finding without its reason",
+        "a finding of a row that is current",
+        "the reason of a finding without one",
+    ],
+)
+def test_a_row_that_breaks_the_contract_does_not_count(changes: dict[str, Any]) -> None:
+    life = Life(30, {SG: lambda now: [a_line("current", now - SECOND, **changes)], SP: always("current")}, FAILED)
+    assert life.at(30)["status"] == "unknown", "one view alone"
+
+
+@pytest.mark.clause("W2", "C2")
+def test_views_do_not_count_while_our_clock_is_known_to_be_behind() -> None:
+    def say(now: int) -> RawAnswer:
+        report = a_report(a_line("current", now - SECOND), generated_at=now)
+        return an_answer(report, date=formatdate((now + 60 * SECOND) / 1000, usegmt=True))
+
+    life = Life(30, {SG: say, SP: say}, FAILED)
+    assert life.at(30)["status"] == "unknown"
+
+
+@pytest.mark.clause("W2", "W7", "C14")
+def test_after_a_restart_no_report_counts_that_is_older_than_the_last_one_before() -> None:
+    def good(now: int) -> RawAnswer:
+        return an_answer(a_report(a_line("current", now - SECOND), generated_at=now))
+
+    def old(_: int) -> RawAnswer:
+        return an_answer(a_report(a_line("unavailable", NOON + 5 * SECOND), generated_at=NOON + 6 * SECOND))
+
+    before = Life(60, {SG: good, SP: good}, FAILED)
+    after = Life(20, {SG: old, SP: old}, FAILED, clock=moved(62 * SECOND), stored=before.kept.state)
+    assert {row["status"] for _, row in after.rows()} == {"current"}
+
+
 @pytest.mark.clause("W2", "C4", "C14")
 def test_neither_the_same_report_again_nor_an_older_one_renews_a_view() -> None:
     ahead = a_line("current", NOON + 29 * SECOND)
@@ -436,6 +482,17 @@ def test_views_that_a_start_does_not_name_are_forgotten_in_a_replay_too() -> Non
     silent: dict[str, Says] = {"sg.test:9": lambda _: None, "sp.test:9": lambda _: None}
     after = Life(20, silent, FAILED, clock=moved(70 * SECOND), stored=before.kept.state, witnesses=elsewhere)
     assert replayed([*before.record, *after.record]).ledger.published_rows[0].status == "unknown"
+
+
+@pytest.mark.clause("W9", "H6")
+def test_no_bucket_is_made_better_by_views_that_were_forgotten_at_its_start() -> None:
+    before = Life(235, {SG: always("current"), SP: always("current")}, FAILED)
+    elsewhere = (replace(SINGAPORE, url="http://sg.test:9"), replace(SAO_PAULO, url="http://sp.test:9"))
+    silent: dict[str, Says] = {"sg.test:9": lambda _: None, "sp.test:9": lambda _: None}
+    after = Life(700, silent, FAILED, clock=moved(305 * SECOND), stored=before.kept.state, witnesses=elsewhere)
+    last = {name: body for _, documents in after.kept.written for name, body in documents.items()}
+    replay = replayed([*before.record, *after.record], witnesses=elsewhere)
+    assert statuses(history_document(replay.ledger.view()).body) == statuses(last["history"].body)
 
 
 def test_without_the_witness_in_the_configuration_its_lines_are_skipped() -> None:

@@ -94,7 +94,7 @@ class Host:
     set_samples: Callable[[type["Feature"], tuple[Sample, ...]], None]
     """Replaces all gauges of a feature that are no note's."""
     verdicts: dict[StandIn, Verdict] = field(default_factory=dict)
-    """What features that are built before alerts have them report beside rows, and how it is now."""
+    """What alerts report beside rows, and how it is now: filled by the features earlier in ``FEATURES``."""
 
 
 class ProbedPart(Struct, frozen=True):

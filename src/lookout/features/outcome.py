@@ -1,7 +1,7 @@
 """How asking something ended, and how ``/sources`` and the metrics show it (M16)."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -14,6 +14,10 @@ Sample = tuple[str, Sequence[str], float]
 """The name of a gauge, the values of its labels, and its value."""
 
 
+StandInKind = Literal["chain", "endpoint", "source", "the", "view", "witness"]
+"""Of "the" there is only the store. A view is a row as one place sees it."""
+
+
 class EntryKey(NamedTuple):
     """A source, an RPC endpoint of a chain, or what a feature asks."""
 
@@ -23,8 +27,17 @@ class EntryKey(NamedTuple):
 
 
 class StandIn(Check):
-    """Stands in alerts for what no row shows, such as an RPC endpoint. ``service`` is its name for people, of several
-    words."""
+    """Stands in alerts for what no row shows, such as an RPC endpoint. Its kind is stored as the first word of
+    ``service``, which no row's service has: they are without spaces."""
+
+    def __new__(cls, kind: StandInKind, name: str, chain_id: int | None) -> Self:
+        return super().__new__(cls, f"{kind} {name}", chain_id)
+
+
+def kind_of(check: Check) -> str | None:
+    """The kind of a stand-in; None for a row's check."""
+    kind, space, _ = check.service.partition(" ")
+    return kind if space else None
 
 
 STORE_KEY: Final = EntryKey("store", "")

@@ -1,7 +1,6 @@
 """The observation log as the monitor writes it: one file, which logrotate may move away."""
 
 import os
-from collections.abc import Mapping
 from errno import EEXIST, ENOSPC, EWOULDBLOCK
 from fcntl import LOCK_EX, LOCK_NB, flock
 from io import FileIO
@@ -21,14 +20,16 @@ _CLOSE_S: Final = 2.0
 _BEGINNING: Final = b'{"at":"'
 _LONGEST_LINE: Final = 65_536
 
+_Known = dict[object, Compared | Viewed]
+"""The newest gaps, by check, and views, by witness and check."""
+
 log = get_logger()
 
 
 class _Noted(NamedTuple):
     event: Event
-    known: Mapping[object, Compared | Viewed]
-    """The newest gaps and views before the event."""
-    is_after_lost_events: bool
+    known: _Known | None
+    """What was known before the event, if the writing thread cannot know it: before its first, and after lost ones."""
 
 
 class Recorder:
@@ -41,8 +42,8 @@ class Recorder:
         self._path = folder
         self._writing: Thread | None = None
         self._waiting: SimpleQueue[_Noted | None] = SimpleQueue()
-        self._known: dict[object, Compared | Viewed] = {}  # by check, and by witness and check
-        self._has_lost_events = False
+        self._known: _Known = {}
+        self._has_gap = True  # the writing thread does not know what was known before the next event
 
     def record_to(self, name: str) -> None:
         """Record to this file from now on, or to none if it is empty. Another file gets what is still to be written."""
@@ -50,28 +51,21 @@ class Recorder:
         if path == self._path:
             return
         self._waiting.put(None)
-        self._path, self._waiting, self._writing = path, SimpleQueue(), None
+        self._path, self._waiting, self._writing, self._has_gap = path, SimpleQueue(), None, True
         if name:
             self._writing = Thread(target=_write_all, args=(path, self._waiting), name="record", daemon=True)
             self._writing.start()
 
     def record(self, event: Event) -> None:
-        known = self._known
-        if isinstance(event, Started):
-            self._known = {}  # what is known follows
-        elif isinstance(event, Compared):
-            self._known = {**known, event.check: event}
-        elif isinstance(event, Viewed):
-            self._known = {**known, (event.witness, event.row.check): event}
-        if self._writing is None:
-            return
-        if self._waiting.qsize() >= _MOST_WAITING:
-            if not self._has_lost_events:
-                log.error("not recorded: the disk does not keep up, or hangs")
-            self._has_lost_events = True
-            return
-        self._waiting.put(_Noted(event, known, self._has_lost_events))
-        self._has_lost_events = False
+        if self._writing is not None:
+            if self._waiting.qsize() >= _MOST_WAITING:
+                if not self._has_gap:
+                    log.error("not recorded: the disk does not keep up, or hangs")
+                self._has_gap = True
+            else:
+                self._waiting.put(_Noted(event, dict(self._known) if self._has_gap else None))
+                self._has_gap = False
+        _learn(self._known, event)
 
     def close(self) -> None:
         """Wait until all events are written, but not for a disk that hangs."""
@@ -82,18 +76,30 @@ class Recorder:
                 log.error("the end of the record was not written: the disk hangs", waited_s=_CLOSE_S)
 
 
+def _learn(known: _Known, event: Event) -> None:
+    if isinstance(event, Started):
+        known.clear()  # what is known follows
+    elif isinstance(event, Compared):
+        known[event.check] = event
+    elif isinstance(event, Viewed):
+        known[event.witness, event.row.check] = event
+
+
 def _write_all(path: Path, waiting: SimpleQueue[_Noted | None]) -> None:
     """Append what waits to the file at this path, until None. After an error the next event is tried."""
     file: FileIO | None = None
+    known: _Known = {}
     is_failing = False
     while (noted := waiting.get()) is not None:
+        if noted.known is not None:
+            known = noted.known
         try:
             if file is not None and not _is_at(path, file):
                 file.close()
                 file = None
-            is_beginning = file is None or noted.is_after_lost_events
+            is_beginning = file is None or noted.known is not None
             file = file or _open(path)
-            _append(file, noted, is_beginning=is_beginning)
+            _append(file, noted.event, known if is_beginning else None)
         except OSError as error:
             if file is not None:
                 file.close()
@@ -103,6 +109,7 @@ def _write_all(path: Path, waiting: SimpleQueue[_Noted | None]) -> None:
             is_failing = True
         else:
             is_failing = False
+        _learn(known, noted.event)
     if file is not None:
         file.close()
 
@@ -142,12 +149,11 @@ def _remove_cut_off_line(file: FileIO) -> None:
     file.truncate(last_at + file.read().rfind(b"\n") + 1)
 
 
-def _append(file: FileIO, noted: _Noted, *, is_beginning: bool) -> None:
-    event, at = noted.event, noted.event.at
+def _append(file: FileIO, event: Event, known: _Known | None) -> None:
+    """``known`` is what was known before the event, if a log may begin here."""
     events: list[Event] = [event]
-    if is_beginning and not isinstance(event, Started):
-        known = (replace(before, at=at) for before in noted.known.values())
-        events = [Started(at), *known, event]
+    if known is not None and not isinstance(event, Started):
+        events = [Started(event.at), *(replace(before, at=event.at) for before in known.values()), event]
     content = b"".join(map(format_event, events))
     if file.write(content) != len(content):
         raise OSError(ENOSPC, os.strerror(ENOSPC))

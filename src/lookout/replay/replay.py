@@ -30,6 +30,7 @@ class Replay:
         self.has_views = False  # of witnesses
         self._own_services = {service.name: service for service in plan.own_services}
         self._is_running = False
+        self._is_starting = False  # the views that were known at the start may still follow
         self.skipped = 0  # events of checks and chains that the plan does not have
         self.first_skipped = ""
         self._heartbeat_ms = plan.limits.heartbeat_ms
@@ -41,19 +42,29 @@ class Replay:
     def feed(self, event: Event) -> None:
         """Apply one event. LineError if it cannot follow the earlier events."""
         at = event.at
+        if self._is_starting and not (at == self._last_at and type(event) in (Compared, Viewed)):
+            self._publish_start()
         if type(event) is Started:
             # A start while running means a crash: nothing was published after the last event.
             self.ledger.start(at, self._last_at, event.step_ms)
             for rehearsal in self._rehearsals:
                 rehearsal.start(at)
             self._is_running = True
-        elif not self._is_running or self._last_at is None or not self._last_at <= at <= self._beat_at:
+            self._is_starting = self.ledger.combine is not None
+        elif not self._is_starting and (
+            not self._is_running or self._last_at is None or not self._last_at <= at <= self._beat_at
+        ):
             self._pass_time(at)
         self._last_at = at
         if type(event) is Stopped:
             self._is_running = False
-        elif type(event) is Started or self._apply(event) or at == self._beat_at:
+        elif (type(event) is Started or self._apply(event) or at == self._beat_at) and not self._is_starting:
             self._publish(at)
+
+    def _publish_start(self) -> None:
+        if self._is_starting and self._last_at is not None:
+            self._is_starting = False
+            self._publish(self._last_at)
 
     def _apply(self, event: Event) -> bool:
         """Whether the plan has the event's check or chain; if not, the event changes nothing."""
@@ -87,6 +98,7 @@ class Replay:
 
     def finish(self, until_at: int | None) -> None:
         """Let time pass up to ``until_at``, or to the last event."""
+        self._publish_start()
         end_at = self._last_at if until_at is None else until_at
         if self._is_running and end_at is not None:
             self._pass_time(end_at)

@@ -18,7 +18,7 @@ from lookout.demo.sim.faults import Fault as UpstreamFault
 from lookout.demo.sim.world import World as Sim
 from lookout.documents.document import Document, DocumentName
 from lookout.features.alerts.alerts import Alerts
-from lookout.features.alerts.event import AlertEvent
+from lookout.features.alerts.messages import AlertEvent
 from lookout.features.alerts.settings import build_policy
 from lookout_reader.poller import Update
 from tests.simulation.worlds.clock import VirtualClock

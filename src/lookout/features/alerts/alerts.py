@@ -13,7 +13,6 @@ from typing import ClassVar, Final, Literal, NoReturn, Self, get_args
 
 import msgspec
 from msgspec import UNSET, Struct, field
-from msgspec.structs import replace
 
 from lookout.base.concurrency import Worker
 from lookout.base.instants import Lasted, format_second
@@ -22,10 +21,9 @@ from lookout.base.problem import Problem
 from lookout.core.causes import WITHOUT_HEAD, code_of, describe_no_new_block
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.core.services import Service
-from lookout.features.alerts.event import AlertFacts, AlertPolicy
-from lookout.features.alerts.messages import Message, write_clock, write_message
-from lookout.features.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
-from lookout.features.alerts.rules import STORE, UNSTORED_MS, AlertState, advance, restart
+from lookout.features.alerts.messages import AlertFacts, Facts, Message, write_clock, write_message
+from lookout.features.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
+from lookout.features.alerts.rules import STORE, UNSTORED_MS, AlertState, News, advance, restart
 from lookout.features.alerts.sender import (
     INSTALL,
     NotAcceptedError,
@@ -34,9 +32,9 @@ from lookout.features.alerts.sender import (
     is_installed,
     open_sender,
 )
-from lookout.features.alerts.settings import AlertsTable, build_policy, can_be_shown, check_rules
+from lookout.features.alerts.settings import AlertPolicy, AlertsTable, build_policy, can_be_shown, check_rules
 from lookout.features.feature import Around, Feature, Host, Rehearsal, SentMessage, Verdict
-from lookout.features.outcome import EntryKey, StandIn
+from lookout.features.outcome import EntryKey
 from lookout.state.errors import naming
 
 log = get_logger()
@@ -78,18 +76,7 @@ def decode_alerts(documents: Mapping[str, bytes]) -> StoredAlerts:
                 kept = msgspec.json.decode(document, type=_AlertPiece)
             elif name.startswith(_MESSAGE):
                 messages[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(document, type=Queued)
-    return StoredAlerts(_restore_stand_ins(kept.state), kept.next_id, dict(sorted(messages.items())))
-
-
-def _restore_stand_ins(state: AlertState) -> AlertState:
-    """A stand-in is stored as a check whose service has a space, which no service's name has."""
-    episodes = tuple(replace(episode, check=_restore(episode.check)) for episode in state.episodes)
-    gathered = tuple(replace(news, check=_restore(news.check)) for news in state.gathered)
-    return replace(state, episodes=episodes, gathered=gathered)
-
-
-def _restore(check: Check) -> Check:
-    return StandIn(*check) if " " in check.service else check
+    return StoredAlerts(kept.state, kept.next_id, dict(sorted(messages.items())))
 
 
 class Alerts(Feature):
@@ -112,7 +99,7 @@ class Alerts(Feature):
         "lookout_alert_queue": ("Messages that wait to be accepted", "target"),
         "lookout_alerts_firing": ("Episodes that were reported and go on",),
     }
-    first_rest_ms = FIRST_WAIT_MS
+    first_rest_ms = 5_000
     """The first rest of a target that refused messages."""
     open_sender: Callable[[str], Sender] = staticmethod(open_sender)
 
@@ -177,44 +164,48 @@ class Alerts(Feature):
         self._host.publish_soon()
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
-        causes, stand_ins = self._host.causes, self._policy.stand_ins
-        published = {row.check: row for row in rows}
-        self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
-        judged = {check: self._judge(key, at) for check, key in stand_ins.items()}
+        self._good |= {row.check: row for row in rows if row.observed_at == row.last_success_at}
+        judged = {check: self._judge(key, at) for check, key in self._policy.stand_ins.items()}
         verdicts = dict[Check, Verdict]((*judged.items(), *self._host.verdicts.items()))
-        others: dict[Check, Row] = {
-            check: Row(check, verdict.status, verdict.reason) for check, verdict in verdicts.items()
-        }
-        everything = {**published, **others}
+        everything = {row.check: row for row in rows}
+        everything |= {check: Row(check, verdict.status, verdict.reason) for check, verdict in verdicts.items()}
         silenced = self._host.find_silenced(at, everything)
         self._state, news = advance(self._state, at, everything.values(), self._policy.rules, silenced)
-        # A cause belongs to our own newest row; news of an expired row or another reason has none.
-        known = {
-            (row.check, row.reason): causes[row.check] for row in rows if row.check in causes and self._is_ours(row)
+        self._put_news(news, rows, self._collect_facts(news, everything, verdicts))
+        removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
+        self._report_removed(removed, "given-up", "it was not accepted in time")
+        self._release_if_unstored()
+        self._set_gauges()
+
+    def _collect_facts(
+        self, news: Iterable[News], everything: Mapping[Check, Row], verdicts: Mapping[Check, Verdict]
+    ) -> Facts:
+        """News of an expired row or of another reason has no cause."""
+        known = ((item, everything[item.check]) for item in news if item.check in everything)
+        return {
+            item: self._gather_facts(row, self._find_cause(row, verdicts) if row.reason == item.reason else None)
+            for item, row in known
         }
-        known |= {(check, said.reason): said.cause for check, said in verdicts.items() if said.cause is not None}
-        facts = {
-            item: self._gather_facts(row, known.get((item.check, item.reason)))
-            for item in news
-            if (row := everything.get(item.check)) is not None
-        }
-        watched = [row for row in published.values() if row.status != "unmonitored"]
+
+    def _put_news(self, news: Iterable[News], rows: Iterable[Row], facts: Facts) -> None:
+        watched = [row for row in rows if row.status != "unmonitored"]
         nothing_answers = len(watched) > 1 and all(row.reason == "unreachable" for row in watched)
         for target in self._policy.targets:
             if mine := [item for item in news if target in item.targets]:
                 deployment = self._policy.deployment
                 self._put(target, write_message(mine, deployment, facts, nothing_answers=nothing_answers))
-        removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
-        self._report_removed(removed, "given-up", "it was not accepted in time")
+
+    def _release_if_unstored(self) -> None:
         of_store = (episode.seen_ms for episode in self._state.episodes if episode.check == STORE and episode.is_seen)
         if max(of_store, default=0) >= UNSTORED_MS:
             self._outbox.release()
             self._wake()
-        self._set_gauges()
 
-    def _is_ours(self, row: Row) -> bool:
-        """Whether the row says what we see, and not what other places do."""
-        return row.metrics.views is UNSET or self._host.ledger.newest_row(row.check).reason == row.reason
+    def _find_cause(self, row: Row, verdicts: Mapping[Check, Verdict]) -> str | None:
+        if row.check in verdicts:
+            return verdicts[row.check].cause
+        is_ours = row.metrics.views is UNSET or self._host.ledger.newest_row(row.check).reason == row.reason
+        return self._host.causes.get(row.check) if is_ours else None  # not of what other places see
 
     def _judge(self, key: EntryKey, at: int) -> Verdict:
         if key.kind != "chain" or not isinstance(key.chain_id, int):

@@ -1,36 +1,31 @@
-"""Writes alert messages as text, and as data for webhooks."""
+"""Writes alert messages as text, and as data for webhooks.
+
+docs/operations.md documents the data; keys may only be added.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Final, NamedTuple
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
-from lookout.base.instants import format_duration, format_second
-from lookout.core.causes import choose_next_step, code_of, describe_cause
-from lookout.core.model import Check, Reason, Status
+from lookout.base.instants import format_duration, format_instant, format_second
+from lookout.core.causes import choose_next_step, code_of, describe_cause, split_cause
+from lookout.core.model import NO_METRICS, Check, Metrics, Reason, Status
 from lookout.core.own_clock import describe_clock_error
-from lookout.features.alerts.event import (
-    DEPLOYMENT_OF_THE_FIVE,
-    AlertEvent,
-    AlertFacts,
-    Deployment,
-    Facts,
-    Item,
-    make_event,
-    make_item,
-)
-from lookout.features.alerts.rules import News, has_row, is_chain
+from lookout.features.alerts.rules import STORE, News
+from lookout.features.outcome import kind_of
 from lookout_reader.headline import row_effects
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
 from lookout_reader.words import REASON_TEXTS, notes_for
 
+_VERSION: Final = 1  # of the data
 MOST_LISTED: Final = 20
 _MOST_NAMED: Final = 3  # beside a next step
+_PLURALS: Final = {"witness": "witnesses"}
 _LONGEST_BODY: Final = 4096  # in bytes: many services take no more
 _CUT: Final = "The rest is left out, since this message would be longer than 4 KB."
 OVER: Final = ("ended", "left")
-_NOTHING_KNOWN: Final = AlertFacts()
 
 _SAMPLE: Final = "This is a test of Lookout's alerts. Nothing is wrong, and you need to do nothing."
 _CLOCK_IS_WRONG: Final = """\
@@ -48,6 +43,71 @@ _PROBE_NOW: Final = "run `lookout probe`: it says why"
 _NOT_OBSERVED: Final = "nothing was observed lately, or it holds nothing for this chain"
 
 
+class Deployment(Struct, frozen=True):
+    """The deployment as messages describe it: chain names by id, service names in the report's order, the operator, the
+    page, the admin port, the configuration file, what users notice if an own service fails, and the number of places
+    that watch. An empty text is absent."""
+
+    chains: dict[int, str]
+    services: tuple[str, ...]
+    name: str = ""
+    operator: str = ""
+    link: str = ""
+    has_admin_port: bool = True
+    config: str = ""
+    effects: dict[str, str] = {}
+    places: int = 1
+
+
+class AlertFacts(Struct, frozen=True):
+    """Facts about a check for a message: why it is not current, its last comparison with instant and numbers, and
+    without a head, its chain's RPC endpoints and their states, in words."""
+
+    cause: str | None = None
+    last_success_at: int | None = None
+    last_metrics: Metrics = NO_METRICS
+    endpoints: tuple[tuple[str, str], ...] = ()
+
+
+Facts = Mapping[News, AlertFacts]
+_NOTHING_KNOWN: Final = AlertFacts()
+
+
+class Cause(Struct, frozen=True):
+    code: str
+    detail: str | None
+
+
+class Item(Struct, frozen=True, rename="camel"):
+    """One check of a message."""
+
+    kind: str
+    service: str
+    chain_id: int | None
+    chain: str | None
+    status: str
+    reason: str
+    was: str
+    since: str
+    at: str
+    watched_seconds: int
+    cause: Cause | None
+    last_success_at: str | None
+    last_metrics: Metrics
+
+
+class AlertEvent(Struct, frozen=True, rename="camel"):
+    """A whole message. It is stored with the message, so stored data may be of another version."""
+
+    version: int
+    kind: str
+    is_over: bool
+    deployment: str
+    operator: str
+    link: str | None
+    items: tuple[Item, ...] = ()
+
+
 class Message(NamedTuple):
     """A message as plain text and as data. It is over if all its episodes are."""
 
@@ -57,12 +117,12 @@ class Message(NamedTuple):
     event: AlertEvent | None = None
 
 
-def write_sample(deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
+def write_sample(deployment: Deployment) -> Message:
     """A test message, with the type of a bad one, so that pagers ring."""
     return _write("sample", "a test", _SAMPLE, deployment)
 
 
-def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> Message:
+def write_clock(at: int, error_ms: int, deployment: Deployment) -> Message:
     """This machine's clock is wrong by ``error_ms``, or right again if 0 (M17)."""
     error = describe_clock_error(error_ms) if error_ms else "this machine's clock is right again"
     body = (_CLOCK_IS_WRONG if error_ms else _CLOCK_IS_RIGHT).format(error=error, at=format_second(at))
@@ -71,7 +131,7 @@ def write_clock(at: int, error_ms: int, deployment: Deployment = DEPLOYMENT_OF_T
 
 def write_message(
     news: Iterable[News],
-    deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
+    deployment: Deployment,
     facts: Mapping[News, AlertFacts] = {},
     *,
     nothing_answers: bool = False,
@@ -107,6 +167,36 @@ def _write(
     event = make_event(kind, deployment, items, is_over=is_over)
     room = _LONGEST_BODY - len("\n".join(("", "", *signature)).encode())
     return Message(f"{whose}: {title}", "\n".join((_shorten_body(body, room), "", *signature)), is_over, event)
+
+
+def make_event(kind: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False) -> AlertEvent:
+    link = deployment.link or None
+    return AlertEvent(_VERSION, kind, is_over, deployment.name, deployment.operator, link, tuple(items))
+
+
+def name_service(check: Check) -> str:
+    """Its service, or the name of a stand-in: of a view without its kind, since the place is in it."""
+    return check.service.removeprefix("view ")
+
+
+def make_item(news: News, facts: AlertFacts, deployment: Deployment) -> Item:
+    check = news.check
+    last_at = facts.last_success_at
+    return Item(
+        news.kind,
+        name_service(check),
+        check.chain_id,
+        None if check.chain_id is None else deployment.chains.get(check.chain_id),
+        news.status,
+        news.reason,
+        news.was,
+        format_instant(news.since_at),
+        format_instant(news.at),
+        news.seen_ms // 1000,
+        None if facts.cause is None else Cause(*split_cause(facts.cause)),
+        None if last_at is None else format_instant(last_at),
+        facts.last_metrics,
+    )
 
 
 def _shorten_body(body: str, room: int) -> str:
@@ -163,7 +253,7 @@ def _does_not_move(news: News, known: AlertFacts) -> bool:
 
 def _choose_heading(news: News, known: AlertFacts) -> str:
     """A section's heading; ``{be}`` becomes is or are."""
-    if _is_dissent(news) and news.kind != "left":
+    if kind_of(news.check) == "view" and news.kind != "left":
         return "{be} as published again" if news.kind == "ended" else "{be} not as published"
     if news.kind == "began" and _does_not_move(news, known):
         return "{be} not moving"
@@ -184,10 +274,11 @@ def _sum_up(sections: dict[str, list[News]], deployment: Deployment) -> str:
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
         return f"{_name(first[0], deployment)} {heading.format(be='is')}"
-    nouns = {"check" if has_row(check) else check.service.partition(" ")[0] for check in first}
-    noun = nouns.pop() if len(nouns) == 1 else "check"
-    noun = noun if len(first) == 1 else f"{noun}s{_share_chain(first, deployment)}"
-    counted = [f"{len(first)} {noun} {_be(heading, first)}"]
+    noun, *more_nouns = {kind_of(check) or "check" for check in first}
+    noun = "check" if more_nouns else noun
+    if len(first) > 1:
+        noun = f"{_PLURALS.get(noun, f'{noun}s')}{_share_chain(first, deployment)}"
+    counted = [f"{'the store' if first == [STORE] else f'{len(first)} {noun}'} {_be(heading, first)}"]
     return ", ".join((*counted, *(f"{len(some)} {_be(heading, some)}" for heading, some in others)))
 
 
@@ -197,18 +288,13 @@ def _share_chain(checks: Sequence[Check], deployment: Deployment) -> str:
     return "" if others or chain_id is None else f" on {_name_chain(chain_id, deployment)}"
 
 
-def _is_dissent(news: News) -> bool:
-    """Whether it is about what one place sees of a row."""
-    return news.reason == "not-everywhere" and not has_row(news.check)
-
-
 def _be(heading: str, checks: Sequence[Check]) -> str:
     return heading.format(be="is" if len(checks) == 1 else "are")
 
 
 def _name(check: Check, deployment: Deployment) -> str:
-    if check.chain_id is None or not has_row(check):  # these names include the chain or its id
-        return check.service
+    if check.chain_id is None or kind_of(check) is not None:  # these names include the chain or its id
+        return name_service(check)
     return f"{check.service} on {_name_chain(check.chain_id, deployment)}"
 
 
@@ -232,7 +318,7 @@ def _write_section(
             # Since when something has not moved is in the cause; the episode is shorter.
             lasted = f", for {_write_time(news)}, since {format_second(news.since_at)}"
             yield f"- {name}: {_describe_why(news, known)}{'' if _does_not_move(news, known) else lasted}"
-            if news.status in ("unavailable", "unknown") and news in facts and has_row(news.check):
+            if news.status in ("unavailable", "unknown") and news in facts and kind_of(news.check) is None:
                 yield f"  {_write_last_answer(known)}"
             endpoints |= {(news.check.chain_id, endpoint): state for endpoint, state in known.endpoints}
     if others := len(section[room:]):
@@ -256,9 +342,9 @@ def _write_time(news: News) -> str:
 
 def _write_course(news: News, known: AlertFacts) -> str:
     """The status until the episode's end, and why it is not current now."""
-    if news.kind == "ended" and is_chain(news.check):
+    if news.kind == "ended" and kind_of(news.check) == "chain":
         return f"new blocks since {format_second(news.at)}"
-    bad = "not as published" if _is_dissent(news) else news.was
+    bad = "not as published" if kind_of(news.check) == "view" else news.was
     was = "could not be judged" if news.was == "unknown" else f"was {bad}"
     lasted = f"{was} for {_write_time(news)}, from {format_second(news.since_at)} to {format_second(news.at)}"
     if news.kind == "left":
@@ -313,7 +399,7 @@ def _write_silences(bad: Iterable[News], config: str) -> Iterator[str]:
     which = f"-c {quote(config)} " if config else ""
     chains: dict[str, dict[int | None, None]] = {}
     for news in bad:
-        if has_row(news.check):
+        if kind_of(news.check) is None:
             chains.setdefault(news.check.service, {})[news.check.chain_id] = None
     for service, chain_ids in chains.items():
         on = "".join(f" --chain {chain_id}" for chain_id in chain_ids if chain_id is not None)

@@ -9,11 +9,9 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from lookout.base.instants import Lasted
-from lookout.features.alerts.event import AlertEvent
-from lookout.features.alerts.messages import OVER, Message
+from lookout.features.alerts.messages import OVER, AlertEvent, Message
 
 MOST_WAITING: Final = 100  # messages to one target
-FIRST_WAIT_MS: Final = 5_000  # after messages were refused
 _LONGEST_WAIT_MS: Final = 300_000
 
 
@@ -55,10 +53,10 @@ class _Turn(Struct, frozen=True):
 class Outbox:
     """The messages by number, the oldest first. They can be sent once they are stored, or released."""
 
-    def __init__(self, messages: Mapping[int, Queued], next_number: int, first_wait_ms: int = FIRST_WAIT_MS) -> None:
+    def __init__(self, messages: Mapping[int, Queued], next_number: int, first_rest_ms: int) -> None:
         self.messages = dict(messages)
         self.next_number = next_number
-        self._first_wait_ms = first_wait_ms
+        self._first_rest_ms = first_rest_ms
         self._storing_below = self._sendable_below = 0  # numbers
         self._turns: dict[str, _Turn] = {}
 
@@ -80,7 +78,7 @@ class Outbox:
     def accept(self, attempt: Attempt) -> None:
         """The target took the message."""
         self.messages.pop(attempt.number, None)  # may have been given up meanwhile
-        self._turns[attempt.queued.target] = _Turn(self._first_wait_ms, last=attempt.number)
+        self._turns[attempt.queued.target] = _Turn(self._first_rest_ms, last=attempt.number)
 
     def refuse(self, attempt: Attempt, now_ms: int) -> None:
         """The target did not take the message."""
@@ -140,7 +138,7 @@ class Outbox:
         return bool(queued.checks(OVER).difference(*(message.checks() for message in later)))
 
     def _turn(self, target: str) -> _Turn:
-        return self._turns.get(target, _Turn(self._first_wait_ms))
+        return self._turns.get(target, _Turn(self._first_rest_ms))
 
     def _remove(self, numbers: Collection[int]) -> dict[int, Queued]:
         return {number: self.messages.pop(number) for number in numbers}

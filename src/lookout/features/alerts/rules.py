@@ -28,7 +28,6 @@ from lookout_reader.statuses import BY_WORD, KNOWN_STATUSES
 _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
 _NEVER_MS: Final = 2**53
-_CHAIN: Final = "chain "
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -44,7 +43,9 @@ class EpisodeRule(Struct, frozen=True):
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
     alerts_on_no_data: bool = True  # also answers without data, of a service that had none lately
-    other_part: "EpisodeRule | None" = None  # of the same rule of the configuration: its rows are no end
+    known_rule: "EpisodeRule | None" = (
+        None  # of the same rule of the configuration, for known rows: those that it counts are no end
+    )
     still_ms: int | None = None  # only rows that have been behind at the same position for so long
 
     def is_bad(self, row: Row, since_at: int) -> bool:
@@ -56,28 +57,8 @@ class EpisodeRule(Struct, frozen=True):
         return is_named and (self.alerts_on_no_data or row.lost_data(since_at) or not row.answered_without_data)
 
 
-def stand_for_chain(name: str, chain_id: int) -> StandIn:
-    return StandIn(f"{_CHAIN}{name}", chain_id)
-
-
-def stand_for_endpoint(name: str, chain_id: int) -> StandIn:
-    return StandIn(f"endpoint {name}", chain_id)
-
-
-def stand_for_source(name: str, checks: tuple[Check, ...]) -> StandIn:
-    return StandIn(f"source {name}", checks[0].chain_id if len(checks) == 1 else None)
-
-
-STORE: Final = StandIn("the store", None)
+STORE: Final = StandIn("the", "store", None)
 UNSTORED_MS: Final = 60_000  # how long messages wait for a store that cannot be written
-
-
-def has_row(check: Check) -> bool:
-    return not isinstance(check, StandIn)
-
-
-def is_chain(check: Check) -> bool:
-    return isinstance(check, StandIn) and check.service.startswith(_CHAIN)
 
 
 class EpisodeRules(Struct, frozen=True):
@@ -223,7 +204,7 @@ def _ends(episode: Episode, row: Row, rule: EpisodeRule) -> bool:
     """Whether a row that the rule does not count is the end of the episode."""
     was = "unavailable" if episode.status == "unknown" else episode.status
     is_better = row.status in _KNOWN and BY_WORD[row.status].severity < BY_WORD[was].severity
-    return is_better and not (rule.other_part is not None and rule.other_part.is_bad(row, episode.since_at))
+    return is_better and not (rule.known_rule is not None and rule.known_rule.is_bad(row, episode.since_at))
 
 
 def _report_if_due(episode: Episode, rule: EpisodeRule, at: int) -> tuple[Episode, News | None]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from msgspec import Meta, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lookout.base.problem import Problem
@@ -24,9 +24,9 @@ from lookout.base.setting_types import (
 from lookout.core.model import Check, Reason, Status
 from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
-from lookout.features.alerts.event import AlertPolicy, Deployment
+from lookout.features.alerts.messages import Deployment
 from lookout.features.feature import Around
-from lookout.features.outcome import STORE_KEY, EntryKey, StandIn
+from lookout.features.outcome import STORE_KEY, EntryKey, StandIn, kind_of
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -89,8 +89,7 @@ class AlertRule(Table, frozen=True):
         return check.is_among(self.services, self.chains)
 
     def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.EpisodeRule]:
-        """The core's rules for this one: unknown rows have episodes of their own, unless the rule counts them with bad
-        rows."""
+        """Its rules of episodes: unknown rows have episodes of their own, unless the rule counts them with bad rows."""
         for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or _DEFAULT_REASONS
         rule = episodes.EpisodeRule(
             self.key(),
@@ -119,7 +118,7 @@ class AlertRule(Table, frozen=True):
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED & reasons,
                 alerts_on_no_data="no-observation" in self.reasons,  # for example, a chain that never had a broadcaster
-                other_part=rule,
+                known_rule=rule,
             )
 
     def build_without_rows(
@@ -233,23 +232,28 @@ class AlertsTable(Table, frozen=True):
                 )
 
 
+class AlertPolicy(Struct, frozen=True):
+    """The rules, the targets' addresses by name, how long a message is retried, and the deployment for messages."""
+
+    rules: episodes.EpisodeRules
+    targets: dict[str, str]
+    give_up_ms: int
+    deployment: Deployment
+    stand_ins: dict[StandIn, EntryKey]
+    """What the rules report beside rows, and what each is to the monitor."""
+
+
 def build_policy(alerts: AlertsTable, around: Around, of_features: Collection[StandIn] = ()) -> AlertPolicy:
     """The table as the monitor needs it; ``of_features`` is what these have reported beside rows."""
     plan, description = around.plan, around.description
     stand_ins = {
-        episodes.stand_for_endpoint(endpoint.name, endpoint.chain_id): EntryKey(
-            "endpoint", endpoint.name, endpoint.chain_id
-        )
-        for endpoint in around.endpoints
+        StandIn("endpoint", of.name, of.chain_id): EntryKey("endpoint", of.name, of.chain_id) for of in around.endpoints
     }
     stand_ins |= {
-        episodes.stand_for_source(source.name, source.checks): EntryKey("source", source.name)
-        for source in around.sources
+        StandIn("source", of.name, of.checks[0].chain_id if len(of.checks) == 1 else None): EntryKey("source", of.name)
+        for of in around.sources
     }
-    chains = {
-        episodes.stand_for_chain(chain.name, chain.id): EntryKey("chain", chain.name, chain.id)
-        for chain in description.chains
-    }
+    chains = {StandIn("chain", of.name, of.id): EntryKey("chain", of.name, of.id) for of in description.chains}
     rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
     for rule in rules_without_rows(alerts.rules):
         after_ms = plan.limits.endpoint_alert_ms
@@ -270,7 +274,7 @@ def build_policy(alerts: AlertsTable, around: Around, of_features: Collection[St
             around.has_admin_port,
             around.config,
             {service.name: service.effect for service in description.services if service.effect},
-            1 + sum(stand_in.service.startswith("witness ") for stand_in in of_features),
+            1 + sum(kind_of(stand_in) == "witness" for stand_in in of_features),
         ),
         {check: key for check, key in stand_ins.items() if any(check in rule.checks for rule in rules)},
     )

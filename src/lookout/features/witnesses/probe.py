@@ -37,7 +37,7 @@ async def _probe(witness: WitnessTable, probing: Probing) -> list[ProbedPart]:
 
 
 def _doubt(witness: WitnessTable, found: str) -> ProbedPart:
-    return ProbedPart(StandIn(f"witness {witness.name}", None), found, can_be_checked=False)
+    return ProbedPart(StandIn("witness", witness.name, None), found, can_be_checked=False)
 
 
 async def _find_other_protocol(witness: WitnessTable, own: str, probing: Probing) -> str:

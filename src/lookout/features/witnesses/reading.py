@@ -1,6 +1,7 @@
 """Reads a witness's live report by the reader's rules (W2)."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Final, cast
@@ -9,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.base.instants import format_duration
-from lookout.core.model import Check, Metrics, Reason, Row, unmonitored
+from lookout.core.model import Check, Gaps, Metrics, Reason, Row, Status, unmonitored
 from lookout.features.outcome import Outcome
 from lookout.features.witnesses.rules import BEST_FIRST
 from lookout.features.witnesses.settings import WitnessTable
@@ -28,6 +29,8 @@ _COMBINED: Final = "it is combined"
 _REASON: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _METRICS: Final = Metrics.__struct_fields__
+_FINDINGS: Final = frozenset(Gaps.__struct_fields__)
+_FINDINGS_REASONS: Final = ("incomplete", "inconsistent")
 
 
 class Reading(Struct, frozen=True):
@@ -43,8 +46,10 @@ class Reading(Struct, frozen=True):
     """Causes of what is wrong with the last report, though it could be read: its age, its clock, no rows."""
 
 
-def new_feed() -> Feed[LiveReport]:
-    return Feed("liveness", parse_witness, EVERY_MS / 1000, EVERY_MS / 1000)
+def new_feed(report_at: int | None = None) -> Feed[LiveReport]:
+    """After a report that was made at ``report_at``: an older one is not taken (C14), and the same is nothing new."""
+    held = None if report_at is None else LiveReport(report_at, ())
+    return Feed("liveness", parse_witness, EVERY_MS / 1000, EVERY_MS / 1000, document=held)
 
 
 async def ask(witness: WitnessTable, path: str, etag: str | None, session: Session) -> Answer:
@@ -105,7 +110,14 @@ def describe_reading(outcome: Outcome, feed: Feed[LiveReport], age: str | None, 
     return Reading(outcome, report_at, ahead_ms, tuple(doubts))
 
 
-def view_of(check: Check, found: ReportRow | UnreadableRow | None, at: int, lifetime_ms: int) -> Row:
+def knows_time(feed: Feed[LiveReport]) -> bool:
+    """Whether our clock is not known to be behind the witness's (C2)."""
+    return feed.clock_ahead_ms is None or feed.clock_ahead_ms >= -FUTURE_MS
+
+
+def view_of(
+    check: Check, found: ReportRow | UnreadableRow | None, at: int, lifetime_ms: int, *, knows_time: bool = True
+) -> Row:
     """The view of a witness whose report, read at this instant, has this row for the check. A row that does not count
     is ``unknown``, and ``unmonitored`` if the witness does not watch the check (W2, W3)."""
     if found is None or (isinstance(found, ReportRow) and found.published_status == "unmonitored"):
@@ -115,11 +127,22 @@ def view_of(check: Check, found: ReportRow | UnreadableRow | None, at: int, life
     reason = cast("Reason", found.reason)  # perhaps one of a later version
     status = next((status for status in BEST_FIRST if status == found.published_status), None)
     observed_at, expires_at = found.observed_at, found.expires_at
-    if status is None or observed_at is None or expires_at is None:  # C1, C2
+    if status is None or observed_at is None or expires_at is None or not knows_time:  # C1, C2
         return Row(check, "unknown", reason)
     if observed_at - at > FUTURE_MS or expires_at <= observed_at:  # C2
         return Row(check, "unknown", reason)
+    metrics = {name: count for name, count in asdict(found.metrics).items() if count is not None}
+    if not _fit(status, reason, metrics):
+        return Row(check, "unknown", reason)
     seen_at, lasts_ms = min(observed_at, at), min(expires_at - observed_at, lifetime_ms)
     success_at = None if found.last_success_at is None else min(found.last_success_at, at)  # one that can be stored
-    metrics = {name: count for name, count in asdict(found.metrics).items() if count is not None}
     return Row(check, status, reason, seen_at, success_at, seen_at + lasts_ms, Metrics(**metrics))
+
+
+def _fit(status: Status, reason: Reason, metrics: Mapping[str, int]) -> bool:
+    """Whether the row keeps R9 and S18, so that it may be published: one witness must not make ours break them."""
+    has_findings = bool(metrics.keys() & _FINDINGS)
+    if has_findings != (reason in _FINDINGS_REASONS) or (has_findings and status != "degraded"):
+        return False
+    members = metrics.keys() & {"responding", "monitored"}
+    return not members or (len(members) == 2 and metrics["responding"] <= metrics["monitored"])

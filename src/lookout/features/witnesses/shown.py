@@ -17,8 +17,7 @@ from lookout.public.about import DissentDescription, PlaceDescription
 from lookout_reader.statuses import BY_WORD
 
 _HERE: Final = "this monitor"
-_AGREES: Final = Verdict("current", "not-everywhere")
-_ANSWERS: Final = Verdict("current", "responding")
+_FINE: Final = Verdict("current", "responding")
 UNKNOWN: Final = Verdict("unknown", "no-observation")
 StandIns = dict[tuple[str, Check | None], StandIn]
 """By the name of the place, and by the row that it sees; without one it is the witness itself."""
@@ -45,11 +44,11 @@ def _since(since_at: int | None, at: int) -> str | UnsetType:
 def list_stand_ins(witnesses: Sequence[str], around: Around) -> StandIns:
     """What alerts report: a silent witness, and each row as each place sees it."""
     names = {chain.id: f" on {chain.name}" for chain in around.description.chains}
-    found: StandIns = {(name, None): StandIn(f"witness {name}", None) for name in witnesses}
+    found: StandIns = {(name, None): StandIn("witness", name, None) for name in witnesses}
     for place in (around.place, *witnesses) if witnesses else ():
         for check in around.plan.monitored:
             seen_from = f"{check.service}{names.get(check.chain_id or 0, '')} from {place or _HERE}"
-            found[place, check] = StandIn(seen_from, check.chain_id)
+            found[place, check] = StandIn("view", seen_from, check.chain_id)
     return found
 
 
@@ -62,12 +61,12 @@ def judge_places(
         is_silent = place.silent_since_at is not None
         if not place.is_own:
             why = Verdict("unavailable", "unreachable", causes.get(place.name) or "silent")
-            yield stand_ins[place.name, None], why if is_silent else _ANSWERS
+            yield stand_ins[place.name, None], why if is_silent else _FINE
         differs = {dissent.row.check: dissent for dissent in place.differs}
         for row in rows:
             if (stand_in := stand_ins.get((place.name, row.check))) is None:  # a row that is not monitored
                 continue
-            verdict = UNKNOWN if is_silent else _AGREES
+            verdict = UNKNOWN if is_silent else _FINE
             if row.check in differs:
                 verdict = _judge_dissent(place, differs[row.check], row, is_alone=dissenters[row.check] == 1)
             yield stand_in, verdict

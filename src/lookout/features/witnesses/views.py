@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from lookout.base.instants import Instant
 from lookout.core.model import Check, Gaps, Row
 from lookout.features.feature import Rehearsal
 from lookout.features.witnesses.places import Since
@@ -49,6 +50,8 @@ class StoredWitness(Struct, frozen=True):
 
     address: str
     views: tuple[Row, ...]
+    report_at: Instant | None = None
+    """When the report was made from which they are."""
 
 
 class StoredWitnesses(Struct, frozen=True):
@@ -59,27 +62,17 @@ class StoredWitnesses(Struct, frozen=True):
 
 
 class ReplayedViews(Rehearsal):
-    """After a start the log names all views that are known: the others are forgotten with the next instant."""
+    """After a start the log names all views that are known: the others are forgotten."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
-        self._started_at = -1
-        self._doubted: set[tuple[str, Check]] = set()
-        self.combine = self._combine
+        self.combine = views.combine
 
     def start(self, at: int) -> None:
-        self._started_at = at
-        self._doubted = {(witness, check) for witness, views in self._views.of.items() for check in views}
+        self._views.keep(lambda _witness, _row: False)
 
     def hear(self, event: Event) -> bool:
         if not isinstance(event, Viewed) or event.row.check not in self._views.asked.get(event.witness, ()):
             return False
-        self._doubted.discard((event.witness, event.row.check))
         self._views.set(event.witness, event.row)
         return True
-
-    def _combine(self, own: Row, gaps: Gaps, at: int) -> Row:
-        if self._doubted and at != self._started_at:
-            self._views.keep(lambda witness, row: (witness, row.check) not in self._doubted)
-            self._doubted = set()
-        return self._views.combine(own, gaps, at)

@@ -19,7 +19,16 @@ from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Pro
 from lookout.features.outcome import EntryKey, Outcome, end
 from lookout.features.witnesses.places import Dissent, Since, Standing, follow
 from lookout.features.witnesses.probe import probe_witnesses
-from lookout.features.witnesses.reading import EVERY_MS, Reading, ask, describe_reading, find_cause, new_feed, view_of
+from lookout.features.witnesses.reading import (
+    EVERY_MS,
+    Reading,
+    ask,
+    describe_reading,
+    find_cause,
+    knows_time,
+    new_feed,
+    view_of,
+)
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
 from lookout.features.witnesses.shown import UNKNOWN, WitnessNote, describe_places, judge_places, list_stand_ins
 from lookout.features.witnesses.views import DOCUMENT, ReplayedViews, StoredWitness, StoredWitnesses, Views
@@ -90,8 +99,10 @@ class Witnesses(Feature):
             known = kept.witnesses.get(name)
             is_known = known is not None and known.address == address
             self._since[name] = kept.since.get(name, Since()) if is_known else Since()
-            for row in known.views if known is not None and is_known else ():
-                self._views.set(name, row)
+            if known is not None and is_known:
+                self._feeds[name] = new_feed(known.report_at)
+                for row in known.views:
+                    self._views.set(name, row)
         self._stand_ins = list_stand_ins([table.name for table in tables], host.around)
         host.verdicts.update(dict.fromkeys(self._stand_ins.values(), UNKNOWN))
 
@@ -144,7 +155,7 @@ class Witnesses(Feature):
             return find_cause(feed)
         rows, lifetime_ms = rows_by_check(feed.document), host.around.plan.limits.row_lifetime_ms
         for check in self._views.asked[name]:
-            view = view_of(check, rows.get(check), at, lifetime_ms)
+            view = view_of(check, rows.get(check), at, lifetime_ms, knows_time=knows_time(feed))
             if self._views.set(name, view):
                 host.record(Viewed(at, name, view))
                 host.publish_soon()
@@ -200,7 +211,11 @@ class Witnesses(Feature):
         if not self._tables:
             return {}
         witnesses = {
-            name: StoredWitness(address, tuple(self._views.of[name].values()))
+            name: StoredWitness(address, tuple(self._views.of[name].values()), self._report_at(name))
             for name, address in self._addresses.items()
         }
         return {DOCUMENT: msgspec.json.encode(StoredWitnesses(witnesses, self._since))}
+
+    def _report_at(self, name: str) -> int | None:
+        report = self._feeds[name].document
+        return None if report is None else report.generated_at
