@@ -64,7 +64,7 @@ def test_all_that_is_stored_is_there_again_when_a_monitor_is_built(tmp_path: Pat
     ledger.publish(NOON)
     known = Known(
         {
-            (COVERAGE, INDEXER): Coverage(subject="a", began_at=NOON, secret=b"secret"),
+            (COVERAGE, INDEXER): Coverage(subject="a", began_at=NOON),
             (LINKS, INDEXER): Links(subject="a"),
             (NODE_GAP, PPOI): NodeGap(subject="a"),
         }

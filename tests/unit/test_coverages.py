@@ -37,7 +37,6 @@ def a_finding(number: int, listed: int, block: int = 150) -> Finding:
 
 
 FULL = Coverage(
-    secret=b"secret",
     subject="a",
     began_at=NOON,
     stretches=(Stretch(100, 199, 7, b"\x01" * 16, NOON), Stretch(300, 399, 0, b"\x00" * 16, NOON)),
@@ -111,10 +110,7 @@ def test_what_a_look_found_holds_only_below_the_position_that_was_said_meanwhile
 def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> None:
     lists = followed()
     lists.follow({(COVERAGE, INDEXER): "b", (COVERAGE, OTHER): "a"}, NOON)
-    begun = lists.get(COVERAGE, INDEXER)
-    assert begun == Coverage(subject="b", began_at=NOON, secret=begun.secret)
-    assert begun.secret
-    assert begun.secret != lists.get(COVERAGE, OTHER).secret
+    assert lists.get(COVERAGE, INDEXER) == Coverage(subject="b", began_at=NOON)
     assert [*lists.documents()] == ["coverage/indexer/1", "coverage/hosted-indexer/137"]
     lists.follow({(COVERAGE, OTHER): "a"}, NOON)
     assert INDEXER not in lists

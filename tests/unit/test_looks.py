@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
 from lookout.core.model import Gaps, Listed, Log
-from lookout.features.lists.known import COVERAGE
 from lookout.features.lists.rules.coverage import (
     Ask,
     AskList,
@@ -58,7 +56,7 @@ class World:
     asked: list[Ask] = field(default_factory=list)
     endpoints: str = "abc"
     look_ms: int = 0
-    coverage: Coverage = field(default_factory=lambda: Coverage(subject="s", began_at=NOON, secret=b"secret"))
+    coverage: Coverage = field(default_factory=lambda: Coverage(subject="s", began_at=NOON))
 
     def __post_init__(self) -> None:
         self.listed = self.listed or {block: list(hashes) for block, hashes in self.chain.items()}
@@ -239,31 +237,6 @@ def test_a_stretch_without_a_digest_of_its_own_is_never_as_expected() -> None:
     world.run(10)
     assert bytes(16) not in [kept.digest for kept in world.coverage.stretches]
     assert world.gaps == Gaps()
-
-
-@pytest.mark.clause("S17")
-def test_entries_that_add_up_to_what_they_replace_are_found() -> None:
-    world = World().run(5)
-    added = (int(tx(500)[2:34], 16) + int(tx(510)[2:34], 16)) % (1 << 128)
-    forged = f"0x{added:032x}{tx(500)[34:]}"
-    world.listed = {**world.listed, 500: [forged], 510: []}
-    assert world.run(24 * 60).gaps == Gaps(missing=2, extra=1)
-
-
-@pytest.mark.clause("S19")
-def test_what_2_0_0_stored_is_compared_with_the_chain_again() -> None:
-    world = World(coverage=Coverage(subject="s", began_at=NOON)).run(5)
-    stored = msgspec.json.decode(msgspec.json.encode(without(world, 500).run(120).coverage))
-    assert stored["findings"]
-    assert "secret" not in stored
-    world.coverage = COVERAGE.decode(msgspec.json.encode(stored))
-    assert checked_blocks(world.coverage) == 896
-    world.asked.clear()
-    world.run(24 * 60)
-    again = {block for ask in world.asked if isinstance(ask, AskLogs) for block in range(ask.first, ask.last + 1)}
-    assert again >= {*range(100, 996)}
-    assert checked_blocks(world.coverage) == 896
-    assert world.gaps == Gaps(missing=1)
 
 
 def test_what_is_known_to_differ_stays_confirmed_when_its_blocks_are_compared_again() -> None:

@@ -3,7 +3,6 @@ ppoi node (S21). Each is stored as a document of its own."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from secrets import token_bytes
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -39,8 +38,7 @@ class Kind(NamedTuple, Generic[_Value]):
 
 
 def _decode_coverage(document: bytes) -> Coverage:
-    """Also reads the forms of 1.0.0, with missing and extra transactions apart, and some that were neither, and of
-    2.0.0, without a secret: its digests match no list, so that both sides of their blocks are compared again."""
+    """Also reads 1.0.0's form, with missing and extra transactions apart, and some that were neither."""
     fields = msgspec.json.decode(document, type=dict[str, Any])
     for side, listed in (("missing", 0), ("extra", 1)):
         for old in fields.pop(side, {}).values():
@@ -49,12 +47,12 @@ def _decode_coverage(document: bytes) -> Coverage:
                 is_confirmed = old.get("stage") == "confirmed"
                 finding = {**old, **place, "listed": listed, "logged": 1 - listed, "is_confirmed": is_confirmed}
                 fields.setdefault("findings", {})[old["hash"]] = finding
-    return msgspec.convert({"secret": token_bytes(), **fields}, Coverage)
+    return msgspec.convert(fields, Coverage)
 
 
 COVERAGE: Final = Kind(
     name="coverage",
-    begin=lambda subject, now: Coverage(subject=subject, began_at=now, secret=token_bytes()),
+    begin=lambda subject, now: Coverage(subject=subject, began_at=now),
     resume=lambda known, now, _: coverage.resume(known, now),
     gaps=gaps_of,
     describe=describe_gaps,
