@@ -95,7 +95,7 @@ class Journal:
             log.warning("the clock was set", by_s=by_ms / 1000)
             self._start(at, expected_at, max(0, by_ms))
 
-    def observe(self, check: Check, found: Found) -> Row:
+    def record_probe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
         before = self.ledger.newest_row(check)
         seen = Observation(check, self.now(), found)

@@ -149,9 +149,7 @@ class Instruments(Collector):
             for declared in (_GAUGES, *(feature.gauges for feature in FEATURES))
             for name, labelled in declared.items()
         }
-        self._gauges_in_use = {
-            name: labelled for feature in FEATURES for name, labelled in feature.gauges_in_use.items()
-        }
+        self._gauges_in_use = dict(item for feature in FEATURES for item in feature.gauges_in_use.items())
         self._histograms = {
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
             for name, (what, *labels) in _HISTOGRAMS.items()

@@ -220,7 +220,7 @@ class Watcher:
             if isinstance(outcome, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
                 await self._chains[check.chain_id].has_head.wait()
-        rows = [self._journal.observe(check, outcome) for check, outcome in found.items()]
+        rows = [self._journal.record_probe(check, outcome) for check, outcome in found.items()]
         self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, self._journal.causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
         return self._limits.wait_ms(failures, self._chance.random())

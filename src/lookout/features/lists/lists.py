@@ -161,11 +161,11 @@ class Lists(Feature):
         final = self._final_block(check)
         if final is None:
             return _NOTHING_DUE_MS
-        is_whole = reader.whole_ms is None or began_ms - reader.whole_ms >= _EVERY_MS - _HURRIED_MS
+        is_full_round = reader.last_full_ms is None or began_ms - reader.last_full_ms >= _EVERY_MS - _HURRIED_MS
         cause, entries = None, list[ListEntry]()
         try:
             for read in choose_reads(self._known.get(LINKS, check), host.now()):
-                if not is_whole and read.what != "sweep":
+                if not is_full_round and read.what != "sweep":
                     continue
                 if read.what == "again" and {read.from_id, read.to_id} <= {entry.id for entry in entries}:
                     continue  # the answer before has it
@@ -173,11 +173,11 @@ class Lists(Feature):
                 self._set_links(check, take_answer(self._known.get(LINKS, check), read, entries, host.now(), final))
         except ProbeFailed as failure:
             cause = failure.reason
-        reader.whole_ms = began_ms if is_whole else reader.whole_ms
+        reader.last_full_ms = began_ms if is_full_round else reader.last_full_ms
         links, outcome = self._known.get(LINKS, check), end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause)
         host.note(LinksNote(EntryKey("links", check.name), outcome, check=check, links=links))
-        reader.hurried = (reader.hurried + 1) % _MOST_HURRIED if is_hurried(links) and cause is None else 0
-        return _HURRIED_MS if reader.hurried else _EVERY_MS
+        reader.quick_pages = (reader.quick_pages + 1) % _MOST_HURRIED if is_hurried(links) and cause is None else 0
+        return _HURRIED_MS if reader.quick_pages else _EVERY_MS
 
     async def _count(self, counter: EntryCounter, session: Session) -> int:
         """Count the entries of the list that a ppoi node is compared with (S21)."""

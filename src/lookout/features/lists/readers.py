@@ -172,10 +172,10 @@ class LinkReader:
 
     check: Check
     list: HashedList
-    hurried: int = 0
+    quick_pages: int = 0
     """Pages of the first sweep that were read without a rest."""
-    whole_ms: int | None = None
-    """When all that was due was read last; between the pages of a hurried sweep nothing else is read."""
+    last_full_ms: int | None = None
+    """When all that was due was last read; a quick page reads nothing else."""
 
     @property
     def subject(self) -> str:
