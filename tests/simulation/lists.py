@@ -181,7 +181,7 @@ class _World:
 def live(seed: int, *, hours: int = 2, second_look: bool = True) -> Outcome:
     """Let hours pass in the world of this seed. Without the second look, whatever differs once is reported: that has to
     be found out."""
-    facts = Facts(_FIRST, limit=1_000, endpoints=2, each=seed % 2 == 0, now=0, end=None, heights={})
+    facts = Facts(_FIRST, limit=1_000, endpoints_needed=2, each=seed % 2 == 0, now=0, end=None, heights={})
     world, reported, lists = _World(seed, facts.each, hours), dict[str, int](), Known({})
     lists.follow({(COVERAGE, _CHECK): ""}, world.now)
     end, minute_at = _ORIGIN + hours * _HOUR, _ORIGIN

@@ -178,9 +178,10 @@ def test_the_monitor_is_ready_once_it_stored_something_and_while_that_is_young_e
     instruments.published(NOON, (), {})
     instruments.not_stored(3)
     assert instruments.readiness(None) == instruments.readiness(60) == nothing
-    instruments.published(NOON, (), {})
+    written = instruments.published(NOON, (), {})
     clock.elapsed += 2_000  # the write took so long, and the publication is older by as much
-    instruments.stored(2_000)
+    instruments.published(NOON, (), {})  # meanwhile
+    instruments.stored(written, 2_000)
     assert instruments.readiness(2) == Readiness(True, "a publication was stored", 2.0)
     instruments.published(NOON, (), {})
     instruments.not_stored(3)
@@ -263,10 +264,10 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
         replace(a_row("current", check=check), metrics=Metrics(position=7, head=9)) for check in (PPOI, INDEXER)
     )
     published = (a_row("current", expires_at=NOON + 1), *compared)
-    instruments.published(NOON, published, {1: ChainProgress(Reading(NOON, 14, NOON), TWELVE_SECONDS)})
+    publication = instruments.published(NOON, published, {1: ChainProgress(Reading(NOON, 14, NOON), TWELVE_SECONDS)})
     instruments.set_uptimes({MESSAGING: Uptime(1.0, None, None)})
     instruments.set_config_loaded(NOON, last_reload_successful=True)
-    instruments.stored(1)
+    instruments.stored(publication, 1)
     instruments.set_samples(Alerts, (("lookout_alerts_firing", [], 0), ("lookout_alert_queue", ["ops"], 0)))
     instruments.count("lookout_alert_messages_total", "ops", "sent")
     instruments.count("lookout_alert_sender_failures_total", "ops")

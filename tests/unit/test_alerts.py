@@ -404,6 +404,25 @@ def test_what_cannot_be_stored_for_a_minute_is_sent_and_so_is_that_the_store_can
         assert due_s <= second <= due_s + 60
 
 
+@pytest.mark.clause("M16", "M17")
+def test_metrics_go_on_while_the_store_hangs() -> None:
+    registry, scraped = CollectorRegistry(), list[tuple[float | None, float | None]]()
+    unavailable = {"service": "messaging", "chain": "", "status": "unavailable"}
+
+    def scrape(*_: object) -> None:
+        age_s = registry.get_sample_value("lookout_publication_age_seconds")
+        scraped.append((age_s, registry.get_sample_value("lookout_row_status", unavailable)))
+
+    source, hangs = Asked(MESSAGING, *[Peers(1)] * 12, FAILED), Hanging(1_500)
+    scrapes = [(1_400.0, scrape), (1_510.0, scrape)]
+    lived(1_800, a_plan(MESSAGING), [source], [], *scrapes, registry=registry, writer=Kept(), store=hangs)
+    (old_s, shown), (new_s, later) = scraped
+    assert shown == later == 1
+    assert old_s is not None
+    assert new_s is not None
+    assert old_s > 1_000 > new_s
+
+
 HALT_S = 600  # what happens
 MOVING = [1_000 + n for n in range(1_000)]  # a block every reading, which is every 17 s
 DEFAULT = AlertRule(from_="degraded", for_s=300)  # as ``lookout init`` writes it

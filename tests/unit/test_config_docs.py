@@ -12,7 +12,7 @@ from lookout.config.file import read_config
 from lookout.core.model import Check
 from lookout.features.alerts.alerts import Alerts
 from lookout.features.alerts.settings import AlertRule, AlertsTable
-from lookout.features.lists.readers import list_transactions
+from lookout.features.lists.readers import choose_lists
 from lookout.protocols.client.request import SourceTable
 from lookout.protocols.lists import ListTable
 from tools.configuration import (
@@ -112,7 +112,10 @@ def test_what_the_example_has_commented_out_are_the_defaults_and_right(tmp_path:
     without = {name: tuple(map(without_lists, tables)) for name, tables in read.sources.items()}
     in_force = read_config(ROOT / EXAMPLE, {})
     assert replace(read, alerts=AlertsTable(), services=(), sources=without, witnesses=()) == in_force
-    assert list(list_transactions(read.sources_by_check())) == [Check("indexer", 1), Check("hosted-indexer", 1)]
+    assert list(choose_lists(read.sources_by_check(), ListTable.transaction_list)) == [
+        Check("indexer", 1),
+        Check("hosted-indexer", 1),
+    ]
     assert [(own.name, own.service().title, [check.kind for check in own.checks]) for own in read.services] == [
         ("bundler", "Bundlers", ["jsonrpc"]),
         ("relayer", "Relayer", ["http"]),

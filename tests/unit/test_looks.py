@@ -31,7 +31,7 @@ from lookout.features.lists.rules.coverage import (
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 NOON = 1_793_880_000_000
-FACTS = Facts(first_block=100, limit=50, endpoints=2, each=False, now=0, end=None, heights={})
+FACTS = Facts(first_block=100, limit=50, endpoints_needed=2, each=False, now=0, end=None, heights={})
 EACH = replace(FACTS, each=True)
 
 

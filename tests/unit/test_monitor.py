@@ -53,7 +53,7 @@ async def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left()
     journal, publisher = a_publisher(writer, EVERY_SECOND)
     async with running(publisher.run()):
         await asyncio.to_thread(writer.began.wait)
-        journal.observe(MESSAGING, Peers(7))
+        journal.record_probe(MESSAGING, Peers(7))
     assert [b'"peers":7' in documents["live"].body for documents in writer.documents] == [False, True]
 
 
@@ -80,6 +80,6 @@ async def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_p
     with capture_logs() as logs:
         async with running(publisher.run()):  # and stores the last one when it ends
             await until_async(lambda: any(line["event"] == "stored again" for line in logs), "the store works")
-            journal.observe(MESSAGING, Peers(7))
+            journal.record_probe(MESSAGING, Peers(7))
     live, history = {"live", "live.gzip"}, {"history", "history.gzip", "about"}
     assert (writer.attempts, [set(new) for new in writer.documents]) == (4, [live | history, live])

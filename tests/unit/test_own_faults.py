@@ -92,8 +92,7 @@ async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     instruments = Instruments(CollectorRegistry(), clock)
 
     def store() -> None:
-        instruments.published(NOON, (), {})
-        instruments.stored(1)
+        instruments.stored(instruments.published(NOON, (), {}), 1)
 
     store()
     instruments.count_own_fault("descriptors")

@@ -32,7 +32,7 @@ from lookout.config.tables import (
 )
 from lookout.core.model import Members
 from lookout.core.services import SERVICES, Service
-from lookout.features.lists.readers import list_transactions
+from lookout.features.lists.readers import choose_lists
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.seen import BroadcastersTable, SeenBroadcasters, Sighting
@@ -90,9 +90,9 @@ def test_a_list_to_compare_that_comes_changes_or_goes_is_of_its_indexer_alone() 
     )
     for old, new, limit in ((without, first, 1000), (first, second, 500), (second, without, None)):
         assert compare_settings("f", old, new, None) == Reloaded("f", "applied", changed=("indexer 1",))
-        assert [each.table.limit for each in list_transactions(new.sources_by_check()).values()] == (
-            [limit] if limit else []
-        )
+        assert [
+            each.table.limit for each in choose_lists(new.sources_by_check(), ListTable.transaction_list).values()
+        ] == ([limit] if limit else [])
 
 
 def listening(upstreams: Upstreams) -> list[BroadcastersSource]:

@@ -14,9 +14,10 @@ from lookout.config.settings import Settings, upstreams_of
 from lookout.core.causes import describe_cause
 from lookout.core.model import Check
 from lookout.features.lists.range_check import CheckedRange, check_ranges
-from lookout.features.lists.readers import list_transactions
+from lookout.features.lists.readers import choose_lists
 from lookout.features.lists.rules.coverage import Finding, split_confirmed, suspected_of
 from lookout.protocols.client.failure import OwnFault
+from lookout.protocols.lists import ListTable
 
 _NOT_COMPARED: Final = 3
 
@@ -42,7 +43,7 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
     names = {chain.id: chain.name for chain in settings.chains}
     if first is not None and last is not None and first > last:
         fail(f"--from {first} is above --to {last}")
-    if not list_transactions(settings.sources_by_check()):
+    if not choose_lists(settings.sources_by_check(), ListTable.transaction_list):
         fail(f"{config}: no indexer has a table `complete`, so there is no list to compare (docs/operations.md)")
     with show_status("comparing"), log_crashes_alone():
         try:

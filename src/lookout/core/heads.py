@@ -45,10 +45,10 @@ class Reading(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Reference(Struct, frozen=True, gc=False):
-    """What an indexer's position is compared with: the head net of its confirmations, and the agreed height itself."""
+    """What an indexer's position is compared with: ``target`` is the head less its confirmations."""
 
-    height: int
     head: int
+    target: int
     read_at: int
     pace: Pace
 

@@ -257,8 +257,7 @@ class History:
         elif at < last_at:
             self._go_back(at)
         elif at < self._bucket_at + self._span.bucket_ms:  # nearly always
-            if self._is_filling:
-                self._watched_ms += min(at - last_at, self._span.hold_ms)
+            self._watch(last_at, at)
         else:
             self._advance(at, last_at)
         self.published_at = at

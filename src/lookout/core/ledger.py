@@ -66,9 +66,9 @@ class Ledger:
             self._judged[check] = before if memory is before.memory else CheckState(memory, before.row)
             self._changed[check] = before.row
         # Removed checks leave with the next publication. Their buckets are kept (H15), and when they last answered.
-        self._gone = [check for check in self._history.checks if check not in self._changed]
+        self._removed = [check for check in self._history.checks if check not in self._changed]
         others = (known for check, known in state.checks.items() if check not in self._judged)
-        self._left = {known.row.check: left for known in others if (left := _leave(known))}
+        self._of_removed = {known.row.check: left for known in others if (left := _leave(known))}
 
     @property
     def published_at(self) -> int | None:
@@ -158,11 +158,11 @@ class Ledger:
     def publish(self, at: int) -> None:
         if self.combine is not None:
             self._changed = self._combine_all(self.combine, at)
-        self._history.publish(at, self._changed.values(), self._gone)
+        self._history.publish(at, self._changed.values(), self._removed)
         if self._changed:
             self._rows.update(self._changed)
             self._changed.clear()
-            self._gone = []
+            self._removed = []
 
     def _combine_all(self, combine: Combine, at: int) -> dict[Check, Row]:
         """The rows that differ from those published last: time alone changes them, too."""
@@ -183,7 +183,7 @@ class Ledger:
 
     def state(self) -> State:
         heads = {chain_id: heads.readings for chain_id, heads in self._heads.items() if heads.readings}
-        left = {check: state for check, state in self._left.items() if check in self._history.checks}
+        left = {check: state for check, state in self._of_removed.items() if check in self._history.checks}
         return State(self._last_answer_at, {**left, **self._judged}, heads, self._history.state())
 
     def _reference(self, check: Check) -> Reference | None:

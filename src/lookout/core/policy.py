@@ -146,14 +146,14 @@ def set_clock(memory: Memory, by_ms: int) -> Memory:
 def _judge_blocks(
     memory: Memory, seen: Observation, position: int, reference: Reference | None, limits: Limits
 ) -> tuple[Memory, Row]:
-    memory = _follow_position(memory, seen.at, position, None if reference is None else reference.head)
+    memory = _follow_position(memory, seen.at, position, None if reference is None else reference.target)
     if reference is None or seen.at - reference.read_at > limits.head_max_age_ms:  # S13, R13
         return _incomparable(memory, seen, "incompatible-reference", Metrics(position=position))
-    pace, above = reference.pace, position - reference.height
+    pace, above = reference.pace, position - reference.head
     if above > FAR_ABOVE_BLOCKS and pace.takes_longer(above, FAR_ABOVE_MS):  # S13: the numbers are not of one chain
         return _incomparable(memory, seen, "incompatible-reference", Metrics(position=position))
-    metrics = Metrics(position=position, head=reference.head)
-    lag = max(0, reference.head - position)  # R11
+    metrics = Metrics(position=position, head=reference.target)
+    lag = max(0, reference.target - position)  # R11
     if lag <= limits.allowance_blocks or lag * pace.ms <= limits.allowance_ms * pace.blocks:  # S3
         return _at_head(memory, seen, metrics, limits)
     far = lag * pace.ms >= limits.degraded_lag_ms * pace.blocks

@@ -96,12 +96,10 @@ def make_note(incidents: Sequence[Incident]) -> Notice:
     return Notice("1", "note", text, begin_at, begin_at, end_at, ("indexer",), chains)
 
 
-def make_events(
-    world: World, incidents: Sequence[Incident], begin_at: int, end_at: int, step_ms: int = STEP_MS
-) -> Iterator[Event]:
+def make_events(world: World, incidents: Sequence[Incident], begin_at: int, end_at: int) -> Iterator[Event]:
     """The observation log of a monitor in this period, with the heads of the world and these incidents."""
     watched, is_running, gaps = list(_watched(world)), False, dict[Check, Gaps]()
-    for at in range(begin_at, end_at, step_ms):
+    for at in range(begin_at, end_at, STEP_MS):
         active = {incident.check: incident for incident in incidents if incident.begin_at <= at < incident.end_at}
         if is_running == (None in active):
             is_running = not is_running

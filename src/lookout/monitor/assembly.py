@@ -121,7 +121,7 @@ class Succession:
         """StateError if the stored state cannot be read."""
         self._machine = machine
         self.monitor = self._build(settings, stored)
-        self._next: asyncio.Future[Callable[[], Monitor]]  # while it runs
+        self._next: asyncio.Future[Settings]  # while it runs
         self._has_begun = asyncio.Event()
 
     async def run(self) -> None:
@@ -139,16 +139,16 @@ class Succession:
                 if not running.cancelled():
                     running.result()
                 await asyncio.sleep(GATHER_MS / 1000)  # after the last publication (M5)
-                self.monitor = self._next.result()()
+                self.monitor = self._build(self._next.result(), self.monitor.publisher.state_documents())
         finally:
             self._has_begun.set()  # a waiting reload continues
 
     async def replace(self, settings: Settings) -> None:
         """Replace the monitor by one with these settings. If the state does not fit them, nothing changes:
         StateError."""
-        build_monitor(settings, self.monitor.publisher.state_documents(), self._machine)
+        build_monitor(settings, self.monitor.publisher.state_documents(), self._machine)  # the state may not fit
         self._has_begun.clear()
-        self._next.set_result(lambda: self._build(settings, self.monitor.publisher.state_documents()))
+        self._next.set_result(settings)
         await self._has_begun.wait()
 
     def _build(self, settings: Settings, stored: Mapping[str, bytes]) -> Monitor:

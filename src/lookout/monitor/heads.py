@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from lookout.base.clock import Clock
 from lookout.core.agreement import SILENT, Agreement, Standing
 from lookout.core.heads import Reading
+from lookout.core.plan import Limits
 from lookout.monitor.board import Board
 from lookout.monitor.journal import Journal
 from lookout.protocols.client.failure import ProbeFailed
@@ -16,22 +17,18 @@ class FollowedChain:
     """The endpoints' agreement, from one start of the chain to the next: answers after ``end`` do not count."""
 
     def __init__(
-        self, endpoints: Sequence[Endpoint], max_age_ms: int, journal: Journal, clock: Clock, board: Board
+        self, endpoints: Sequence[Endpoint], limits: Limits, journal: Journal, clock: Clock, board: Board
     ) -> None:
         self.has_head = asyncio.Event()  # also set if no head came in time
         self._chain_id = endpoints[0].chain_id
         self._names = [endpoint.name for endpoint in endpoints]
-        self._max_age_ms = max_age_ms
-        self._agreement = Agreement(len(endpoints), max_age_ms)
+        self._agreement = Agreement(len(endpoints), limits.head_max_age_ms)
         self._journal = journal
         self._clock = clock
         self._board = board
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
-
-    def wait_for_all(self, at_most_ms: int) -> None:
-        """Wait at most this long for silent endpoints; then agree without them."""
-        asyncio.get_running_loop().call_later(at_most_ms / 1000, self._end_wait)
+        asyncio.get_running_loop().call_later(limits.probe_timeout_ms / 1000, self._end_wait)
 
     def enter(self, number: int, answer: Reading | ProbeFailed) -> Reading | str:
         """Add an endpoint's answer to the agreement; return its block, or the cause of its failure."""
@@ -74,9 +71,13 @@ class FollowedChain:
     def _note_standings(self, standings: dict[str, Standing]) -> None:
         self._board.note_standings(self._chain_id, standings)
         silent = self._journal.silent_chains
-        (silent.add if standings and SILENT.issuperset(standings.values()) else silent.discard)(self._chain_id)
+        if standings and SILENT.issuperset(standings.values()):
+            silent.add(self._chain_id)
+        else:
+            silent.discard(self._chain_id)
 
     def _end_wait(self) -> None:
+        """Agree without the endpoints that are still silent."""
         if not self._is_over:
             self._agreement.end_wait()
             self._agree()

@@ -67,12 +67,7 @@ class Journal:
     """Gives events their instants, lets the ledger judge them, and records them. A clock that was set is a stop and a
     start (M12): every method that needs the time checks for that first."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        timeline: Timeline,
-        recorder: Recorder | None,
-    ) -> None:
+    def __init__(self, ledger: Ledger, timeline: Timeline, recorder: Recorder | None) -> None:
         self.ledger = ledger
         self.timeline = timeline
         self.features: tuple[Feature, ...] = ()  # that hear of all events
@@ -98,9 +93,9 @@ class Journal:
             expected_at, at = step
             by_ms = at - expected_at
             log.warning("the clock was set", by_s=by_ms / 1000)
-            self._start(at, expected_at, max(0, by_ms), was_set=True)
+            self._start(at, expected_at, max(0, by_ms))
 
-    def observe(self, check: Check, found: Found) -> Row:
+    def record_probe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
         before = self.ledger.newest_row(check)
         seen = Observation(check, self.now(), found)
@@ -154,19 +149,16 @@ class Journal:
         self.changed.set()
         self.record(Compared(at, check, gaps))
 
-    def _start(self, at: int, last_at: int | None, step_ms: int = 0, *, was_set: bool = False) -> None:
+    def _start(self, at: int, last_at: int | None, step_ms: int = 0) -> None:
+        """Begin; if the clock was set, ``last_at`` is the instant that it would have now."""
         self.ledger.start(at, last_at, step_ms)
         self._standing_chains.clear()
         self.changed.set()
-        self._record_start(at, step_ms)
-        for feature in self.features:
-            feature.start(at, was_set=was_set)
-
-    def _record_start(self, at: int, step_ms: int = 0) -> None:
-        """Record a start with the known gaps: a log may begin here."""
         self.record(Started(at, step_ms))
-        for check, gaps in self.ledger.gaps.items():
+        for check, gaps in self.ledger.gaps.items():  # a log may begin here
             self.record(Compared(at, check, gaps))
+        for feature in self.features:
+            feature.start(at, was_set=last_at is not None)
 
     def record(self, event: Event) -> None:
         if self._recorder is not None:

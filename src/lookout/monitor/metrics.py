@@ -17,9 +17,10 @@ from prometheus_client.registry import Collector
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
 from lookout.config.settings import Upstreams
+from lookout.core.causes import code_of
 from lookout.core.heads import ChainProgress
 from lookout.core.history import Uptime
-from lookout.core.model import Answer, Blocks, Check, Found, Indexes, Row, Status
+from lookout.core.model import Answer, Blocks, Check, Failed, Found, Indexes, Row, Status
 from lookout.core.services import SERVICES, Service
 from lookout.features.feature import Declared, Feature
 from lookout.features.outcome import Sample, chain_label, row_labels
@@ -117,7 +118,7 @@ _GAUGES: Final[Declared] = {
 }
 
 
-class _Publication(NamedTuple):
+class Publication(NamedTuple):
     at: int
     made_ms: int  # on the clock that never jumps
     rows: tuple[Row, ...]
@@ -127,11 +128,11 @@ class _Publication(NamedTuple):
 class Instruments(Collector):
     """The monitor's metrics in a registry. Call it on the event loop; scrapes come from other threads."""
 
-    def __init__(self, registry: CollectorRegistry, clock: Clock, features: Sequence[type[Feature]] = FEATURES) -> None:
+    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
         self.board = Board()
         self._clock = clock
-        self._published: _Publication | None = None
-        self._stored: _Publication | None = None
+        self._published: Publication | None = None
+        self._stored: Publication | None = None
         self._uptimes: Mapping[Check, Uptime] = {}
         self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
         self._own_fault_ms: int | None = None  # when the last one was, on the clock that never jumps
@@ -140,17 +141,15 @@ class Instruments(Collector):
         self._chains: tuple[ChainDescription, ...] = ()
         self._counters = {
             name: Counter(name, what, labels, registry=registry)
-            for declared in (_COUNTERS, *(feature.counters for feature in features))
+            for declared in (_COUNTERS, *(feature.counters for feature in FEATURES))
             for name, (what, *labels) in declared.items()
         }
         self._gauges = {
             name: labelled
-            for declared in (_GAUGES, *(feature.gauges for feature in features))
+            for declared in (_GAUGES, *(feature.gauges for feature in FEATURES))
             for name, labelled in declared.items()
         }
-        self._gauges_in_use = {
-            name: labelled for feature in features for name, labelled in feature.gauges_in_use.items()
-        }
+        self._gauges_in_use = dict(item for feature in FEATURES for item in feature.gauges_in_use.items())
         self._histograms = {
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
             for name, (what, *labels) in _HISTOGRAMS.items()
@@ -205,6 +204,8 @@ class Instruments(Collector):
         self.measure("lookout_probe_duration_seconds", took_ms, checks[0].service, chain)
         for check, what in found.items():
             self.count("lookout_probes_total", check.service, outcome_of(what))
+            if isinstance(what, Failed):
+                self.count("lookout_probe_failures_total", check.service, chain_label(check), code_of(what.error))
 
     def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None:
         """Count a reading of an endpoint; ``cause`` is the code of why it failed."""
@@ -226,18 +227,18 @@ class Instruments(Collector):
         last_ms = self._own_fault_ms
         return last_ms is not None and self._clock.elapsed_ms() - last_ms < 2 * recheck_ms
 
-    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
+    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> Publication:
         self.count("lookout_publications_total")
-        self._published = _Publication(at, self._clock.elapsed_ms(), rows, chains)
+        self._published = Publication(at, self._clock.elapsed_ms(), rows, chains)
+        return self._published
 
     def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None:
         """Set the uptimes of the newest history."""
         self._uptimes = uptimes
 
-    def stored(self, took_ms: int) -> None:
-        """The last publication is in the store."""
+    def stored(self, publication: Publication, took_ms: int) -> None:
         self.measure("lookout_store_write_duration_seconds", took_ms)
-        self._stored = self._published
+        self._stored = publication
 
     def not_stored(self, took_ms: int) -> None:
         self.measure("lookout_store_write_duration_seconds", took_ms)
@@ -305,7 +306,7 @@ class Instruments(Collector):
             yield "lookout_stored_publication_timestamp_seconds", [], stored.at / 1000
             yield "lookout_publication_age_seconds", [], self._age_s(stored)
 
-    def _age_s(self, publication: _Publication) -> float:
+    def _age_s(self, publication: Publication) -> float:
         return (self._clock.elapsed_ms() - publication.made_ms) / 1000
 
 

@@ -17,7 +17,7 @@ from lookout.core.plan import Limits, Plan
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
 from lookout.documents.reports import history_document, live_document
 from lookout.monitor.journal import Journal
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.metrics import Instruments, Publication
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.public.about import Description, describe_note
@@ -106,8 +106,7 @@ class Publisher:
         ledger, clock = self.journal.ledger, self.clock
         self.journal.changed.clear()
         at = self.journal.now()
-        self._advance(at)
-        self.instruments.published(at, ledger.published_rows, ledger.progress(at))
+        publication = self._advance(at)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = self._history_due_ms is None or clock.elapsed_ms() >= self._history_due_ms
         if with_history:
@@ -122,7 +121,7 @@ class Publisher:
         for feature in self.journal.features:
             feature.begin_write()
         began_ms = clock.elapsed_ms()
-        if await self._write(documents):
+        if await self._write(documents, publication):
             self._stored_about = about
             for feature in self.journal.features:
                 feature.mark_stored()
@@ -132,17 +131,19 @@ class Publisher:
         if with_history:
             self._history_due_ms = began_ms
 
-    def _advance(self, at: int) -> None:
+    def _advance(self, at: int) -> Publication:
         """Make the ledger's next publication, and the news of it."""
         ledger = self.journal.ledger
         ledger.publish(at)
         for feature in self.journal.features:
             feature.publish(at, ledger.published_rows)
+        return self.instruments.published(at, ledger.published_rows, ledger.progress(at))
 
-    async def _write(self, documents: Mapping[DocumentName, Document]) -> bool:
-        """Write a publication, and return whether it is stored. While the store hangs, alerts go on (M17)."""
+    async def _write(self, documents: Mapping[DocumentName, Document], publication: Publication) -> bool:
+        """Write a publication, and return whether it is stored. While the store hangs, alerts and metrics go on
+        (M17)."""
         state, others = self.journal.ledger.state(), self._encode_others()
-        writing = asyncio.ensure_future(self._store_publication(documents, state, others))
+        writing = asyncio.ensure_future(self._store_publication(documents, publication, state, others))
         try:
             while not (await asyncio.wait((writing,), timeout=_PATIENCE_S))[0]:
                 self.instruments.board.note_store("it does not answer")
@@ -153,7 +154,11 @@ class Publisher:
             writing.cancel()
 
     async def _store_publication(
-        self, documents: Mapping[DocumentName, Document], state: State, others: Mapping[str, bytes]
+        self,
+        documents: Mapping[DocumentName, Document],
+        publication: Publication,
+        state: State,
+        others: Mapping[str, bytes],
     ) -> bool:
         """Encode and write it, in the store's thread."""
         began_ms, instruments = self.clock.elapsed_ms(), self.instruments
@@ -170,7 +175,7 @@ class Publisher:
                 log.error("not stored; trying again with every publication", error=str(error))
             self._is_failing = True
             return False
-        instruments.stored(self.clock.elapsed_ms() - began_ms)
+        instruments.stored(publication, self.clock.elapsed_ms() - began_ms)
         instruments.board.note_store(None)
         if self._is_failing:
             log.info("stored again")

@@ -21,7 +21,7 @@ from lookout.core.model import Blocks, Failed, Found, Members, Status
 from lookout.core.own_clock import OwnClock
 from lookout.core.plan import Limits
 from lookout.features.feature import Job
-from lookout.features.outcome import EntryKey, RowOutcome, chain_label
+from lookout.features.outcome import EntryKey, RowOutcome
 from lookout.monitor.board import describe_rows
 from lookout.monitor.heads import FollowedChain
 from lookout.monitor.journal import Journal
@@ -57,18 +57,18 @@ class _Pause:
 
     def __init__(self) -> None:
         self.began_ms = 0  # of the last probe
-        self.done = asyncio.Event()
+        self.resting = asyncio.Event()
         self._ended = asyncio.Event()
 
     async def rest(self, wait_s: float) -> None:
-        self.done.set()
+        self.resting.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self._ended.wait()
         self._ended.clear()
 
     def end_rest(self) -> None:
-        self.done.clear()
+        self.resting.clear()
         self._ended.set()
 
 
@@ -134,11 +134,11 @@ class Watcher:
         asked: list[_Pause] = []
         for source in meant:
             pause = self._pauses.get(source.name)
-            if pause is not None and pause.done.is_set() and self._clock.elapsed_ms() - pause.began_ms >= _AGAIN_MS:
+            if pause is not None and pause.resting.is_set() and self._clock.elapsed_ms() - pause.began_ms >= _AGAIN_MS:
                 pause.end_rest()
                 asked.append(pause)
         for pause in asked:
-            await pause.done.wait()
+            await pause.resting.wait()
         return [self._describe_recheck(source, is_asked=self._pauses.get(source.name) in asked) for source in meant]
 
     def _describe_recheck(self, source: Source, *, is_asked: bool) -> Rechecked:
@@ -157,15 +157,14 @@ class Watcher:
                         task.cancel()
         finally:
             for pause in self._pauses.values():
-                pause.done.set()  # wakes a recheck if a reload or a set clock cancels the task
+                pause.resting.set()  # wakes a recheck if a reload or a set clock cancels the task
 
     @contextmanager
     def _following_chains(self) -> Iterator[None]:
         """Forget all answers of endpoints, as after a start, and let them agree inside the block."""
-        max_age_ms, board = self._limits.head_max_age_ms, self._instruments.board
+        board = self._instruments.board
         for chain_id, endpoints in self._endpoints.items():
-            chain = self._chains[chain_id] = FollowedChain(endpoints, max_age_ms, self._journal, self._clock, board)
-            chain.wait_for_all(self._limits.probe_timeout_ms)
+            self._chains[chain_id] = FollowedChain(endpoints, self._limits, self._journal, self._clock, board)
         try:
             yield
         finally:
@@ -221,13 +220,8 @@ class Watcher:
             if isinstance(outcome, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
                 await self._chains[check.chain_id].has_head.wait()
-        rows = [self._journal.observe(check, outcome) for check, outcome in found.items()]
-        causes = self._journal.causes
-        for row in rows:
-            if row.has_failed and (cause := causes.get(row.check)):
-                labels = row.check.service, chain_label(row.check), code_of(cause)
-                self._instruments.count("lookout_probe_failures_total", *labels)
-        self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, causes)
+        rows = [self._journal.record_probe(check, outcome) for check, outcome in found.items()]
+        self._instruments.board.note_source(source.name, self._clock.now(), took_ms, rows, self._journal.causes)
         failures = min(self._journal.ledger.failures(check) for check in source.checks)
         return self._limits.wait_ms(failures, self._chance.random())
 
@@ -271,7 +265,7 @@ class Watcher:
         at, about = self._clock.now(), {"endpoint": key.name, "chain": chain_id}
         cause = found if isinstance(found, str) else None
         self._instruments.count_reading(chain_id, key.name, took_ms, None if cause is None else code_of(cause))
-        head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
+        head = self._journal.ledger.progress_of(chain_id, at).head
         self._instruments.board.note_reading(key, at, took_ms, found, head)
         verdict, was = self._instruments.board.judge(key), self._bad.get(key)
         if verdict.cause is not None:

@@ -12,12 +12,12 @@ from msgspec.structs import replace as replace_key
 
 from lookout.config.file import read_config
 from lookout.core.model import Check, Listed
-from lookout.features.lists.readers import list_transactions
+from lookout.features.lists.readers import choose_lists
 from lookout.protocols.answers import MOST_VALUES, decode, result_of
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less, not_understood, too_long
 from lookout.protocols.client.request import MIB
 from lookout.protocols.client.session import open_session
-from lookout.protocols.lists import TransactionList, list_request, parse_list
+from lookout.protocols.lists import ListTable, TransactionList, list_request, parse_list
 from lookout.protocols.ponder import PonderTable
 from tests.contract.protocols.recorded import COMMITMENTS, OTHER_TRANSACTION, TRANSACTION, recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering
@@ -140,7 +140,7 @@ async def test_lists_are_asked_where_and_as_the_configuration_says() -> None:
         assert msgspec.json.decode(asked.body)["variables"] == {"from": "5", "to": "9"}
         return 200, msgspec.json.encode({"data": {"transactions": [{"hash": TRANSACTION}]}})
 
-    lists = list_transactions(read_config(CONFIG, {}).sources_by_check())
+    lists = choose_lists(read_config(CONFIG, {}).sources_by_check(), ListTable.transaction_list)
     assert list(lists) == [Check("indexer", 1), Check("hosted-indexer", 1)]
     of_indexer, of_hosted = lists.values()
     assert tuple(map(str.lower, of_indexer.table.contracts)) == ("0x" + "aa" * 20,)

@@ -14,6 +14,7 @@ from lookout.core.plan import Plan
 from lookout.core.services import Service
 from lookout.features.feature import Feature
 from lookout.features.outcome import Sample
+from lookout.monitor import metrics
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.protocols.client.failure import Lacking
@@ -131,11 +132,12 @@ class ObservedInstruments(Instruments):
 
     def measure(self, name: str, took_ms: int, *labels: str) -> None: ...
 
-    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None: ...
+    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> metrics.Publication:
+        return metrics.Publication(at, 0, rows, chains)
 
     def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None: ...
 
-    def stored(self, took_ms: int) -> None:  # noqa: ARG002
+    def stored(self, publication: metrics.Publication, took_ms: int) -> None:  # noqa: ARG002
         self._scene.emit(Stored(self._life, ok=True))
 
     def not_stored(self, took_ms: int) -> None:  # noqa: ARG002

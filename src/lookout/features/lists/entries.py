@@ -169,7 +169,19 @@ class LinksNote(Note, frozen=True, kw_only=True):
     links: Links
 
     def describe(self) -> EntryOfLinks:
-        return EntryOfLinks(*self.common(), links=_describe_links(self.check, self.links))
+        confirmed = confirmed_breaks(self.links)
+        described = LinksEntry(
+            *self.check,
+            breaks=len(confirmed),
+            suspected=len(self.links.breaks) - len(confirmed),
+            places=tuple(
+                BreakEntry(_describe_listed(found.first), _describe_listed(found.second))
+                for found in confirmed[:MOST_LISTED]
+            ),
+            all_read_at=None if self.links.swept_at is None else format_instant(self.links.swept_at),
+            unsupported=self.links.unsupported or UNSET,
+        )
+        return EntryOfLinks(*self.common(), links=described)
 
     def samples(self, now: int) -> Iterator[Sample]:
         yield "lookout_links_breaks", row_labels(self.check), len(confirmed_breaks(self.links))
@@ -198,21 +210,6 @@ class NodeGapNote(Note, frozen=True, kw_only=True):
 def _describe_waiting(blocks: Waiting) -> NotComparedEntry:
     next_at = format_instant(blocks.since_at + blocks.wait_ms)
     return NotComparedEntry(blocks.first, blocks.last, blocks.why, TROUBLE_WORDS[blocks.why], next_at)
-
-
-def _describe_links(check: Check, links: Links) -> LinksEntry:
-    confirmed = confirmed_breaks(links)
-    return LinksEntry(
-        *check,
-        breaks=len(confirmed),
-        suspected=len(links.breaks) - len(confirmed),
-        places=tuple(
-            BreakEntry(_describe_listed(found.first), _describe_listed(found.second))
-            for found in confirmed[:MOST_LISTED]
-        ),
-        all_read_at=None if links.swept_at is None else format_instant(links.swept_at),
-        unsupported=links.unsupported or UNSET,
-    )
 
 
 def _describe_listed(entry: ListEntry) -> ListedEntry:

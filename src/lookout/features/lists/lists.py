@@ -20,8 +20,8 @@ from lookout.features.lists.readers import (
     EntryCounter,
     LinkReader,
     build_comparers,
+    choose_lists,
     count_entries,
-    list_entries,
     read_entries,
 )
 from lookout.features.lists.rules.coverage import Coverage, choose_look
@@ -29,12 +29,11 @@ from lookout.features.lists.rules.links import Links, Read, choose_reads, is_hur
 from lookout.features.outcome import EntryKey, Outcome, end
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
-from lookout.protocols.lists import HashedList
+from lookout.protocols.lists import HashedList, ListTable
 from lookout.protocols.ppoi import PpoiTable, find_compared_lists
 
 _BETWEEN_LOOKS_MS: Final = 1_000
-_NOTHING_DUE_MS: Final = 5_000
-_NOTHING_FINAL_MS: Final = 5_000  # or the indexer does not say how far it is
+_NOTHING_DUE_MS: Final = 5_000  # or no block is known to be final
 _EVERY_MS: Final = 60_000
 _HURRIED_MS: Final = 2_000
 _MOST_HURRIED: Final = 30  # pages, and then a minute's rest: a list may have no end
@@ -91,7 +90,7 @@ class Lists(Feature):
         self._known = Known(kept)
         self._host = host
         self._comparers = build_comparers(host.around, host.clock, host.count)
-        self._readers = [LinkReader(check, of) for check, of in list_entries(tables).items()]
+        self._readers = [LinkReader(check, of) for check, of in choose_lists(tables, ListTable.hashed_list).items()]
         self._counters = [
             EntryCounter(node, indexer, table, addresses[node])
             for node, (indexer, table) in find_compared_lists(tables).items()
@@ -161,12 +160,12 @@ class Lists(Feature):
         began_ms = host.clock.elapsed_ms()
         final = self._final_block(check)
         if final is None:
-            return _NOTHING_FINAL_MS
-        is_whole = reader.whole_ms is None or began_ms - reader.whole_ms >= _EVERY_MS - _HURRIED_MS
+            return _NOTHING_DUE_MS
+        is_full_round = reader.last_full_ms is None or began_ms - reader.last_full_ms >= _EVERY_MS - _HURRIED_MS
         cause, entries = None, list[ListEntry]()
         try:
             for read in choose_reads(self._known.get(LINKS, check), host.now()):
-                if not is_whole and read.what != "sweep":
+                if not is_full_round and read.what != "sweep":
                     continue
                 if read.what == "again" and {read.from_id, read.to_id} <= {entry.id for entry in entries}:
                     continue  # the answer before has it
@@ -174,11 +173,11 @@ class Lists(Feature):
                 self._set_links(check, take_answer(self._known.get(LINKS, check), read, entries, host.now(), final))
         except ProbeFailed as failure:
             cause = failure.reason
-        reader.whole_ms = began_ms if is_whole else reader.whole_ms
+        reader.last_full_ms = began_ms if is_full_round else reader.last_full_ms
         links, outcome = self._known.get(LINKS, check), end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause)
         host.note(LinksNote(EntryKey("links", check.name), outcome, check=check, links=links))
-        reader.hurried = (reader.hurried + 1) % _MOST_HURRIED if is_hurried(links) and cause is None else 0
-        return _HURRIED_MS if reader.hurried else _EVERY_MS
+        reader.quick_pages = (reader.quick_pages + 1) % _MOST_HURRIED if is_hurried(links) and cause is None else 0
+        return _HURRIED_MS if reader.quick_pages else _EVERY_MS
 
     async def _count(self, counter: EntryCounter, session: Session) -> int:
         """Count the entries of the list that a ppoi node is compared with (S21)."""
@@ -186,16 +185,14 @@ class Lists(Feature):
         began_ms = host.clock.elapsed_ms()
         final = self._final_block(counter.indexer)
         if final is None:
-            return _NOTHING_FINAL_MS
+            return _NOTHING_DUE_MS
         cause = None
         try:
             self._known.count_entries(node, await count_entries(counter.table, final, session))
         except ProbeFailed as failure:
             cause = failure.reason
-        known, outcome = (
-            self._known.get(NODE_GAP, node),
-            end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause),
-        )
+        known = self._known.get(NODE_GAP, node)
+        outcome = end(host.clock.now(), host.clock.elapsed_ms() - began_ms, cause)
         host.note(
             NodeGapNote(EntryKey("agreement", node.name), outcome, node=node, indexer=counter.indexer, known=known)
         )
@@ -242,7 +239,7 @@ class Lists(Feature):
         """The first page of each list with a running hash, and a count for each compared node."""
         tables = probing.around.tables
         nodes = [check for check, table in tables.items() if isinstance(table, PpoiTable) and table.agrees_with]
-        links = (_probe_links(check, of, probing) for check, of in list_entries(tables).items())
+        links = (_probe_links(check, of, probing) for check, of in choose_lists(tables, ListTable.hashed_list).items())
         return tuple(await asyncio.gather(*links, *(_probe_node_gap(node, probing) for node in nodes)))
 
 

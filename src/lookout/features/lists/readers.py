@@ -6,7 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -39,6 +39,8 @@ from lookout.protocols.lists import (
 )
 from lookout.protocols.source import Source, observe
 from lookout.protocols.squid import SquidTable, count_request, parse_count
+
+_List = TypeVar("_List")
 
 _MINUTE_MS: Final = 60_000
 _PAUSE_S: Final = 0.01
@@ -85,7 +87,7 @@ class Comparer:
         return Facts(
             first_block=table.first_block,
             limit=table.limit,
-            endpoints=table.endpoints,
+            endpoints_needed=table.endpoints,
             each=table.each,
             now=now,
             end=end,
@@ -136,9 +138,10 @@ class Comparer:
         return await node.read_logs(*wanted, ask.first, ask.last, session, self.clock.now)
 
 
-def list_transactions(tables: Mapping[Check, SourceTable]) -> dict[Check, TransactionList]:
-    """The list of every check whose indexer's list is compared with the chain's logs."""
-    listing = {check: table.transaction_list() for check, table in tables.items() if isinstance(table, ListTable)}
+def choose_lists(
+    tables: Mapping[Check, SourceTable], choose: Callable[[ListTable], _List | None]
+) -> dict[Check, _List]:
+    listing = {check: choose(table) for check, table in tables.items() if isinstance(table, ListTable)}
     return {check: listed for check, listed in listing.items() if listed is not None}
 
 
@@ -147,7 +150,7 @@ def build_comparers(
 ) -> tuple[Comparer, ...]:
     """One for each check that has the table. The lists of a chain share its smallest budget, unless ``every_ms``
     says how often the chain's endpoints may be asked."""
-    lists = list_transactions(around.tables)
+    lists = choose_lists(around.tables, ListTable.transaction_list)
     sources = {source.checks[0]: source for source in around.sources}
     nodes: dict[int | None, dict[str, EvmEndpoint]] = defaultdict(dict)
     for node in around.endpoints:
@@ -169,10 +172,10 @@ class LinkReader:
 
     check: Check
     list: HashedList
-    hurried: int = 0
+    quick_pages: int = 0
     """Pages of the first sweep that were read without a rest."""
-    whole_ms: int | None = None
-    """When all that was due was read last; between the pages of a hurried sweep nothing else is read."""
+    last_full_ms: int | None = None
+    """When all that was due was last read; a quick page reads nothing else."""
 
     @property
     def subject(self) -> str:
@@ -192,12 +195,6 @@ class EntryCounter:
     @property
     def subject(self) -> str:
         return fingerprint(self.table.url, self.address)
-
-
-def list_entries(tables: Mapping[Check, SourceTable]) -> dict[Check, HashedList]:
-    """The list of every check whose running hash is checked."""
-    listing = {check: table.hashed_list() for check, table in tables.items() if isinstance(table, ListTable)}
-    return {check: listed for check, listed in listing.items() if listed is not None}
 
 
 async def read_entries(of: HashedList, from_id: str, session: Session) -> list[ListEntry]:

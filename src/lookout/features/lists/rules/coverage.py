@@ -125,7 +125,7 @@ class Facts(Struct, frozen=True):
 
     first_block: int
     limit: int
-    endpoints: int
+    endpoints_needed: int
     each: bool
     now: int
     end: int | None
@@ -445,7 +445,7 @@ def _read_logs(blocks: BlockRange, facts: Facts) -> Generator[Ask, Any, frozense
             asks_for_less = asks_for_less or answer.asks_for_less
             continue
         answers[answer] += 1
-        if answers[answer] == facts.endpoints:
+        if answers[answer] == facts.endpoints_needed:
             return answer
     if asks_for_less:
         return None
@@ -502,7 +502,8 @@ def _count(entries: Counts, facts: Facts) -> Counts:
 
 
 def _sum(counts: Counts) -> int:
-    """The sum of the hashes' first 16 bytes, each as often as it counts. Nobody can choose these numbers."""
+    """The sum of the hashes' first 16 bytes, each as often as it counts. By mistake no list has the sum of another; who
+    may invent an indexer's entries can make one that has."""
     return sum(times * int(key[2 : 2 + 2 * _DIGEST_BYTES], 16) for key, times in counts.items())
 
 
