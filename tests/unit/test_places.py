@@ -16,7 +16,6 @@ from lookout.features.alerts.messages import Message
 from lookout.features.alerts.settings import AlertRule, AlertsTable
 from lookout.features.feature import Around, Verdict
 from lookout.features.outcome import EntryKey, Outcome, StandIn
-from lookout.features.witnesses.places import Dissent, Standing
 from lookout.features.witnesses.reading import Reading
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.shown import (
@@ -25,6 +24,7 @@ from lookout.features.witnesses.shown import (
     judge_places,
     list_stand_ins,
 )
+from lookout.features.witnesses.views import Dissent, Standing
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import Description
@@ -179,10 +179,10 @@ def test_every_verdict_is_on_something_that_alerts_report(around: Around) -> Non
 def test_sources_shows_a_witness_with_all_that_is_doubted_of_it() -> None:
     views = [a_row(INDEXER), a_row(POLYGON, "unavailable"), Row(MESSAGING, "unknown", "no-observation")]
     place = a_place("Lima", a_dissent(POLYGON, "unavailable"))
-    reading = Reading(Outcome(NOON, 80, None), NOON - 20 * SECOND, 31_500, ("cached: 20 s",))
+    reading = Reading(NOON - 20 * SECOND, 31_500, ("cached: 20 s",))
     note = WitnessNote(
         EntryKey("witness", "Lima"),
-        reading.outcome,
+        Outcome(NOON, 80),
         reading=reading,
         standing=place,
         views=tuple(views),

@@ -10,9 +10,9 @@ from lookout.base.instants import format_instant, format_second
 from lookout.core.model import Check, Row, Status
 from lookout.features.feature import Around, Verdict
 from lookout.features.outcome import Entry, Note, Sample, StandIn
-from lookout.features.witnesses.places import NAMED_AFTER_MS, Dissent, Standing
 from lookout.features.witnesses.reading import Reading
 from lookout.features.witnesses.rules import counts
+from lookout.features.witnesses.views import NAMED_AFTER_MS, Dissent, Standing
 from lookout.public.about import DissentDescription, PlaceDescription
 from lookout_reader.statuses import BY_WORD
 
