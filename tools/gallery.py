@@ -5,14 +5,13 @@ For looking at: what does somebody with a wallet understand of it after five sec
 
 import sys
 import tempfile
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from tests.browser.pages import BERLIN, a_browser
-from tests.browser.scenes import SCENES, Scene, a_site
+from tests.browser.scenes import SCENES, Scene, a_site, open_scene
 
 
 def main() -> int:
@@ -32,20 +31,12 @@ def main() -> int:
 
 
 def take(browser: Browser, base: str, scene: Scene, path: Path) -> None:
-    for page in a_view(browser, base, scene):
-        page.screenshot(path=path)
-        page.screenshot(path=path.with_stem(f"{path.stem}-whole"), full_page=True)
-        print(path)
-
-
-def a_view(browser: Browser, base: str, scene: Scene) -> Iterator[Page]:
-    """The page as the scene has it."""
     context = browser.new_context(timezone_id=BERLIN, reduced_motion="reduce", **scene.options)
     page = context.new_page()
-    page.emulate_media(media=scene.media, forced_colors="active" if scene.forced_colors else "none")
-    page.goto(f"{base}/{scene.address}")
-    page.wait_for_selector(".past-rows b, .past > p:not(:empty), tbody tr", state="attached")
-    yield page
+    open_scene(page, base, scene)
+    page.screenshot(path=path)
+    page.screenshot(path=path.with_stem(f"{path.stem}-whole"), full_page=True)
+    print(path)
     context.close()
 
 

@@ -9,14 +9,16 @@ from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
+from playwright.sync_api import Page
 
 from lookout.base.instants import format_instant, format_second, parse_instant
-from lookout.public.about import NoteDescription
+from lookout.public.about import PATH, DissentDescription, NoteDescription, PlaceDescription
 from tests.browser.pages import BUCKET, LAUNCH, Json, Site, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import HOUR, MINUTE, SECOND
 from tests.cases import text_of
 from tests.descriptions import a_description
-from tests.integration.served import a_server
+from tests.integration.served import LIVE, a_server
+from tests.wait import until
 
 LAUNCH_CHAINS: Final = (1, 42161, 137, 56, 11155111)
 DESKTOP: Final = {"viewport": {"width": 1280, "height": 900}}
@@ -26,17 +28,18 @@ PER_CHAIN: Final = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
 
 
 class Deployment(NamedTuple):
-    """What its monitor published, the tables of its configuration, and what its operator notes."""
+    """What its monitor published, the tables of its configuration, and what its description has besides."""
 
     checks: list[Json]
     tables: str = LAUNCH
     generated_at: int | None = None
-    notes: tuple[NoteDescription, ...] = ()
+    described: dict[str, Any] | None = None
     is_new: bool = False
 
 
 class Scene(NamedTuple):
-    """A deployment, seen with these options of a browser; ``headline`` is what is to be understood first."""
+    """A deployment, seen with these options of a browser; ``headline`` is what is to be understood first, after the
+    device went offline or slept for an hour if so told."""
 
     deployment: str
     headline: str | re.Pattern[str]
@@ -44,6 +47,7 @@ class Scene(NamedTuple):
     media: Literal["screen", "print"] = "screen"
     address: str = ""
     forced_colors: bool = False
+    then: Literal["", "offline", "asleep"] = ""
 
 
 def rows(
@@ -115,13 +119,32 @@ def a_note(text: str, begins_in_ms: int, chains: tuple[int, ...] = ()) -> NoteDe
     )
 
 
+def seen(at: int) -> Json:
+    """The instants of rows that were seen last then."""
+    return {
+        "observedAt": format_instant(at),
+        "lastSuccessAt": format_instant(at),
+        "expiresAt": format_instant(at + 150 * SECOND),
+    }
+
+
+def places(dissenting: str, since: str) -> tuple[PlaceDescription, ...]:
+    """Three of them, of which this one does not reach Polygon's indexer."""
+    differs = (DissentDescription("indexer", 137, "unavailable", since),)
+    return tuple(
+        PlaceDescription(name=name, own=name == "Frankfurt", differs=differs if name == dissenting else ())
+        for name in ("Frankfurt", "Singapore", "São Paulo")
+    )
+
+
+AGREED: Final[Json] = {"position": 25_799_985, "head": 25_799_991, "views": 3, "agreeing": 2}
 OWN_SERVICES: Final = text_of("settings/own-services-alone.toml")
 
 
 def deployments() -> dict[str, Deployment]:
     no_hosted: dict[tuple[str, int | None], Json] = {("hosted-indexer", 11155111): UNWATCHED}
-    long_ago = now_ms() - 11 * MINUTE
-    old = {"observedAt": format_instant(long_ago), "expiresAt": format_instant(long_ago + 150 * SECOND)}
+    an_hour_ago, lately = now_ms() - HOUR, now_ms() - 101 * SECOND
+    since = format_second(now_ms() - 20 * MINUTE)
     answering: Json = {"reason": "responding", "metrics": {}}
     own = [
         *(row | UNWATCHED for row in rows((1,))),
@@ -137,13 +160,37 @@ def deployments() -> dict[str, Deployment]:
         "gap": Deployment(
             rows(changes=no_hosted | {("indexer", 137): bad("degraded", "incomplete", position=25_799_985, missing=3)})
         ),
-        "dead": Deployment([row | old for row in rows()], generated_at=long_ago),
+        "stopped": Deployment([row | seen(lately) for row in rows()], generated_at=lately),
+        "dead": Deployment([row | seen(an_hour_ago) for row in rows()], generated_at=an_hour_ago),
+        "dissent": Deployment(
+            rows(changes=no_hosted | {("indexer", 137): {"metrics": AGREED}}),
+            described={"places": places("Singapore", since)},
+        ),
+        "own-dissent": Deployment(
+            rows(changes=no_hosted | {("indexer", 137): {"metrics": AGREED}}),
+            described={"places": places("Frankfurt", since)},
+        ),
+        "not-everywhere": Deployment(
+            rows(changes=no_hosted | {("indexer", 137): bad("unknown", "not-everywhere")}),
+            described={"places": places("Singapore", since)},
+        ),
+        "halted": Deployment(
+            rows(changes=no_hosted),
+            described={
+                "chains": tuple(
+                    replace(chain, no_block_since=since) if chain.id == 137 else chain
+                    for chain in a_description().chains
+                )
+            },
+        ),
         "planned": Deployment(
             rows(changes=no_hosted),
-            notes=(
-                a_note("The hosted indexer moves to another machine", 26 * HOUR),
-                a_note("ننتقل إلى خادم آخر", -HOUR, (137,)),
-            ),
+            described={
+                "notes": [
+                    a_note("The hosted indexer moves to another machine", 26 * HOUR),
+                    a_note("ننتقل إلى خادم آخر", -HOUR, (137,)),
+                ]
+            },
         ),
         "own": Deployment(own, OWN_SERVICES),
         "new": Deployment(rows(changes=no_hosted), is_new=True),
@@ -153,6 +200,9 @@ def deployments() -> dict[str, Deployment]:
 FINE: Final = "No problem seen with sending, balances and proofs on all 4 networks"
 SLOW: Final = "Sending may be slow on Polygon"
 FIVE: Final = "Sending may be slow on BNB Smart Chain"
+STOPPED: Final = re.compile("^No new report .*: this is the monitor, not the networks$")
+OFFLINE: Final = "This device is offline: that says nothing about the networks"
+ASLEEP: Final = "This page was asleep and is asking for a new report"
 DEAD: Final = re.compile("^No new report since .*: this is the monitor, not the networks$")
 GAP: Final = "Syncing may stop on Polygon"
 OWN: Final = "Relayer: not answering"
@@ -162,8 +212,18 @@ ZOOMED: Final = {"viewport": {"width": 320, "height": 256}, "device_scale_factor
 SCENES: Final = {
     **{f"{each}": Scene(each, headline) for each, headline in (("fine", FINE), ("slow", SLOW), ("five", FIVE))},
     **{f"{each}-phone": Scene(each, text, PHONE) for each, text in (("fine", FINE), ("slow", SLOW), ("five", FIVE))},
+    "stopped-phone": Scene("stopped", STOPPED, PHONE),
     "dead": Scene("dead", DEAD),
     "dead-phone": Scene("dead", DEAD, PHONE),
+    "offline-phone": Scene("fine", OFFLINE, PHONE, then="offline"),
+    "asleep-phone": Scene("fine", ASLEEP, PHONE, then="asleep"),
+    "dissent": Scene("dissent", FINE, address="#chain=137"),
+    "dissent-phone": Scene("dissent", FINE, PHONE, address="#chain=137"),
+    "own-dissent-phone": Scene("own-dissent", FINE, PHONE, address="#chain=137"),
+    "not-everywhere-phone": Scene(
+        "not-everywhere", "Nothing is known about balances on Polygon", PHONE, address="#chain=137"
+    ),
+    "halted-phone": Scene("halted", FINE, PHONE, address="#chain=137"),
     "gap": Scene("gap", GAP, address="#chain=137"),
     "gap-phone": Scene("gap", GAP, PHONE),
     "planned": Scene("planned", FINE),
@@ -180,7 +240,7 @@ SCENES: Final = {
     "german": Scene(
         "five",
         re.compile("^Senden kann länger dauern auf BNB Smart Chain$"),
-        {"viewport": {"width": 640, "height": 480}} | {"locale": "de-AT"},
+        {"viewport": {"width": 640, "height": 512}, "device_scale_factor": 2, "locale": "de-AT"},  # 200 %
     ),
     "print": Scene("five", FIVE, {"viewport": {"width": 760, "height": 1075}}, media="print"),
     "zoomed": Scene("five", FIVE, ZOOMED),
@@ -229,7 +289,23 @@ def a_site(folder: Path, name: str) -> Iterator[Site]:
     history = a_past(deployment.checks, deployment.generated_at)
     if deployment.is_new:
         history = a_young_history(deployment.checks)
-    about = replace(a_description(), notes=list(deployment.notes)).encode() if deployment.notes else None
+    about = replace(a_description(), **deployment.described).encode() if deployment.described else None
     store(folder, live, history, about)
     with a_server(folder, more=deployment.tables) as server:
+        until(lambda: about in (None, server.ask("GET", PATH).body), "the description is served")
         yield Site(server, folder)
+
+
+def open_scene(page: Page, base: str, scene: Scene) -> None:
+    """Until it shows what the scene is about."""
+    page.emulate_media(media=scene.media, forced_colors="active" if scene.forced_colors else "none")
+    if scene.then:
+        page.clock.install()
+    page.goto(f"{base}/{scene.address}")
+    page.wait_for_selector(".past-rows b, .past > p:not(:empty), tbody tr", state="attached")
+    if scene.then == "offline":
+        page.context.set_offline(True)
+        page.clock.run_for(40 * SECOND)
+    elif scene.then == "asleep":
+        page.route(f"**{LIVE}", lambda _: None)  # the answer is on its way
+        page.clock.fast_forward(HOUR)

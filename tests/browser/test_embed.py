@@ -364,7 +364,7 @@ def test_axe_finds_nothing_to_complain_of(page: Page, foreign: Foreign, site: Si
 @pytest.mark.clause("E1")
 def test_its_script_is_small_cached_and_open_to_every_site(site: Site) -> None:
     sent = site.server.ask("GET", EMBED_PATH, {"Accept-Encoding": "gzip"})
-    assert len(sent.body) < 14_000
+    assert len(sent.body) < 12_000
     assert gzip.decompress(sent.body) == site.server.ask("GET", EMBED_PATH).body
     wanted = {
         "content-type": "text/javascript; charset=utf-8",

@@ -94,7 +94,7 @@ def test_an_incident_that_is_over_is_one_entry_with_its_begin_its_end_and_its_du
     assert (entry.published, entry.updated) == ("2026-11-05T11:40:00Z", "2026-11-05T11:55:00Z")
     assert entry.link == "/#at=2026-11-05T11:40Z&chain=1"
     assert [tag.term for tag in entry.tags] == ["unavailable"]
-    assert "from 2026-11-05 11:40:00 UTC to 2026-11-05 11:55:00 UTC (15 min). At worst unavailable." in (
+    assert "from 2026-11-05 11:40:00 UTC to 2026-11-05 11:55:00 UTC (15 min). At worst not answering." in (
         entry.content[0].value
     )
 

@@ -4,16 +4,14 @@
 // and names, its test networks, the languages it has texts in, the English ones, and the colour and shape of each
 // status.
 
-import { headlineOf } from "./headline.js";
 import { overviewOf } from "./overview.js";
 import { makeReader } from "./reader.js";
 import { parseReport } from "./report.js";
-import { OVERVIEW_TEXTS } from "./sentences.js";
+import { findingOf, shortOf, wellText } from "./short.js";
 
 const SITE = LOOKOUT_SITE;
 const CHAINS = new Map(SITE.chains);
 const TITLES = new Map(SITE.services.map(({ name, title }) => [name, title]));
-const TEXTS = { ...OVERVIEW_TEXTS, ...SITE.texts };
 
 // By the style property alone, which no content security policy forbids.
 const STYLE =
@@ -32,7 +30,7 @@ function showBadge(script) {
   const [host, region, link, shape, words, warning] = ["span", "span", "a", "span", "span", "span"].map((tag) =>
     document.createElement(tag),
   );
-  let language = { code: "en", direction: "ltr", texts: TEXTS };
+  let language = { code: "en", direction: "ltr", texts: SITE.texts };
   let drawn;
   host.style.cssText = "all:initial!important"; // whatever the site's own styles say of every span
   region.setAttribute("role", "status");
@@ -58,8 +56,11 @@ function showBadge(script) {
     const { code, direction } = language;
     const { status } = overview;
     const place = chain === undefined ? SITE.title : chainName(chain);
-    const said = headlineOf(overview, { locale: code, text, chainName, serviceName, instant: String });
-    const line = `${text("means.line", { place })} ${isPart(overview) ? said.text : said.short}`;
+    const names = { locale: code, text, chainName, serviceName };
+    const said = isPart(overview)
+      ? text("band.well", { what: wellText(overview, names) })
+      : shortOf(overview, findingOf(overview), names);
+    const line = `${text("means.line", { place })} ${said}`;
     const look = code + status + line;
     if (look === drawn) return; // what is not new is not read out
     drawn = look;
@@ -96,7 +97,7 @@ function showBadge(script) {
   if (!SITE.languages.includes(code)) return;
   import(`${base}assets/texts-${code}.js`).then(
     ({ default: { direction, texts } }) => {
-      language = { code, direction, texts: { ...TEXTS, ...texts } }; // they may be of another release
+      language = { code, direction, texts: { ...SITE.texts, ...texts } }; // they may be of another release
       tick();
     },
     () => {}, // it stays English

@@ -103,7 +103,7 @@ class StoreTable(Table, frozen=True):
         Meta(min_length=1),
         must(lambda url: find_kind(url) is not None, f"has to {ADDRESS_FORM}"),
     ] = "sqlite:lookout.db"
-    """Where the documents, the buckets and the monitor's state are kept.
+    """Where everything is stored.
     Allowed: `sqlite:` and a path, or a `postgresql://` address"""
     read_url: Annotated[
         str,
@@ -275,7 +275,7 @@ class PolicyTable(Table, frozen=True):
     blind_after_s: Annotated[
         DurationOrZero, must(lambda after_s: not 0 < after_s < 0.001, "has to be 0 or at least 0.001")
     ] = 0
-    """If nothing at all answered for this long, the monitor counts as blind; 0 is never (M13)."""
+    """If nothing answered for this long, the monitor counts as blind; 0 is never (M13)."""
 
     def limits(self) -> Limits:
         return _convert_to_ms(self, Limits)

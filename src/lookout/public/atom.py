@@ -157,7 +157,7 @@ def _story(names: Names, row_incident: RowIncident, past: Past) -> str:
         parts = [f"{name} was not current from {begin} to {instant_text(incident.ends_at)} ({lasted})."]
         if not incident.end_seen:
             parts.append("It was not seen to recover: what came after is not known.")
-    parts.append(f"At worst {incident.worst}.")
+    parts.append(f"At worst {BY_WORD[incident.worst].name}.")
     if not incident.begin_seen:
         parts.append("It may have begun earlier.")
     return " ".join((*parts, *names.limits_of(row_incident.check[0])))

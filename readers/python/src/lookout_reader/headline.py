@@ -76,7 +76,7 @@ def _say(overview: Overview) -> Headline:
     if all(state.effect == "unknown" for state in watched) and not any(problem.unreached for problem in unknown):
         return Headline(_nothing_text(overview, watched), _text("band.nothing"), advice=_text("advice.nothing"))
     if unknown:
-        return _say_problems(overview, [], unknown, advice)
+        return _say_problems(overview, [], unknown, advice or _text("advice.nothing"))
     if overview.doubts:
         return Headline(*_twice("band.doubted"))
     return Headline(_text("band.well", what=_well_text(overview)), _capitalize(_text("may.well")))

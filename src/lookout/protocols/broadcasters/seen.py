@@ -48,8 +48,7 @@ class BroadcastersTable(SourceTable, frozen=True):
     expiry_margin_s: DurationOrZero = 40
     """An announcement that expires sooner does not count."""
     seen_s: Duration = 86_400
-    """Without `members`: broadcasters seen within this time are monitored, also after a restart. The first probe asks
-    for the last 2,000 messages, or as many as the store gives in 9 seconds."""
+    """Without `members`: broadcasters seen within this time are monitored, also after a restart."""
     members: ByChain[tuple[BroadcasterAddress, ...]] = field(default_factory=dict)
     """The broadcasters that are monitored, such as `{"1" = ["0zk1…"]}`.
     Allowed: chain, as text, to a list of `0zk1` addresses"""

@@ -25,8 +25,8 @@ class AccessTable(Table, frozen=True, kw_only=True):
     """Sent with every request, such as `{Authorization = "Bearer ${KEY}"}`. A user and a password in an address are
     sent as `Authorization: Basic` unless this has one."""
     ca_file: CaFile = ""
-    """A PEM file of authorities to trust instead of the system's, as with `curl --cacert`. It is read with the
-    configuration. `$SSL_CERT_FILE` names such a file for all sources without one."""
+    """Authorities to trust instead of the system's, as with `curl --cacert`. It is read with the configuration.
+    `$SSL_CERT_FILE` names such a file for all sources without one."""
     proxy: ProxyUrl = ""
     """An HTTP proxy to ask through, such as `"http://user:${PASSWORD}@proxy.example:3128"`. It can read what is sent to
     `http://` sources. `HTTPS_PROXY` is never used."""

@@ -25,6 +25,19 @@ _FOLDER: Final = "/assets"
 _VERSION_LENGTH: Final = 12
 _TYPES: Final = {"js": JAVASCRIPT, "css": "text/css; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
 _LINE: Final = ".line { fill: none; stroke: currentColor; stroke-width: 2 }"
+# What there is no room for.
+_NOT_IN_BADGE: Final = (
+    "advice.",
+    "also",
+    "band.others",
+    "band.stale",
+    "cause.",
+    "end.",
+    "list.long",
+    "problems.",
+    "since",
+    "trouble.",
+)
 _SITE: Final = "LOOKOUT_SITE"  # in the badge's script, for what it has to know of this deployment
 
 PageText = str | dict[str, str]  # with a form for each plural of the language, as CLDR names them
@@ -81,7 +94,8 @@ def read_logo(picture: str) -> dict[str, tuple[str, bytes]]:
 def encode_badge(description: Description) -> bytes:
     """The script of the badge, with this deployment in it."""
     about, english = description.read(), read_catalogue(LANGUAGES[0]).texts
-    keys = ("chain.unnamed", "means.line", "warning.one-view", "warning.not-a-signal")
+    keys = ["chain.unnamed", "means.line", "warning.one-view", "warning.not-a-signal"]
+    keys += [key for key in OVERVIEW_TEXTS if not key.startswith(_NOT_IN_BADGE) or key.endswith(".short")]
     site = {
         "protocol": description.protocol,
         "title": description.title,

@@ -67,9 +67,8 @@ export function makeBand() {
 }
 
 /** What keeps the page from knowing, in sentences that are read out: none of them has a number that moves. */
-function troublesOf({ report, overview, reportCode }, { doubts }) {
-  const isHeld = reportCode !== null || overview.doubts.includes("stopped");
-  return isHeld ? [...doubts, text(report === null ? "trouble.nothing-held" : "trouble.held")] : doubts;
+function troublesOf({ report, reportCode }, { doubts }) {
+  return reportCode === null ? doubts : [...doubts, text(report === null ? "trouble.nothing-held" : "trouble.held")];
 }
 
 /** In a tab the state is to be seen by its shape, too. */

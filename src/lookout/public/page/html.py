@@ -115,7 +115,7 @@ def _report(report: LiveReport, description: Description, now: int, received_ago
     rows = [row for row in rows if row not in unwatched] + (unwatched if description.show_unmonitored else [])
     lines = "\n".join(_rows(rows, description, now, received_ago_ms))
     headline = headline_of(overview_of(report, Clocks(now, received_ago_ms), about=description.read()))
-    return f"""<p>At {_instant(now)} UTC: <b>{escape(headline.text)}</b></p>
+    return f"""<p>At {_instant(now)} UTC: <b>{escape(headline.line)}.</b> {escape(headline.advice)}</p>
 <p>From the report of <time>{_instant(report.generated_at)}</time> UTC. Each row shows until when it is
 valid: after that, nothing is known about it. The page asks for a newer report every 30 seconds where it can: if the
 time above does not change, reload the page.</p>

@@ -79,9 +79,9 @@ function makeEntry(incident, notes) {
 }
 
 /** "Wed 18 Nov 06:10–06:30 UTC", with the day of its end where that is another one. */
-function spanText({ beginsAt, endsAt }) {
+function spanText({ beginsAt, endsAt, beginSeen }) {
   const begin = `${utcDay(beginsAt)} ${utcClock(beginsAt)}`;
-  if (endsAt === null) return `${text("utc", { local: begin })} –`;
+  if (endsAt === null) return text(beginSeen ? "since" : "since.before", { since: text("utc", { local: begin }) });
   const end = `${utcDay(endsAt) === utcDay(beginsAt) ? "" : `${utcDay(endsAt)} `}${utcClock(endsAt)}`;
   return text("utc", { local: `${begin}–${end}` });
 }

@@ -51,10 +51,10 @@ export function makeNetworks(onMore) {
 function makeLine(chainId) {
   const kind = isTestNetwork(chainId) ? h("small", {}, ` ${text("chain.test")}`) : null;
   const answers = h("span", { class: "answers" });
-  const summary = h("summary", {}, h("h3", {}, chainName(chainId), kind), answers);
+  const halt = h("span", { class: "halt" });
+  const summary = h("summary", {}, h("h3", {}, chainName(chainId), kind), answers, halt);
   const rows = h("ul", { class: "rows", "aria-label": chainName(chainId) });
-  const halt = h("p", { class: "halt" });
-  const details = h("details", { toggle: onToggle }, summary, halt, rows);
+  const details = h("details", { toggle: onToggle }, summary, rows);
   const element = h("li", { "data-chain": String(chainId) }, details);
   const byAnswer = new Map();
   const byKey = new Map();
@@ -77,12 +77,12 @@ function makeLine(chainId) {
         return answer;
       }),
     );
+    setText(halt, haltText(chainId, view));
     drawOpen(network, view);
   }
 
   function drawOpen(network, view) {
     if (!details.open) return;
-    setText(halt, haltText(chainId, view));
     const shown = new Map(); // what is bad comes first, with since when
     for (const { bad, since } of network.activities)
       for (const check of bad) if (!shown.has(checkKey(check))) shown.set(checkKey(check), { check, since });

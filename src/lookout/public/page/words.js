@@ -16,7 +16,7 @@ const NAMED_SERVICES = new Map(ABOUT.services.map((service) => [service.name, se
 // ---- Texts
 
 const PROBLEM_KINDS = {
-  offline: "silent",
+  offline: "offline",
   "no-answer": "silent",
   timeout: "silent",
   "not-available": "none",
