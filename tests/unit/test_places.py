@@ -133,9 +133,18 @@ DOWN = a_row(POLYGON, "unavailable", "unreachable", views=3, agreeing=2)
             ],
             APART,
             "Frankfurt",
-            "own_dissent: this monitor sees it not answering;"
-            " some places reach it, others do not, and the row is unknown",
+            "own_dissent: this monitor sees it not answering; places see it differently, and the row is unknown",
             id="two that differ",
+        ),
+        pytest.param(
+            [
+                a_place("Frankfurt", a_dissent(POLYGON, "unavailable")),
+                a_place("Singapore", silent_since_at=NOON),
+            ],
+            Row(POLYGON, "unknown", "unreachable", NOON, NOON),
+            "Frankfurt",
+            "own_dissent: this monitor alone sees it not answering; no other place has a view of it now",
+            id="this monitor, while all witnesses are silent",
         ),
     ],
 )
@@ -237,7 +246,8 @@ def test_places_that_differ_or_are_silent_are_alerted_once_after_an_hour_and_at_
     seen = "Singapore sees it not answering; 2 of 4 places see it working, and the row stays so, for 1 h, since"
     assert f"- messaging from Singapore: {seen} 2026-11-05T12:02:3" in sent[1][1].body
     assert "Next: ask it from there; look for a block or a rate limit." in sent[1][1].body
-    assert "This is what one monitor sees from 4 places." in sent[1][1].body
+    assert "This is what one monitor sees from 3 places." in sent[1][1].body  # Lima is silent
+    assert "This is what one monitor sees from 4 places." in sent[2][1].body
 
 
 @pytest.mark.clause("W8")

@@ -574,6 +574,15 @@ def test_a_reason_of_a_later_version_is_published_stored_and_told() -> None:
     assert again.at(1)["reason"] == "eaten-by-mice"
 
 
+@pytest.mark.clause("W4", "M16")
+def test_what_only_this_monitor_judges_while_its_witnesses_are_silent_is_reported() -> None:
+    sent: list[str] = []
+    heard = always("current", until_s=60)
+    life = Life(600, {SG: heard, SP: heard}, PEERS, FAILED, **sending_into(sent, AlertRule(for_s=0)))
+    assert (life.at(600)["status"], life.at(600)["reason"]) == ("unknown", "unreachable")
+    assert sent == ["Lookout: messaging cannot be judged"]
+
+
 @pytest.mark.clause("W9")
 def test_the_command_replays_views_and_says_that_a_comparison_keeps_them(tmp_path: Path) -> None:
     life = Life(100, {SG: always("current"), SP: always("unavailable", since_s=30)}, PEERS, FAILED)

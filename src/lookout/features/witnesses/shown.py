@@ -75,11 +75,12 @@ def judge_places(
 def _judge_dissent(place: Standing, dissent: Dissent, published: Row, *, is_alone: bool) -> Verdict:
     who = place.name if not place.is_own else f"{_HERE} alone" if is_alone else _HERE
     views, agreeing = published.metrics.views, published.metrics.agreeing
-    others = (
-        f"{agreeing} of {views} places see it {_word(published.status)}, and the row stays so"
-        if agreeing
-        else f"some places reach it, others do not, and the row is {published.status}"
-    )
+    if agreeing is UNSET:
+        others = "no other place has a view of it now"
+    elif agreeing:
+        others = f"{agreeing} of {views} places see it {_word(published.status)}, and the row stays so"
+    else:
+        others = f"places see it differently, and the row is {published.status}"
     code = "own_dissent" if place.is_own else "dissent"
     return Verdict("degraded", "not-everywhere", f"{code}: {who} sees it {_word(dissent.row.status)}; {others}")
 
