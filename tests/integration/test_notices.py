@@ -63,7 +63,7 @@ async def test_a_note_is_public_until_it_is_ended_and_outlives_a_restart_and_a_r
         with (tmp_path / "lookout.toml").open("a") as config:
             config.write('[alerts.targets]\nhook = "json://127.0.0.1:9/${HOOK}"\n[[alerts.rules]]\nfor_s = 86400\n')
         nobody = f"no monitor answers at {service.monitor_admin}, which admin.monitor names: Connection refused"
-        where = "a standby has no admin port: ask on the machine of the monitor that has the store"
+        where = "a standby cannot do this: ask on the machine of the monitor that has the store"
         assert await fail(tmp_path, "note", "list") == (1, [f"lookout: {nobody}; {where}"])
         with a_command(tmp_path, "run", "-c", "lookout.toml", **secret) as process:
             await until_async(runs, "it runs")

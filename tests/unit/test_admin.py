@@ -34,9 +34,9 @@ from lookout.features.lists.rules.coverage import Coverage
 from lookout.features.lists.rules.links import Links
 from lookout.features.lists.rules.node_gap import NodeGap
 from lookout.features.outcome import EntryKey, end
-from lookout.features.witnesses.places import Standing
 from lookout.features.witnesses.reading import Reading as WitnessReading
 from lookout.features.witnesses.shown import WitnessNote
+from lookout.features.witnesses.views import Standing
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import ChainDescription
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
@@ -254,7 +254,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
         WitnessNote(
             EntryKey("witness", "Lima"),
             answered,
-            reading=WitnessReading(answered, NOON),
+            reading=WitnessReading(NOON),
             standing=Standing("Lima", "", False, (), None),
             views=(),
         ),

@@ -16,7 +16,6 @@ from lookout.features.alerts.messages import Message
 from lookout.features.alerts.settings import AlertRule, AlertsTable
 from lookout.features.feature import Around, Verdict
 from lookout.features.outcome import EntryKey, Outcome, StandIn
-from lookout.features.witnesses.places import Dissent, Standing
 from lookout.features.witnesses.reading import Reading
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.features.witnesses.shown import (
@@ -25,6 +24,7 @@ from lookout.features.witnesses.shown import (
     judge_places,
     list_stand_ins,
 )
+from lookout.features.witnesses.views import Dissent, Standing
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import Description
@@ -133,9 +133,18 @@ DOWN = a_row(POLYGON, "unavailable", "unreachable", views=3, agreeing=2)
             ],
             APART,
             "Frankfurt",
-            "own_dissent: this monitor sees it not answering;"
-            " some places reach it, others do not, and the row is unknown",
+            "own_dissent: this monitor sees it not answering; places see it differently, and the row is unknown",
             id="two that differ",
+        ),
+        pytest.param(
+            [
+                a_place("Frankfurt", a_dissent(POLYGON, "unavailable")),
+                a_place("Singapore", silent_since_at=NOON),
+            ],
+            Row(POLYGON, "unknown", "unreachable", NOON, NOON),
+            "Frankfurt",
+            "own_dissent: this monitor alone sees it not answering; no other place has a view of it now",
+            id="this monitor, while all witnesses are silent",
         ),
     ],
 )
@@ -179,10 +188,10 @@ def test_every_verdict_is_on_something_that_alerts_report(around: Around) -> Non
 def test_sources_shows_a_witness_with_all_that_is_doubted_of_it() -> None:
     views = [a_row(INDEXER), a_row(POLYGON, "unavailable"), Row(MESSAGING, "unknown", "no-observation")]
     place = a_place("Lima", a_dissent(POLYGON, "unavailable"))
-    reading = Reading(Outcome(NOON, 80, None), NOON - 20 * SECOND, 31_500, ("cached: 20 s",))
+    reading = Reading(NOON - 20 * SECOND, 31_500, ("cached: 20 s",))
     note = WitnessNote(
         EntryKey("witness", "Lima"),
-        reading.outcome,
+        Outcome(NOON, 80),
         reading=reading,
         standing=place,
         views=tuple(views),
@@ -237,7 +246,8 @@ def test_places_that_differ_or_are_silent_are_alerted_once_after_an_hour_and_at_
     seen = "Singapore sees it not answering; 2 of 4 places see it working, and the row stays so, for 1 h, since"
     assert f"- messaging from Singapore: {seen} 2026-11-05T12:02:3" in sent[1][1].body
     assert "Next: ask it from there; look for a block or a rate limit." in sent[1][1].body
-    assert "This is what one monitor sees from 4 places." in sent[1][1].body
+    assert "This is what one monitor sees from 3 places." in sent[1][1].body  # Lima is silent
+    assert "This is what one monitor sees from 4 places." in sent[2][1].body
 
 
 @pytest.mark.clause("W8")
@@ -261,7 +271,7 @@ def test_our_own_cause_is_not_told_of_what_other_places_see() -> None:
     life = Life(900, says, Failed("refused"), features=with_sender(lambda _: sent.append), alerts=alerts)
     assert (life.at(800)["status"], life.at(800)["reason"]) == ("unknown", "not-everywhere")
     (message,) = sent
-    assert "- messaging: some places reach it, others do not, for " in message.body
+    assert "- messaging: places see it differently, for " in message.body
 
 
 @pytest.mark.clause("W8")

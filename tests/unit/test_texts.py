@@ -78,7 +78,8 @@ def test_a_translation_says_that_a_machine_made_it_until_somebody_has_reviewed_i
 
 
 def test_every_key_that_a_script_asks_for_is_there_and_every_text_is_asked_for() -> None:
-    files = (*Path(assets.__file__).parent.glob("*.js"), READER / "src" / "headline.js")
+    of_reader = (READER / "src" / name for name in ("headline.js", "short.js"))
+    files = (*Path(assets.__file__).parent.glob("*.js"), *of_reader)
     scripts = "".join(path.read_text(encoding="utf-8") for path in files)
     quoted = set(re.findall(r'"([a-z][\w.-]*)"', scripts))
     asked = set(re.findall(r'\btext\(\s*"([\w.-]+)"', scripts))

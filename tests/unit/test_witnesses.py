@@ -131,7 +131,7 @@ class Life:
             features = succession.monitor.journal.features
             self.witnesses = next(feature for feature in features if isinstance(feature, Witnesses))
             self.standings = self.witnesses.standings()
-            self.readings = dict(self.witnesses.readings)
+            self.notes = dict(self.witnesses.notes)
 
         self.kept: Kept = lived(
             seconds,
@@ -315,7 +315,7 @@ def test_a_witness_that_leaves_a_service_out_is_no_place_of_its_rows() -> None:
 def test_a_witness_whose_report_lacks_the_row_is_no_place_of_it() -> None:
     life = Life(30, {SG: lambda _: [], SP: always("unmonitored")})
     assert life.at(30)["metrics"] == {"peers": 5}
-    assert life.readings["Singapore"].doubts == ("no_rows",)
+    assert life.notes["Singapore"].reading.doubts == ("no_rows",)
 
 
 def an_answer(report: object, **headers: str) -> RawAnswer:
@@ -347,7 +347,7 @@ def test_a_report_that_is_refused_is_no_view_and_its_cause_is_known(said: RawAns
     with capture_logs() as logs:
         life = Life(30, {SG: lambda _: said, SP: always("current")})
     assert life.at(30)["metrics"]["agreeing"] == 2
-    assert life.readings["Singapore"].outcome.cause == cause
+    assert life.notes["Singapore"].outcome.cause == cause
     assert [line["witness"] for line in logs if line["event"] == "the witness cannot be read"] == ["Singapore"]
 
 
@@ -420,7 +420,7 @@ def test_neither_the_same_report_again_nor_an_older_one_renews_a_view() -> None:
     assert len(views) == 1
     asked = [request.access.headers.get("If-None-Match") for _, request in life.wire.requests if SG in request.url]
     assert asked == [None, *['"a"'] * 6]
-    assert life.readings["Singapore"].outcome.cause is None
+    assert life.notes["Singapore"].outcome.cause is None
 
 
 @pytest.mark.clause("W2")
@@ -429,8 +429,8 @@ def test_a_copy_of_a_cache_and_a_wrong_clock_are_doubted() -> None:
     late = formatdate((NOON + 40 * SECOND) / 1000, usegmt=True)
     said = {SG: lambda _: an_answer(report, age="12"), SP: lambda _: an_answer(report, date=late)}
     life = Life(2, cast("Any", said))
-    assert life.readings["Singapore"].doubts == ("cached: 12 s",)
-    assert life.readings["São Paulo"].doubts == ("clocks_differ: 39 s",)
+    assert life.notes["Singapore"].reading.doubts == ("cached: 12 s",)
+    assert life.notes["São Paulo"].reading.doubts == ("clocks_differ: 39 s",)
 
 
 @pytest.mark.clause("W9")
@@ -572,6 +572,15 @@ def test_a_reason_of_a_later_version_is_published_stored_and_told() -> None:
     assert sent == ["Lookout: messaging is unavailable"]
     again = Life(20, {SG: say, SP: say}, clock=moved(140 * SECOND), stored=life.kept.state, **told)
     assert again.at(1)["reason"] == "eaten-by-mice"
+
+
+@pytest.mark.clause("W4", "M16")
+def test_what_only_this_monitor_judges_while_its_witnesses_are_silent_is_reported() -> None:
+    sent: list[str] = []
+    heard = always("current", until_s=60)
+    life = Life(600, {SG: heard, SP: heard}, PEERS, FAILED, **sending_into(sent, AlertRule(for_s=0)))
+    assert (life.at(600)["status"], life.at(600)["reason"]) == ("unknown", "unreachable")
+    assert sent == ["Lookout: messaging cannot be judged"]
 
 
 @pytest.mark.clause("W9")

@@ -260,7 +260,7 @@ class _MonitorPort:
         except (OSError, http.client.HTTPException) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not HTTP"
             silent = f"no monitor answers at {self.address}, which admin.monitor names: {why}"
-            fail(f"{silent}; a standby has no admin port: {self._instead}", exit_code=NOT_FINE)
+            fail(f"{silent}; a standby cannot do this: {self._instead}", exit_code=NOT_FINE)
         finally:
             connection.close()
 

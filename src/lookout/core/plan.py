@@ -8,7 +8,7 @@ from lookout.core.services import Service, all_checks
 
 
 class Limits(Struct, frozen=True):
-    """The status policy's thresholds (S16)."""
+    """The status policy's thresholds (S16), and how often and how long the monitor probes, publishes and waits."""
 
     recheck_ms: int
     jitter_ms: int

@@ -197,7 +197,7 @@ class Feature:
         raise NotImplementedError
 
     def documents(self) -> Mapping[str, bytes]:
-        """All that it has in the store, by name. What did not change is equal bytes."""
+        """All that it has in the store, by name. What did not change has equal bytes."""
         return {}
 
     def jobs(self) -> Iterable[Job]:

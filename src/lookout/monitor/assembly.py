@@ -41,7 +41,7 @@ class Machine:
     chance: Random = _CHANCE
     open_session: OpenSession = open_session
     open_thread: Callable[[str], AbstractContextManager[Worker]] = DaemonThread
-    """One for each slow call that a feature repeats."""
+    """Of a name, for slow calls: a target of alerts keeps one, each report of a witness gets one of its own."""
     features: tuple[type[Feature], ...] = FEATURES
     build_upstreams: Callable[[Settings], Upstreams] = upstreams_of
     make_ledger: Callable[[Plan, State | None], Ledger] = Ledger

@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Literal, NoReturn, Self, get_args
 
 import msgspec
 from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
 from lookout.base.concurrency import Worker
 from lookout.base.instants import Lasted, format_second
@@ -21,7 +22,7 @@ from lookout.base.problem import Problem
 from lookout.core.causes import WITHOUT_HEAD, code_of, describe_no_new_block
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.core.services import Service
-from lookout.features.alerts.messages import AlertFacts, Facts, Message, write_clock, write_message
+from lookout.features.alerts.messages import AlertFacts, Deployment, Facts, Message, write_clock, write_message
 from lookout.features.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.features.alerts.rules import STORE, UNSTORED_MS, AlertState, News, advance, restart
 from lookout.features.alerts.sender import (
@@ -34,7 +35,7 @@ from lookout.features.alerts.sender import (
 )
 from lookout.features.alerts.settings import AlertPolicy, AlertsTable, build_policy, can_be_shown, check_rules
 from lookout.features.feature import Around, Feature, Host, Rehearsal, SentMessage, Verdict
-from lookout.features.outcome import EntryKey
+from lookout.features.outcome import EntryKey, kind_of
 from lookout.state.errors import naming
 
 log = get_logger()
@@ -160,7 +161,7 @@ class Alerts(Feature):
 
     def report_clock(self, at: int, error_ms: int) -> None:
         for target in self._policy.targets:
-            self._put(target, write_clock(at, error_ms, self._policy.deployment))
+            self._put(target, write_clock(at, error_ms, self._describe_deployment()))
         self._host.publish_soon()
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
@@ -192,8 +193,13 @@ class Alerts(Feature):
         nothing_answers = len(watched) > 1 and all(row.reason == "unreachable" for row in watched)
         for target in self._policy.targets:
             if mine := [item for item in news if target in item.targets]:
-                deployment = self._policy.deployment
+                deployment = self._describe_deployment()
                 self._put(target, write_message(mine, deployment, facts, nothing_answers=nothing_answers))
+
+    def _describe_deployment(self) -> Deployment:
+        """With the number of places that are not silent."""
+        witnesses = (said for of, said in self._host.verdicts.items() if kind_of(of) == "witness")
+        return replace(self._policy.deployment, places=1 + sum(said.status == "current" for said in witnesses))
 
     def _release_if_unstored(self) -> None:
         of_store = (episode.seen_ms for episode in self._state.episodes if episode.check == STORE and episode.is_seen)

@@ -26,7 +26,7 @@ from lookout.core.services import Service, find_unknown_services
 from lookout.features.alerts import rules as episodes
 from lookout.features.alerts.messages import Deployment
 from lookout.features.feature import Around
-from lookout.features.outcome import STORE_KEY, EntryKey, StandIn, kind_of
+from lookout.features.outcome import STORE_KEY, EntryKey, StandIn
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -45,6 +45,8 @@ BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
 _DEFAULT_REASONS: Final = frozenset(BAD_REASONS) - {"partial-coverage"}
 # Reasons for which a row stays unknown, however long the monitor waits. `unreachable` is soon `unavailable` (S1, S2).
 _UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference", "not-everywhere"))
+# With witnesses it stays `unknown` while no other place confirms it (W4).
+_JUDGED_BY_PLACES: Final = frozenset[Reason](("unreachable",))
 # After a start, and between two heads, rows are unknown for a moment: no alert for that.
 _UNJUDGED_FOR_S: Final = 300
 _IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
@@ -88,7 +90,9 @@ class AlertRule(Table, frozen=True):
     def matches(self, check: Check) -> bool:
         return check.is_among(self.services, self.chains)
 
-    def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.EpisodeRule]:
+    def build(
+        self, monitored: Iterable[Check], all_targets: Iterable[str], unjudged: frozenset[Reason] = _UNJUDGED
+    ) -> Iterator[episodes.EpisodeRule]:
         """Its rules of episodes: unknown rows have episodes of their own, unless the rule counts them with bad rows."""
         for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or _DEFAULT_REASONS
         rule = episodes.EpisodeRule(
@@ -116,7 +120,7 @@ class AlertRule(Table, frozen=True):
                 key=f"{self.key()}\nunjudged",
                 statuses=frozenset(("unknown",)),
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
-                reasons=_UNJUDGED & reasons,
+                reasons=unjudged & reasons,
                 alerts_on_no_data="no-observation" in self.reasons,  # for example, a chain that never had a broadcaster
                 known_rule=rule,
             )
@@ -254,7 +258,8 @@ def build_policy(alerts: AlertsTable, around: Around, of_features: Collection[St
         for of in around.sources
     }
     chains = {StandIn("chain", of.name, of.id): EntryKey("chain", of.name, of.id) for of in description.chains}
-    rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets))
+    unjudged = _UNJUDGED | _JUDGED_BY_PLACES if of_features else _UNJUDGED
+    rules = tuple(built for rule in alerts.rules for built in rule.build(plan.monitored, alerts.targets, unjudged))
     for rule in rules_without_rows(alerts.rules):
         after_ms = plan.limits.endpoint_alert_ms
         rules += tuple(rule.build_without_rows(chains, {*stand_ins, *of_features}, after_ms, alerts.targets))
@@ -274,7 +279,6 @@ def build_policy(alerts: AlertsTable, around: Around, of_features: Collection[St
             around.has_admin_port,
             around.config,
             {service.name: service.effect for service in description.services if service.effect},
-            1 + sum(kind_of(stand_in) == "witness" for stand_in in of_features),
         ),
         {check: key for check, key in stand_ins.items() if any(check in rule.checks for rule in rules)},
     )

@@ -8,7 +8,7 @@ from lookout.base.instants import format_duration
 from lookout.core.causes import describe_cause
 from lookout.documents.api import paths
 from lookout.features.feature import ProbedPart, Probing
-from lookout.features.outcome import StandIn, end
+from lookout.features.outcome import StandIn
 from lookout.features.witnesses.reading import ask, describe_reading, find_cause, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
@@ -71,5 +71,5 @@ def _compare(witness: WitnessTable, answer: Answer, probing: Probing) -> Iterato
     if others := sorted(lifetimes_ms - {lifetime_ms}):
         theirs, ours = ", ".join(map(format_duration, others)), format_duration(lifetime_ms)
         yield _doubt(witness, f"its rows expire after {theirs}, and after {ours} here")
-    reading = describe_reading(end(at, 0, None), feed, answer.age, has_rows=len(missing) < len(asked))
+    reading = describe_reading(feed, answer.age, has_rows=len(missing) < len(asked))
     yield from (_doubt(witness, describe_cause(doubt)) for doubt in reading.doubts)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from lookout.base.instants import format_duration
 from lookout.core.model import Check, Gaps, Metrics, Reason, Row, Status, unmonitored
-from lookout.features.outcome import Outcome
 from lookout.features.witnesses.rules import BEST_FIRST
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.protocols.client.failure import ProbeFailed
@@ -34,10 +33,8 @@ _FINDINGS_REASONS: Final = ("incomplete", "inconsistent")
 
 
 class Reading(Struct, frozen=True):
-    """How the last request to a witness ended, and what is known of the report that it gave last."""
+    """What is known of the report that a witness gave last."""
 
-    outcome: Outcome
-    """With the cause if the report could not be had or read; ``describe_cause`` has the words."""
     report_at: int | None = None
     """When the witness made its last report, by its own clock; None if it never gave one."""
     clock_ahead_ms: int | None = None
@@ -97,7 +94,7 @@ def find_cause(feed: Feed[LiveReport]) -> str | None:
     return "combined" if feed.problem.endswith(_COMBINED) else f"not_a_report: {feed.problem}"
 
 
-def describe_reading(outcome: Outcome, feed: Feed[LiveReport], age: str | None, *, has_rows: bool) -> Reading:
+def describe_reading(feed: Feed[LiveReport], age: str | None, *, has_rows: bool) -> Reading:
     """``age`` is the answer's, and ``has_rows`` whether its report has a row that is asked about."""
     report_at = None if feed.document is None else feed.document.generated_at
     age_s = int(age) if age is not None and _SECONDS.fullmatch(age) else None
@@ -107,7 +104,7 @@ def describe_reading(outcome: Outcome, feed: Feed[LiveReport], age: str | None, 
         doubts.append(f"clocks_differ: {format_duration(abs(ahead_ms))}")
     if feed.document is not None and not has_rows:
         doubts.append("no_rows")
-    return Reading(outcome, report_at, ahead_ms, tuple(doubts))
+    return Reading(report_at, ahead_ms, tuple(doubts))
 
 
 def knows_time(feed: Feed[LiveReport]) -> bool:

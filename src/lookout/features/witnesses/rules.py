@@ -41,7 +41,8 @@ def counts(view: Row, at: int) -> bool:
 
 
 def _agree(own: Row, counted: Sequence[Row]) -> Row:
-    """What two views or more come to: whichever single place is wrong, a true view is as good, and one as bad (W4)."""
+    """What two views or more come to: never better than the second-best nor worse than the second-worst, so one wrong
+    place decides nothing (W4)."""
     ranks = sorted(map(_rank, counted))
     good, bad = ranks[1], ranks[-2]
     if good > bad:  # two that differ

@@ -10,9 +10,9 @@ from lookout.base.instants import format_instant, format_second
 from lookout.core.model import Check, Row, Status
 from lookout.features.feature import Around, Verdict
 from lookout.features.outcome import Entry, Note, Sample, StandIn
-from lookout.features.witnesses.places import NAMED_AFTER_MS, Dissent, Standing
 from lookout.features.witnesses.reading import Reading
 from lookout.features.witnesses.rules import counts
+from lookout.features.witnesses.views import NAMED_AFTER_MS, Dissent, Standing
 from lookout.public.about import DissentDescription, PlaceDescription
 from lookout_reader.statuses import BY_WORD
 
@@ -75,11 +75,12 @@ def judge_places(
 def _judge_dissent(place: Standing, dissent: Dissent, published: Row, *, is_alone: bool) -> Verdict:
     who = place.name if not place.is_own else f"{_HERE} alone" if is_alone else _HERE
     views, agreeing = published.metrics.views, published.metrics.agreeing
-    others = (
-        f"{agreeing} of {views} places see it {_word(published.status)}, and the row stays so"
-        if agreeing
-        else f"some places reach it, others do not, and the row is {published.status}"
-    )
+    if agreeing is UNSET:
+        others = "no other place has a view of it now"
+    elif agreeing:
+        others = f"{agreeing} of {views} places see it {_word(published.status)}, and the row stays so"
+    else:
+        others = f"places see it differently, and the row is {published.status}"
     code = "own_dissent" if place.is_own else "dissent"
     return Verdict("degraded", "not-everywhere", f"{code}: {who} sees it {_word(dissent.row.status)}; {others}")
 

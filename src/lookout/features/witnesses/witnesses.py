@@ -17,11 +17,9 @@ from lookout.core.services import Service
 from lookout.documents.api import paths
 from lookout.features.feature import Around, Feature, Host, Job, ProbedPart, Probing, Rehearsal
 from lookout.features.outcome import EntryKey, Outcome, end
-from lookout.features.witnesses.places import Dissent, Since, Standing, follow
 from lookout.features.witnesses.probe import probe_witnesses
 from lookout.features.witnesses.reading import (
     EVERY_MS,
-    Reading,
     ask,
     describe_reading,
     find_cause,
@@ -31,7 +29,17 @@ from lookout.features.witnesses.reading import (
 )
 from lookout.features.witnesses.settings import WitnessTable, check_witnesses, doubt_witnesses
 from lookout.features.witnesses.shown import UNKNOWN, WitnessNote, describe_places, judge_places, list_stand_ins
-from lookout.features.witnesses.views import DOCUMENT, ReplayedViews, StoredWitness, StoredWitnesses, Views
+from lookout.features.witnesses.views import (
+    DOCUMENT,
+    Dissent,
+    ReplayedViews,
+    Since,
+    Standing,
+    StoredWitness,
+    StoredWitnesses,
+    Views,
+    follow,
+)
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.public.about import Description
@@ -91,8 +99,8 @@ class Witnesses(Feature):
         self._host = host
         self._addresses = {table.name: fingerprint_url(table.url) for table in tables}
         self._feeds = {table.name: new_feed() for table in tables}
-        self.readings: dict[str, Reading] = {}
-        """The last reading of each witness that was asked since the start."""
+        self.notes: dict[str, WitnessNote] = {}
+        """Of each witness that was asked since the start."""
         self._views = Views(tables, host.around.plan.monitored)
         self._since = {_OWN: kept.since.get(_OWN, Since())}
         for name, address in self._addresses.items():
@@ -135,7 +143,7 @@ class Witnesses(Feature):
         except ProbeFailed as failure:
             cause = failure.reason
         took_ms = host.clock.elapsed_ms() - began_ms
-        self._note(name, end(host.now(), took_ms, cause), None if answer is None else answer.age)
+        self._note(witness, end(host.now(), took_ms, cause), None if answer is None else answer.age)
         return max(_LEAST_WAIT_MS, EVERY_MS - took_ms)
 
     async def _take(self, name: str, answer: Answer) -> str | None:
@@ -161,21 +169,19 @@ class Witnesses(Feature):
                 host.publish_soon()
         return find_cause(feed)
 
-    def _note(self, name: str, outcome: Outcome, age: str | None) -> None:
-        has_rows = any(view.status != "unmonitored" for view in self._views.of[name].values())
-        reading = describe_reading(outcome, self._feeds[name], age, has_rows=has_rows)
-        before = self.readings.get(name)
+    def _note(self, witness: WitnessTable, outcome: Outcome, age: str | None) -> None:
+        name, before = witness.name, self.notes.get(witness.name)
         if outcome.cause != (None if before is None else before.outcome.cause):
             if outcome.cause is None:
                 log.info("the witness can be read again", witness=name)
             else:
                 log.warning("the witness cannot be read", witness=name, why=describe_cause(outcome.cause))
-        self.readings[name] = reading
-        standing = next(place for place in self.standings() if place.name == name and not place.is_own)
-        views = tuple(self._views.of[name].values())
-        self._host.note(
-            WitnessNote(EntryKey("witness", name), outcome, reading=reading, standing=standing, views=views)
-        )
+        views, standing = tuple(self._views.of[name].values()), self._stand_witness(witness)
+        has_rows = any(view.status != "unmonitored" for view in views)
+        reading = describe_reading(self._feeds[name], age, has_rows=has_rows)
+        key = EntryKey("witness", name)
+        self.notes[name] = WitnessNote(key, outcome, reading=reading, standing=standing, views=views)
+        self._host.note(self.notes[name])
 
     def publish(self, at: int, rows: tuple[Row, ...]) -> None:
         if not self._tables:
@@ -184,7 +190,7 @@ class Witnesses(Feature):
         own = [self._host.ledger.newest_row(row.check) for row in rows]
         for name, views in ((_OWN, own), *((name, views.values()) for name, views in self._views.of.items())):
             self._since[name] = follow(self._since[name], views, published, at)
-        causes = {name: reading.outcome.cause for name, reading in self.readings.items()}
+        causes = {name: note.outcome.cause for name, note in self.notes.items()}
         self._host.verdicts.update(judge_places(self.standings(), causes, rows, self._stand_ins))
 
     def describe(self, description: Description, at: int) -> Description:
@@ -195,10 +201,10 @@ class Witnesses(Feature):
         if not self._tables:
             return ()
         own = {row.check: row for row in map(self._host.ledger.newest_row, self._host.around.plan.monitored)}
-        return (
-            self._stand(_OWN, self._host.around.place, "", own),
-            *(self._stand(of.name, of.name, of.public_url, self._views.of[of.name]) for of in self._tables),
-        )
+        return self._stand(_OWN, self._host.around.place, "", own), *map(self._stand_witness, self._tables)
+
+    def _stand_witness(self, of: WitnessTable) -> Standing:
+        return self._stand(of.name, of.name, of.public_url, self._views.of[of.name])
 
     def _stand(self, key: str, name: str, public_url: str, views: Mapping[Check, Row]) -> Standing:
         since = self._since[key]
