@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
+from yarl import URL
+
 from lookout.base.problem import Problem
 from lookout.base.setting_types import Name, Text, Url, must
 from lookout.base.url import find_url_mistake
@@ -40,9 +42,10 @@ def check_witnesses(witnesses: Iterable[WitnessTable], services: Iterable[Servic
     for name, times in Counter(witness.name for witness in witnesses).items():
         if times > 1:
             yield Problem("witnesses", f"the name {name!r} is used {times} times; give each witness its own")
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str | None, int | None, str], int] = {}
     for number, witness in enumerate(witnesses):
-        before = first.setdefault(witness.url.rstrip("/"), number)
+        url = URL(witness.url)  # the same address may be written with a port and in capitals
+        before = first.setdefault((url.scheme, url.host, url.port, url.path.rstrip("/")), number)
         if before != number:
             yield Problem(f"witnesses[{number}].url", f"is that of witnesses[{before}], and would count it twice")
         yield from find_unknown_services(f"witnesses[{number}].services", witness.services, known)
