@@ -87,7 +87,7 @@ def test_two_chains_with_every_service_take_two_dozen_answers(tmp_path: Path, ba
     assert path.read_text() == GOLDEN.read_text().replace("BASE", base)
     checked = lookout(tmp_path, "check-config")
     assert (checked.returncode, checked.stdout) == (0, "ok\n")
-    assert "nobody hears of a failure" in checked.stderr  # no target was named
+    assert "no one is alerted of a failure" in checked.stderr  # no target was named
     assert lookout(tmp_path, "probe").returncode == 0
 
 

@@ -4,6 +4,8 @@ import asyncio
 import json
 import re
 import subprocess
+import time
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any, Final
 
@@ -156,6 +158,24 @@ def test_it_shows_the_rows_of_witnesses_beside_ours_and_what_is_wrong_with_their
         assert re.search(r"^service +chain +status +Lima +why +took$", shown, re.MULTILINE)
         assert re.search(r"^messaging +current +unavailable +responding: ", shown, re.MULTILINE)
         assert all(f"\n{line}\n" in shown for line in said)
+
+    run(look())
+
+
+@pytest.mark.clause("W2", "C2")
+def test_rows_of_a_witness_that_shows_our_clock_to_be_behind_do_not_count(tmp_path: Path) -> None:
+    def answer(_: bytes) -> bytes:
+        body, date = json.dumps(a_report()).encode(), formatdate(time.time() + 60, usegmt=True).encode()
+        return b"HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Length: %d\r\n\r\n%s" % (date, len(body), body)
+
+    async def look() -> None:
+        with a_listener(answer) as lima:
+            async with a_world(tmp_path) as world:
+                table = f'[[witnesses]]\nname = "Lima"\nurl = "{lima}"\n'
+                (world.folder / "lookout.toml").write_text(a_config(world.base) + table)
+                probed = await probe_of(world)
+        seen = {part.check: part.found for part in probed.parts if part.place == "Lima"}
+        assert (seen[Check("messaging", None)], seen[Check("ppoi", 137)]) == ("unknown", "unknown")
 
     run(look())
 

@@ -53,7 +53,10 @@ def as_view(row: Row) -> oracle.View:
 def test_every_vector_is_published_as_it_says(case: dict[str, Any]) -> None:
     at, published = case["at"], case["published"]
     found = case["finding"]
-    views = [None if row is None else view_of(INDEXER, read_row(row), at, LIFETIME_MS) for row in case["witnesses"]]
+    views = [
+        None if row is None else view_of(INDEXER, read_row(row), at, LIFETIME_MS, knows_time=True)
+        for row in case["witnesses"]
+    ]
     gaps = NO_GAPS if found is None else Gaps(**found["metrics"])
     row = combine(own_row(case["own"]), gaps, views, at)
     assert as_view(row) == oracle.read_view(published)
@@ -209,7 +212,7 @@ def a_report_row(**changes: Any) -> ReportRow:
     ],
 )
 def test_a_row_does_not_count(found: ReportRow | UnreadableRow) -> None:
-    view = view_of(INDEXER, found, NOON, LIFETIME_MS)
+    view = view_of(INDEXER, found, NOON, LIFETIME_MS, knows_time=True)
     assert view.status == "unknown"
     assert not counts(view, NOON)
 
@@ -217,7 +220,7 @@ def test_a_row_does_not_count(found: ReportRow | UnreadableRow) -> None:
 @pytest.mark.clause("W2", "W3")
 @pytest.mark.parametrize("found", [None, a_report_row(published_status="unmonitored")], ids=["missing", "unmonitored"])
 def test_a_row_that_the_witness_does_not_watch_is_unmonitored(found: ReportRow | None) -> None:
-    assert view_of(INDEXER, found, NOON, LIFETIME_MS) == unmonitored(INDEXER)
+    assert view_of(INDEXER, found, NOON, LIFETIME_MS, knows_time=True) == unmonitored(INDEXER)
 
 
 def lifetimes() -> Sequence[tuple[int, int, int, int]]:
@@ -235,5 +238,5 @@ def lifetimes() -> Sequence[tuple[int, int, int, int]]:
 @pytest.mark.parametrize(("observed", "expires", "seen", "ends"), lifetimes())
 def test_a_view_lives_no_longer_than_a_row_of_our_own(observed: int, expires: int, seen: int, ends: int) -> None:
     found = a_report_row(observed_at=NOON + observed, expires_at=NOON + expires)
-    view = view_of(INDEXER, found, NOON, LIFETIME_MS)
+    view = view_of(INDEXER, found, NOON, LIFETIME_MS, knows_time=True)
     assert (view.observed_at, view.expires_at) == (NOON + seen, NOON + ends)

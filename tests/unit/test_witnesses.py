@@ -592,7 +592,7 @@ def test_the_command_replays_views_and_says_that_a_comparison_keeps_them(tmp_pat
     (tmp_path / "log.jsonl").write_bytes(b"".join(map(format_event, life.record)))
     ran = lookout_here(tmp_path, "replay", "log.jsonl", "--live", "live.json", "--compare", "lookout.toml")
     assert ran.stdout.startswith(
-        "our own observations are judged anew; what the witnesses saw stays as it was recorded\n"
+        "our own observations are judged again; what the witnesses saw stays as it was recorded\n"
     )
     assert json.loads((tmp_path / "live.json").read_text())["checks"][0] == life.at(100)
 

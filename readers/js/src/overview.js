@@ -35,7 +35,7 @@ export const NO_REPORT = ["offline", "silent", "none", "busy", "unreadable", "re
 export const STOPPED_MS = 100_000;
 const ANSWERED_OLD_MS = 90_000; // a monitor makes a report every 30 s, and caches keep one for up to 60 s
 const ASLEEP_MS = 45_000; // a reader asks every 30 s at the latest, and waits up to 10 s for the answer
-const UNREACHED_MS = 150_000; // as long as a row holds: later, nobody is known to ask again
+const UNREACHED_MS = 150_000; // as long as a row holds: later, the reader may have stopped asking
 const HISTORY_OLD_BUCKETS = 2;
 const DOUBTS = {
   offline: "offline",

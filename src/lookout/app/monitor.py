@@ -69,7 +69,7 @@ async def monitor(reloader: Reloader) -> None:
             writer, has_stood_by = await writer_of(reloader, has_stood_by=has_stood_by)
             if is_lost and not writer.load():
                 kinds = "history, uptimes, notes, silences and alerts"
-                log.error("the store was gone, and is begun anew", lost=kinds, next_step="restore a backup of it")
+                log.error("the store was missing; a new one was begun", lost=kinds, next_step="restore a backup of it")
             try:
                 await monitor_into(writer, reloader)
             except LostStoreError as lost:

@@ -44,7 +44,7 @@ def _send_sample(name: str, address: str, sample: Message) -> bool:
         try:
             open_sender(address)(sample)
         except NotAcceptedError as error:
-            outcome, why = "not accepted", f"; {str(error) or 'apprise -v -b test ADDRESS tells why'}"
+            outcome, why = "not accepted", f"; {str(error) or 'apprise -v -b test ADDRESS says why'}"
         else:
             outcome, why = "accepted", ""
     click.echo(f"{name}: {outcome} after {time.monotonic() - began_s:.1f} s{why}")

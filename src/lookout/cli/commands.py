@@ -106,7 +106,7 @@ def check_config(config: Path) -> None:
     settings = settings_of(config, read_sending_config)
     warnings = [str(warning) for warning in settings.warnings()]
     if not settings.ping.url and not any(feature.reaches_people(settings.table_of(feature)) for feature in FEATURES):
-        warnings.append("alerts.targets: there is none, and no ping.url: nobody hears of a failure")
+        warnings.append("alerts.targets: there is none, and no ping.url: no one is alerted of a failure")
     for warning in warnings:
         click.echo(f"lookout: warning: {config}: {warning}", err=True)
     click.echo("ok")

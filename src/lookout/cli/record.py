@@ -129,7 +129,7 @@ def replay(
     if other is not None:
         was, would_be = replays
         if was.has_views or would_be.has_views:
-            click.echo("our own observations are judged anew; what the witnesses saw stays as it was recorded")
+            click.echo("our own observations are judged again; what the witnesses saw stays as it was recorded")
         for line in compare(was.ledger.view(), would_be.ledger.view(), was.messages, would_be.messages):
             click.echo(line)
 

@@ -174,7 +174,7 @@ class Feature:
 
     @classmethod
     def reaches_people(cls, table: Any) -> bool:
-        """Whether somebody hears from it that something is wrong."""
+        """Whether it alerts people when something is wrong."""
         return False
 
     @classmethod

@@ -54,7 +54,7 @@ NO_REPORT: Final[tuple[Doubt, ...]] = (
 STOPPED_MS: Final = 100_000
 _ANSWERED_OLD_MS: Final = 90_000  # a monitor makes a report every 30 s, and caches keep one for up to 60 s
 _ASLEEP_MS: Final = 45_000  # a reader asks every 30 s at the latest, and waits up to 10 s for the answer
-UNREACHED_MS: Final = 150_000  # as long as a row holds: later, nobody is known to ask again
+UNREACHED_MS: Final = 150_000  # as long as a row holds: later, the reader may have stopped asking
 HISTORY_OLD_BUCKETS: Final = 2
 _KNOWN_CODES: Final[dict[str, Doubt]] = {
     "offline": "offline",

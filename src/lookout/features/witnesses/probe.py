@@ -9,7 +9,7 @@ from lookout.core.causes import describe_cause
 from lookout.documents.api import paths
 from lookout.features.feature import ProbedPart, Probing
 from lookout.features.outcome import StandIn
-from lookout.features.witnesses.reading import ask, describe_reading, find_cause, new_feed, view_of
+from lookout.features.witnesses.reading import ask, describe_reading, find_cause, knows_time, new_feed, view_of
 from lookout.features.witnesses.settings import WitnessTable
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request, below
@@ -58,7 +58,7 @@ def _compare(witness: WitnessTable, answer: Answer, probing: Probing) -> Iterato
         return
     rows, lifetime_ms = rows_by_check(feed.document), plan.limits.row_lifetime_ms
     asked = [check for check in plan.checks() if check in plan.monitored and witness.watches(check)]
-    views = {check: view_of(check, rows.get(check), at, lifetime_ms) for check in asked}
+    views = {check: view_of(check, rows.get(check), at, lifetime_ms, knows_time=knows_time(feed)) for check in asked}
     for check, view in views.items():
         yield ProbedPart(check, view.status, place=witness.name)
     if missing := [check.name for check in asked if views[check].status == "unmonitored"]:

@@ -113,7 +113,7 @@ def knows_time(feed: Feed[LiveReport]) -> bool:
 
 
 def view_of(
-    check: Check, found: ReportRow | UnreadableRow | None, at: int, lifetime_ms: int, *, knows_time: bool = True
+    check: Check, found: ReportRow | UnreadableRow | None, at: int, lifetime_ms: int, *, knows_time: bool
 ) -> Row:
     """The view of a witness whose report, read at this instant, has this row for the check. A row that does not count
     is ``unknown``, and ``unmonitored`` if the witness does not watch the check (W2, W3)."""
